@@ -63,7 +63,7 @@ file_size = "{size}"
 
 @dataclass(frozen=True)
 class Lab:
-    """Where the studies run."""
+    """Directory in which the studies run."""
 
     folder: Path
     testbed: str

@@ -1,4 +1,4 @@
-"""How long the analysis of 100,000 stored trials takes, and how much memory.
+"""Time and memory that the analysis of 100,000 stored trials takes.
 
 A study of 100 treatments (four schedulers, five record sizes, five queue lengths) in 1,000
 rounds is made through the store's own interface. Every trial has what real ones of a random-read

@@ -1,4 +1,4 @@
-"""What recording block events costs: random reads of a loop device in memory, recorded or not.
+"""Cost of recording block events: random reads of a loop device in memory, recorded or not.
 
 Side by side, in random order in each round: no tracing, a bare reader that moves raw pages into a
 file and looks at nothing, `iolab trace record` of issues and completions, and of the full set. Told
@@ -32,7 +32,7 @@ EVENTS = (
     *("block_bio_queue", "block_getrq", "block_rq_insert", "block_rq_issue", "block_rq_complete"),
     *("block_bio_backmerge", "block_bio_frontmerge", "block_split", "block_bio_remap"),
 )
-"""What the bare reader records: the events that reads of a device have."""
+"""Events that the bare reader records: the events that reads of a device have."""
 BUFFER_KIB = 8192
 EXTRA_US_MAX = {"full": 1.6, "issue-complete": 0.4}
 """Bars: most CPU time per operation beyond none, at a rate that the machine can serve."""

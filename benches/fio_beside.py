@@ -34,7 +34,7 @@ DIRECTIONS = ("read", "write", "randread", "randwrite", "randrw")
 SIZES = ("4k", "64k")
 DEPTHS = {"psync": (1,), "libaio": (1, 32), "io_uring": (1, 32), "mmap": (1,)}
 START_SECONDS = 3.0
-"""What a run takes beside its time, of either program, with a reserve."""
+"""Time that a run takes beside its own, of either program, with a reserve."""
 QUICK = ("psync randread 4k depth 1", "io_uring randwrite 4k depth 32")
 
 

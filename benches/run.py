@@ -36,7 +36,7 @@ FIO_OPTIONS = {
     "io_uring_fixed": ("io_uring", "--fixedbufs", "--registerfiles"),
     "io_uring_sqpoll": ("io_uring", "--sqthread_poll"),
 }
-"""What fio calls an engine, and its options, where they are not our name alone."""
+"""Names of engines in fio, and their options, where they are not our name alone."""
 DEPTHS = {
     **dict.fromkeys(("psync", "sync", "vsync", "pvsync", "pvsync2", "mmap"), 1),
     **dict.fromkeys(("libaio", "io_uring", "io_uring_fixed", "io_uring_sqpoll"), 32),

@@ -1,4 +1,4 @@
-"""How many requests per second of CPU time go through simulated stacks, without probes.
+"""Number of requests per second of CPU time that go through simulated stacks, without probes.
 
 Every figure is the median over rounds of a closed loop of 32 random 4 KiB requests (one in four a
 write) from four processes; the order of stacks is that of the program in every round. ``make
@@ -29,7 +29,7 @@ BARS = {
 
 
 def target_directory() -> Path:
-    """Where cargo puts what it builds."""
+    """Directory into which cargo puts its output."""
     command = ["cargo", "metadata", "--no-deps", "--format-version", "1", "--offline"]
     done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     return Path(json.loads(done.stdout)["target_directory"])

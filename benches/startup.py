@@ -60,7 +60,7 @@ def seconds(words: tuple[str, ...], scratch: Path) -> tuple[float, float]:
 
 
 def imports(words: tuple[str, ...], scratch: Path) -> int:
-    """How many modules a command imports."""
+    """Number of modules that a command imports."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", *words],
         cwd=scratch,

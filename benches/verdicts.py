@@ -1,4 +1,4 @@
-"""How often verdicts are wrong: whole simulated studies with known truth, through the real code.
+"""Rate of wrong verdicts: whole simulated studies with known truth, through the real code.
 
 Each session is a study made by `make_plan` (its own random order), values made up along that order,
 and judged by the part of `judge` that gives the words (`judge_pooled`). The noise is ln-normal with
@@ -155,7 +155,7 @@ def _row(plan: Plan, rounds: int) -> StudyRow:
 
 
 def differs(comparison: Comparison) -> bool:
-    """Whether the 95 % interval excludes "no difference"."""
+    """Tell whether the 95 % interval excludes "no difference"."""
     return comparison.effect.sign != "none"
 
 
@@ -168,7 +168,7 @@ def naive_differs(rng: random.Random, world: World, rounds: int) -> bool:
 
 
 def covers(comparison: Comparison, effect: float) -> bool:
-    """Whether the 95 % interval holds the truth."""
+    """Tell whether the 95 % interval holds the truth."""
     interval = comparison.effect.interval_95
     return interval is not None and interval.low <= math.exp(effect) <= interval.high
 
@@ -275,12 +275,12 @@ def headline(data: StudyData) -> list[Comparison]:
 
 
 def any_difference(data: StudyData) -> bool:
-    """Whether some word of the headline is `better` or `worse`."""
+    """Tell whether some word of the headline is `better` or `worse`."""
     return any(c.effect.word in ("better", "worse") for c in headline(data))
 
 
 def any_same(data: StudyData) -> bool:
-    """Whether some word of the headline is `same` or `trivial`."""
+    """Tell whether some word of the headline is `same` or `trivial`."""
     return any(c.effect.word in ("same", "trivial") for c in headline(data))
 
 
@@ -323,7 +323,7 @@ def noisy_best(rng: random.Random) -> StudyData:
 
 
 def holds_best(data: StudyData) -> bool:
-    """Whether the winner set has the truly best level."""
+    """Tell whether the winner set has the truly best level."""
     ledger = build_ledger(data)
     judged = judge_pooled(ledger)
     ((group, family),) = judged.families.items()
@@ -349,7 +349,7 @@ def words_by_pair(data: StudyData, levels: Sequence[str]) -> dict[tuple[str, str
 
 
 def changes_by_baseline(rng: random.Random) -> bool:
-    """Whether the baseline changes a word in a study of three levels near the margin."""
+    """Tell whether the baseline changes a word in a study of three levels near the margin."""
     means = {level: rng.gauss(0, 0.05) for level in named(3)}
     data = made_up(rng, named(3), 6, lambda r, _n, level, _s: r.gauss(means[level], 0.03))
     return any(" or " in word for word in words_by_pair(data, named(3)).values())
@@ -366,13 +366,13 @@ def crossing(rng: random.Random, size: float = 0.10) -> StudyData:
 
 
 def is_hidden(data: StudyData) -> bool:
-    """Whether a word is said for all cells alike, without a word that they may differ."""
+    """Tell whether a word is said for all cells alike, without a word that they may differ."""
     (c,) = headline(data)
     return c.effect.word in ("same", "trivial") and not c.is_on_average
 
 
 def depends(data: StudyData) -> bool:
-    """Whether the word is `depends`."""
+    """Tell whether the word is `depends`."""
     return headline(data)[0].effect.word == "depends"
 
 
@@ -412,7 +412,7 @@ def resumed(rng: random.Random, sd: float, *, times: int = 8) -> str:
 
 
 def promised(rng: random.Random) -> tuple[bool, bool]:
-    """Whether a number of rounds was promised, and whether it decided."""
+    """Tell whether a number of rounds was promised, and whether it decided."""
     effect, sd = rng.choice((0.0, 0.15)), 0.10
     drawn = [rng.gauss(effect, sd) for _ in range(8)]
     told = decide(estimate_mean(drawn), MARGIN)

@@ -1,4 +1,5 @@
-"""What every test relies on: why a test is skipped, how long it may take, golden files, seeds.
+"""Fixtures that every test relies on: why a test is skipped, how long it may take, golden files,
+seeds.
 
 A privileged test carries a marker (`needs_root`, `needs_loop`, `needs_io_uring`,
 `needs_chromium`, `needs_fio`, `needs_libreoffice`, `needs_sudo`). Where the machine cannot serve
@@ -47,13 +48,13 @@ hypothesis.settings.load_profile("iolab")
 
 
 def no_root() -> str | None:
-    """Why this is no root, or None."""
+    """Reason why this is no root, or None."""
     return None if os.geteuid() == 0 else "needs root"
 
 
 @functools.cache
 def no_loop() -> str | None:
-    """Why loop devices cannot be attached and mounted, or None; changes nothing."""
+    """Reason why loop devices cannot be attached and mounted, or None; changes nothing."""
     if reason := no_root():
         return f"{reason} for loop devices"
     status = Path("/proc/self/status").read_text(encoding="ascii")
@@ -92,7 +93,7 @@ def _leave_private_places(own: str) -> None:
 
 @functools.cache
 def no_io_uring() -> str | None:
-    """Why the kernel refuses an io_uring, or None."""
+    """Reason why the kernel refuses an io_uring, or None."""
     libc = ctypes.CDLL(None, use_errno=True)
     params = ctypes.create_string_buffer(IO_URING_PARAMS_BYTES)
     fd = libc.syscall(SYS_IO_URING_SETUP, 1, params)
@@ -104,7 +105,7 @@ def no_io_uring() -> str | None:
 
 @functools.cache
 def no_sudo() -> str | None:
-    """Why no user can be let attack through sudo, or None; changes nothing."""
+    """Reason why no user can be let attack through sudo, or None; changes nothing."""
     if reason := no_loop():
         return reason
     programs = ("sudo", "visudo", "setpriv", "nsenter", "unshare", "strace")
@@ -116,18 +117,18 @@ def no_sudo() -> str | None:
 
 
 def no_chromium() -> str | None:
-    """Why no browser can draw a report, or None."""
+    """Reason why no browser can draw a report, or None."""
     names = ("chromium", "chromium-browser", "google-chrome")
     return None if any(map(shutil.which, names)) else f"needs one of {', '.join(names)}"
 
 
 def no_fio() -> str | None:
-    """Why exported job files cannot be tried, or None."""
+    """Reason why exported job files cannot be tried, or None."""
     return None if shutil.which("fio") else "needs fio"
 
 
 def no_libreoffice() -> str | None:
-    """Why no second program can open a workbook, or None."""
+    """Reason why no second program can open a workbook, or None."""
     return None if shutil.which("soffice") else "needs LibreOffice Calc (soffice)"
 
 

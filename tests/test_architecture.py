@@ -1,4 +1,6 @@
-"""Who may use whom: the picture of docs/design against cargo and the Python imports."""
+"""Dependencies that are allowed: the picture of docs/design against cargo and the Python
+imports.
+"""
 
 import shutil
 from pathlib import Path

@@ -106,7 +106,7 @@ def example(title: str) -> Example:
 
 
 def printed_by_copy(tmp_path: Path, title: str, program: str) -> str:
-    """What a program prints when the package has what a chapter adds."""
+    """Output of a program when the package has what a chapter adds."""
     shutil.copytree(Path(iolab.__path__[0]), tmp_path / "python" / "iolab")
     example(title).apply(tmp_path)
     folders = [tmp_path / "python", ROOT / "tests" / "report" / "fixtures"]
@@ -145,7 +145,7 @@ def cargo(copy: Path, *arguments: str) -> str:
 
 
 def front_end_help(copy: Path, folder: Path) -> str:
-    """What `iolab compare --help` says when the names are those of the copy's agent."""
+    """Output of `iolab compare --help` when the names are those of the copy's agent."""
     package = folder / "python" / "iolab"
     shutil.copytree(Path(iolab.__path__[0]), package)
     names = cargo(copy, "run", "-p", "iolab-agent", "--", "names")
@@ -203,7 +203,7 @@ print('metric = "flush_ns_p90"' in study.to_toml())
 
 
 def test_add_a_finding(tmp_path):
-    """It is in every format, and where its severity puts it, without a change to a renderer."""
+    """Finding in every format, where its severity puts it, without a change to a renderer."""
     program = """
 import dataclasses, json
 import canned

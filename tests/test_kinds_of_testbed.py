@@ -13,7 +13,7 @@ PACKAGE = Path(iolab.__file__).parent
 NAMES = frozenset({"sim", "simulated", "loop", "dir", "device"})
 ATTRIBUTES = frozenset({"kind", "record_kind"})
 ALLOWED = ("testbed/", "store/rows.py")
-"""Where kinds are made: the testbeds, and the column of the store."""
+"""Modules in which kinds are made: the testbeds, and the column of the store."""
 
 
 def comparisons(source: str) -> list[int]:

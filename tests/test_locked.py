@@ -1,4 +1,4 @@
-"""What the two commands install is locked, and crates keep the rules of `deny.toml`.
+"""Locked packages of the two commands, and crates that keep the rules of `deny.toml`.
 
 Issue 14, point 9: cargo-deny was in no check, the toolchain and the Python dependencies could be
 others on each machine.

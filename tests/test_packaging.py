@@ -1,4 +1,4 @@
-"""What `pip install .` delivers: package, extension and agent, all of one version."""
+"""Delivery of `pip install .`: package, extension and agent, all of one version."""
 
 import importlib
 import importlib.metadata

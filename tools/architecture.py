@@ -60,12 +60,12 @@ CORE_USERS: Final = (
     *("run/", "testbed/", "stats/metrics/"),
     *("study/read_dialect.py", "study/operations.py"),
 )
-"""Where the compiled extension may be imported."""
+"""Modules that may import the compiled extension."""
 
 PUBLIC_TO_CLI: Final = SHARED_MODULES | {"library"}
-"""What `cli` is made of: the library, and the modules for everybody."""
+"""Modules that `cli` is made of: the library, and the modules for everybody."""
 ARGPARSE_USERS: Final = ("cli/",)
-"""Where flags are read; what runs, judges and draws takes typed options."""
+"""Modules that read flags; what runs, judges and draws takes typed options."""
 
 AGENT_NAME: Final = "iolab-agent"
 AGENT_CLIENTS: Final = ("testbed/agent.py", "testbed/command.py", "testbed/installed.py")
@@ -85,7 +85,7 @@ def reachable(picture: Picture, start: str) -> frozenset[str]:
 
 
 def cargo_metadata(root: Path) -> dict[str, Any]:
-    """What cargo says about the workspace; needs no network."""
+    """Description of the workspace by cargo; needs no network."""
     command = ["cargo", "metadata", "--no-deps", "--format-version", "1", "--offline"]
     done = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
     result: dict[str, Any] = json.loads(done.stdout)

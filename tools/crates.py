@@ -29,7 +29,7 @@ def metadata() -> dict[str, Any]:
 
 
 def is_met(expression: str, allowed: set[str]) -> bool:
-    """Whether allowed licences can fulfil an SPDX expression; the old `A/B` means either."""
+    """Tell whether allowed licences can fulfil an SPDX expression; the old `A/B` means either."""
     parsed = SPDX.parse(expression.replace("/", " OR "), validate=True)
     symbols: set[LicenseSymbol] = SPDX.license_symbols(parsed, decompose=False)
     values = {
@@ -40,7 +40,7 @@ def is_met(expression: str, allowed: set[str]) -> bool:
 
 
 def licence_problems(package: dict[str, Any], allowed: set[str]) -> list[str]:
-    """Why a crate's licence is not one that `deny.toml` allows."""
+    """Reason why a crate's licence is not one that `deny.toml` allows."""
     expression = package["license"]
     if not expression:
         return ["names no licence"]
@@ -50,7 +50,7 @@ def licence_problems(package: dict[str, Any], allowed: set[str]) -> list[str]:
 
 
 def source_problems(package: dict[str, Any]) -> list[str]:
-    """Why a crate's source is none that is allowed: the workspace or crates.io."""
+    """Reason why a crate's source is none that is allowed: the workspace or crates.io."""
     source = package["source"]
     is_known = source is None or source.endswith(REGISTRY)
     return [] if is_known else [f"comes from {source}"]

@@ -41,7 +41,7 @@ _BYTES_MAX: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What became of one file."""
+    """Result of one file."""
 
     path: Path
     kind: str
@@ -62,7 +62,7 @@ def job_files(directory: Path) -> Iterator[Path]:
 
 
 def words_of_fio(path: Path) -> str | None:
-    """What `fio --showcmd` prints; `None` if it refuses the file."""
+    """Output of `fio --showcmd`; `None` if it refuses the file."""
     variables = dict.fromkeys(_VARIABLE.findall(path.read_text()), "1")
     done = subprocess.run(
         ["fio", "--showcmd", path.name],
@@ -78,7 +78,7 @@ def words_of_fio(path: Path) -> str | None:
 
 
 def words_of_iolab(path: Path) -> tuple[str | None, str]:
-    """What `iolab fio --showcmd` prints, or its message."""
+    """Output of `iolab fio --showcmd`, or its message."""
     for name in _VARIABLE.findall(path.read_text()):
         os.environ.setdefault(name, "1")
     before = Path.cwd()
@@ -103,7 +103,7 @@ def jobs(line: str) -> list[list[str]]:
 
 
 def compare(path: Path) -> Finding:
-    """What both make of a file."""
+    """Results of both for a file."""
     theirs = words_of_fio(path)
     ours, message = words_of_iolab(path)
     if theirs is None:

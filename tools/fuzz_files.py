@@ -250,7 +250,7 @@ def _stack_texts() -> tuple[str, ...]:
 
 @cache
 def _scenario_parts() -> tuple[str, ...]:
-    """What comes before the first case, and each case."""
+    """Texts before the first case, and for each case."""
     text = (GOLDEN / "scheduler" / "scheduler-scenarios.yaml").read_text()
     head, *cases = text.split("\n- id:")
     if not cases:

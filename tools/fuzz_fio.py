@@ -1,4 +1,4 @@
-"""What `tools/fuzz.py` feeds the dialect fio: its command lines, and job files.
+"""Targets of `tools/fuzz.py` for the dialect fio: its command lines, and job files.
 
 Inputs are the recorded ones, changed word by word, line by line and letter by letter. Right is any
 answer, or a refusal that says something; wrong is a panic, a hang or too much memory.

@@ -1,4 +1,4 @@
-"""What `tools/fuzz.py` feeds, and how recordings are mutated into inputs.
+"""Targets of `tools/fuzz.py`, and the mutation of recordings into inputs.
 
 The inputs keep the shape of what they come from: command lines are mutated word by word and number
 by number, lines of results field by field, spreadsheets record by record; bytes are flipped now and

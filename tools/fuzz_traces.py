@@ -1,4 +1,4 @@
-"""What `tools/fuzz.py` feeds to the readers of block traces: recordings, mutated.
+"""Targets of `tools/fuzz.py` for the readers of block traces: recordings, mutated.
 
 Each format has a target of its own, whose inputs begin as a file of that format, so that its reader
 is reached; a case is shown, measured and converted. What comes out is bounded by what went in.
@@ -118,7 +118,7 @@ def trace_ring(rng: random.Random, _: Path) -> None:
 
 
 def trace_diskstats(rng: random.Random, _: Path) -> None:
-    """What iostat reads."""
+    """Feed iostat with counters."""
     text = (GOLDEN / "iostat" / "diskstats_after.txt").read_text()
     try:
         parse_diskstats(mutated_lines(rng, text * 3))

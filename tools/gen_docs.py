@@ -48,7 +48,7 @@ def table(heads: list[str], body: list[list[str]]) -> str:
 
 
 def names_text() -> str:
-    """What may be typed for engines and knobs, as the agent prints it."""
+    """Names that may be typed for engines and knobs, as the agent prints them."""
     command: Any = importlib.import_module("iolab.testbed.command")
     agent = [str(command.find_agent()), "names"]
     return subprocess.run(agent, capture_output=True, text=True, check=True).stdout
@@ -74,7 +74,7 @@ def protocol_page() -> str:
 
 
 def simulated_text() -> str:
-    """What a simulated queue has, as the simulator's own lists say."""
+    """Properties of a simulated queue, as the simulator's own lists say."""
     core: Any = importlib.import_module("iolab._core")
     titles = {
         name: json.loads(core.sim_profile(name))["title"] for name in core.sim_profile_names()
@@ -137,7 +137,7 @@ def factors_page() -> str:
 
 
 def _simulated_factors() -> list[str]:
-    """What a simulated queue has beside or instead of the knobs above."""
+    """Factors that a simulated queue has beside or instead of the knobs above."""
     simulated: Any = importlib.import_module("iolab.study.simulated")
     knobs = ", ".join(f"`{name}`" for name in simulated.KNOBS)
     levels = ", ".join(f"`{scheduler.name}`" for scheduler in simulated.SCHEDULERS)
@@ -168,7 +168,7 @@ def _factor_row(definition: Any) -> list[str]:
 
 
 def validity_page() -> str:
-    """What may be compared in alternating slices."""
+    """Page about comparisons in alternating slices."""
     validity: Any = importlib.import_module("iolab.study.validity")
     body = [
         [

@@ -53,7 +53,7 @@ def write(extra: str) -> None:
 
 
 def problems(extra: str) -> list[str]:
-    """What `pyproject.toml` asks for and the locked file does not hold."""
+    """Requirements of `pyproject.toml` that the locked file does not hold."""
     path = LOCKED / f"{extra}.txt"
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     pinned = {canonicalize_name(name): version for name, version in PIN.findall(text)}

@@ -97,7 +97,7 @@ def compared(found: Iterable[tuple[Cell, list[Cell]]]) -> Iterator[str]:
 
 
 def kinds(outputs: list[Cell]) -> list[Any]:
-    """What kinds of output there are."""
+    """Kinds of output that occur."""
     return [sorted(output.get("data", {"text": ""})) for output in outputs]
 
 

@@ -25,7 +25,7 @@ _PAGE: Final = 4096
 
 
 class OneFile(Protocol):
-    """What lies behind the file."""
+    """Database behind the file."""
 
     @property
     def size(self) -> int:

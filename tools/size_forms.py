@@ -22,7 +22,7 @@ TO_THE_DEVICE: Final = (
     *("python/iolab/study/", "python/iolab/run/", "crates/iolab-dialect/src/"),
     *("crates/iolab-workload/src/preset/", "crates/iolab-workload/src/spec"),
 )
-"""Where a size is asked for; everywhere else it is told of what was done."""
+"""Places where a size is asked for; everywhere else it is told of what was done."""
 TOLD: Final = ("crates/iolab-dialect/src/iozone/report.rs",)
 """Exceptions: what a dialect prints of results."""
 LEFT_OUT: Final = ("tests", "python/iolab/protocol.py", "python/iolab/imported/", "iolab-sim/")
@@ -56,7 +56,7 @@ def _fields(owner: ast.ClassDef) -> Iterator[str]:
 
 
 def direction(name: str) -> str:
-    """Whether the fields of a file hold what is asked for, or tell of what was done."""
+    """Tell whether the fields of a file hold what is asked for, or tell of what was done."""
     is_asked = name.startswith(TO_THE_DEVICE) and name not in TOLD
     return "to the device" if is_asked else "back"
 

@@ -136,7 +136,7 @@ def warm_up(database: Path, folder: Path) -> None:
 
 
 Change = Callable[[bytes, random.Random], tuple[bytes | None, str]]
-"""What becomes of a file's content, None if it is removed; and what was done."""
+"""Change of a file's content, None if it is removed; and what was done."""
 
 
 def overwritten(content: bytes, rng: random.Random) -> tuple[bytes, str]:
@@ -184,8 +184,9 @@ class Damage:
     file: str
     change: Change
     may_be_whole: bool = False
-    """Whether some such damage hits only what nobody reads, so that the report is that of before:
-    free pages, counters in the header, pages that the log replaces."""
+    """True if some such damage hits only what nobody reads, so that the report is that of before:
+    free pages, counters in the header, pages that the log replaces.
+    """
 
 
 DAMAGES: Final = (
@@ -210,7 +211,7 @@ DAMAGES: Final = (
 
 @dataclass(slots=True)
 class Tally:
-    """What came of many tries."""
+    """Counts of many tries."""
 
     counts: Counter[str] = field(default_factory=Counter[str])
     failures: list[str] = field(default_factory=list[str])
@@ -323,11 +324,11 @@ class Victim:
 
     @property
     def out(self) -> Path:
-        """Where its results go."""
+        """Directory of its results."""
         return self.folder / "out"
 
     def command(self, *more: str) -> list[str]:
-        """What is typed."""
+        """Words that are typed."""
         study = self.folder / "study.toml"
         study.write_text(_KILLED_STUDY.format(testbed=self.testbed))
         return [*_IOLAB, "run", str(study), "--out", str(self.out), *more]
@@ -381,7 +382,9 @@ def _kill(pid: int, *, is_group: bool) -> None:
 
 
 def next_steps(victim: Victim, text: str, words: Sequence[str], rng: random.Random) -> list[Words]:
-    """What a user types next: as told; where nothing could be said, the same, or with --resume."""
+    """Commands that a user types next: as told; where nothing could be said, the same, or with
+    --resume.
+    """
     restore = [[*_IOLAB, "restore"]] if "iolab restore" in text else []
     if re.search(r"without\s+--resume", text):
         return [*restore, victim.command()]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import first_words
 import untyped
 from registries import missing_companions
 from rust_source import RustSource
@@ -108,7 +109,7 @@ class Tree:
 
 
 def is_test(name: str) -> bool:
-    """Whether a file holds nothing but tests."""
+    """Tell whether a file holds nothing but tests."""
     return bool(re.search(r"(^|/)(tests?|benches|fuzz)/|(^|/)tests\.rs$", name))
 
 
@@ -379,6 +380,19 @@ def plain_docstrings(tree: Tree) -> Iterator[Finding]:
                     yield Finding(name, line, "plain-docstrings", message)
 
 
+def first_words_of_comments(tree: Tree) -> Iterator[Finding]:
+    """Check that documentation in Rust and Python, tests included, begins with its subject."""
+    rust = [(name, first_words.of_rust(source.text)) for name, source in tree.rust.items()]
+    python = [
+        (name, first_words.of_python(text)) for name, text in tree.texts({".py", ".pyi"}).items()
+    ]
+    for name, words in rust + python:
+        for line, word in words:
+            if word in first_words.BANNED:
+                message = f"begins with '{word}': begin with a noun phrase or a verb"
+                yield Finding(name, line, "first-words", message)
+
+
 def public_docstrings(node: ast.AST) -> Iterator[tuple[int, str]]:
     """Docstrings of a module, its public classes and functions, and their public methods."""
     if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -422,6 +436,7 @@ RULES: tuple[Callable[[Tree], Iterator[Finding]], ...] = (
     final_newline,
     repeated_names,
     plain_docstrings,
+    first_words_of_comments,
     list_rows,
     untyped_signatures,
 )

@@ -89,7 +89,7 @@ def rust_signatures(text: str) -> list[int]:
 
 
 def record_keys(text: str) -> int:
-    """How often code asks a record, or a part of one, for a key by a text."""
+    """Number of times that code asks a record, or a part of one, for a key by a text."""
     count = 0
     for node in ast.walk(ast.parse(text)):
         key: ast.expr | None = None

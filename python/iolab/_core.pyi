@@ -261,7 +261,7 @@ def sim_profile_stack(profile: str) -> str:
     """
 
 def sim_describe(stack_json: str) -> JsonText[SimulatedStack]:
-    """What can be said of a stack before anything runs on it.
+    """Facts about a stack before anything runs on it.
 
     Parameters
     ----------
@@ -524,7 +524,7 @@ def dialect_parse(dialect: str, words: list[str]) -> JsonText[CommandPlan]:
     """
 
 def dialect_render(dialect: str, plan: str, event: str) -> str:
-    """What the dialect prints on standard output at an event (JSON) of a plan."""
+    """Text that the dialect prints on standard output at an event (JSON) of a plan."""
 
 def dialect_file(dialect: str, plan: str, event: str) -> bytes:
     """A file that the dialect writes for an event (JSON) of a plan."""

@@ -27,7 +27,7 @@ class IolabError(Exception):
     code: ExtensionErrorCode | None = None
     """Kind of the error, if it is the extension's."""
     place: ErrorPlace | None = None
-    """Where it is in a text that the extension read."""
+    """Place in a text that the extension read."""
 
     def __init__(self, message: str, hint: str = "", *, between: str | None = None) -> None:
         super().__init__(message)
@@ -96,7 +96,7 @@ class StoreError(IolabError):
 
 
 class DamageError(StoreError):
-    """What was stored is not any more what it was when it was stored."""
+    """Damage: stored content is not any more what it was when it was stored."""
 
     exit_code = 5
 

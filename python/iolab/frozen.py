@@ -161,4 +161,4 @@ _SHARED: Final[Mapping[str, Callable[..., Any]]] = {
     "__getstate__": _getstate,
     "__setstate__": _setstate,
 }
-"""What all records share; a class that writes one of them itself keeps its own."""
+"""Methods that all records share; a class that writes one of them itself keeps its own."""

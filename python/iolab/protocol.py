@@ -21,7 +21,7 @@ Method: TypeAlias = Literal[
 
 
 Access: TypeAlias = Literal["plain", "direct", "append", "mapped", "stdio"]
-"""How a handle reaches its file."""
+"""Way from a handle to its file."""
 
 
 ActionKind: TypeAlias = Literal[
@@ -149,7 +149,7 @@ class SpreadTable(TypedDict):
 Spread: TypeAlias = (
     SpreadUniform | SpreadGamma | SpreadNormal | SpreadExponential | SpreadZipf | SpreadTable
 )
-"""How a number is drawn."""
+"""Distribution from which a number is drawn."""
 
 
 Amount: TypeAlias = int | Spread
@@ -157,7 +157,7 @@ Amount: TypeAlias = int | Spread
 
 
 Cache: TypeAlias = Literal["cold", "warm", "as_is"]
-"""What the page cache holds before a reading phase."""
+"""Content of the page cache before a reading phase."""
 
 
 class KnobChange(TypedDict):
@@ -229,15 +229,15 @@ class ContentBlend(TypedDict):
 
 
 Content: TypeAlias = ContentPattern | ContentBlend | Literal["incompressible", "zero", "prepared"]
-"""What buffers are filled with."""
+"""Content of buffers."""
 
 
 Fill: TypeAlias = Literal["data", "allocated", "sparse"]
-"""What files hold that are there at the beginning."""
+"""Content of files that are there at the beginning."""
 
 
 Reuse: TypeAlias = Literal["continue", "never", "found", "kept"]
-"""What a phase does about files that are there already."""
+"""Treatment of files that are there already."""
 
 
 class Tree(TypedDict):
@@ -316,14 +316,14 @@ class SourceCLibrary(TypedDict):
 
 
 class SourceGiven(TypedDict):
-    """These, then these again."""
+    """Values, repeated in order."""
 
     kind: Literal["given"]
     values: list[int]
 
 
 Source: TypeAlias = SourceCLibrary | SourceGiven
-"""Where numbers come from."""
+"""Source of numbers."""
 
 
 class Draws(TypedDict):
@@ -334,11 +334,11 @@ class Draws(TypedDict):
 
 
 Durability: TypeAlias = Literal["none", "sync", "dsync"]
-"""What a returning write promises."""
+"""Promise of a write that returned."""
 
 
 FileAction: TypeAlias = Literal["create", "read", "remove", "extend"]
-"""What is done with the files."""
+"""Action on the files."""
 
 
 LinkKind: TypeAlias = Literal["none", "hard", "symbolic"]
@@ -350,7 +350,7 @@ FileOrder: TypeAlias = Literal["sequential", "random"]
 
 
 class FileSetWork(TypedDict):
-    """What is done with a set of files."""
+    """Work on a set of files."""
 
     action: FileAction
     directories: int
@@ -374,7 +374,7 @@ they are a list of `FlagName`s.
 
 
 Flush: TypeAlias = Literal["fsync", "fdatasync", "sync_file_range", "msync", "msync_async"]
-"""How data are flushed between operations."""
+"""Way in which data are flushed between operations."""
 
 
 class FsyncPolicyNone(TypedDict):
@@ -415,7 +415,7 @@ class FsyncPolicyEvery(TypedDict):
 FsyncPolicy: TypeAlias = (
     FsyncPolicyNone | FsyncPolicyAfter | FsyncPolicyTimed | FsyncPolicyBetween | FsyncPolicyEvery
 )
-"""When data are flushed."""
+"""Times at which data are flushed."""
 
 
 class LimitOnce(TypedDict):
@@ -440,11 +440,11 @@ class LimitTime(TypedDict):
 
 
 Limit: TypeAlias = LimitOnce | LimitOps | LimitTime
-"""When a worker ends."""
+"""Condition that ends a worker."""
 
 
 LockPolicy: TypeAlias = Literal["none", "whole_file", "record"]
-"""What is locked with fcntl(2) while a worker operates."""
+"""Part of a file that is locked with fcntl(2) while a worker operates."""
 
 
 class Burst(TypedDict):
@@ -459,7 +459,7 @@ ReplayOp: TypeAlias = list[int]
 
 
 class Manner(TypedDict):
-    """How the workers of a tenant do what they do, beyond pattern, direction and rate."""
+    """Manner in which the workers of a tenant work, beyond pattern, direction and rate."""
 
     advice: NotRequired[Advice | None]
     begin_step_ns: NotRequired[Ns]
@@ -473,7 +473,7 @@ class Manner(TypedDict):
 
 
 Opening: TypeAlias = Literal["create", "new", "existing", "laid_out", "keep"]
-"""What to do about the file before the timed region."""
+"""Preparation of the file before the timed region."""
 
 
 class PatternSequential(TypedDict):
@@ -556,7 +556,7 @@ class Zones(TypedDict):
 
 
 class Course(TypedDict):
-    """How the places of the transfers of a step follow each other."""
+    """Order of the places of the transfers of a step."""
 
     is_endless: NotRequired[bool]
     is_repeating: NotRequired[bool]
@@ -567,7 +567,7 @@ class Course(TypedDict):
 
 
 Cursor: TypeAlias = Literal["worker", "shared"]
-"""Who shares the order of places."""
+"""Sharing of the order of places."""
 
 
 class Zone(TypedDict):
@@ -590,7 +590,7 @@ class PickReverse(TypedDict):
 
 
 class PickStrided(TypedDict):
-    """So many are skipped between two; at the end it goes on at the beginning."""
+    """Number of units that are skipped between two; at the end it goes on at the beginning."""
 
     by: Literal["strided"]
     skip: int
@@ -651,7 +651,7 @@ class PickSame(TypedDict):
 
 
 class PickList(TypedDict):
-    """These, one after the other."""
+    """Values, one after the other."""
 
     by: Literal["list"]
     values: list[int]
@@ -696,7 +696,7 @@ Pick: TypeAlias = (
 
 
 class Place(TypedDict):
-    """Where in a file a transfer starts: a place that is picked among those of a region, or one
+    """Begin of a transfer in a file: a place that is picked among those of a region, or one
     relative to an earlier step's.
     """
 
@@ -780,11 +780,11 @@ FileBy: TypeAlias = Literal[
 
 
 WhenNone: TypeAlias = Literal["fail", "skip", "end", "wait"]
-"""What to do where there is nothing to choose."""
+"""Reaction where there is nothing to choose."""
 
 
 class FileChoice(TypedDict):
-    """Which file."""
+    """Choice of a file."""
 
     by: FileBy
     is_own: NotRequired[bool]
@@ -802,7 +802,7 @@ KeyBy: TypeAlias = Literal["pick", "new", "same", "local"]
 
 
 class KeyChoice(TypedDict):
-    """Which key."""
+    """Choice of a key."""
 
     by: KeyBy
     local: NotRequired[str | None]
@@ -820,11 +820,11 @@ class Local(TypedDict):
 
 
 DataPath: TypeAlias = Literal["cached", "direct", "mapped", "stdio"]
-"""How a file is reached."""
+"""Path to the data of a file."""
 
 
 Positioned: TypeAlias = Literal["at", "current", "append"]
-"""Where a transfer starts."""
+"""Begin of a transfer."""
 
 
 Verify: TypeAlias = Literal["none", "headers", "full"]
@@ -876,14 +876,14 @@ class Flow(TypedDict):
 
 
 class CountOf(TypedDict):
-    """So many operations of one id."""
+    """Number of operations of one id."""
 
     id: str
     ops: int
 
 
 class Limits(TypedDict):
-    """When a worker ends. Each counts for itself; whichever comes first decides."""
+    """Condition that ends a worker. Each counts for itself; whichever comes first decides."""
 
     count: NotRequired[CountOf | None]
     ops: NotRequired[int | None]
@@ -893,7 +893,7 @@ class Limits(TypedDict):
 
 
 class PaceClosed(TypedDict):
-    """When the one before has ended."""
+    """Begin when the one before has ended."""
 
     kind: Literal["closed"]
 
@@ -913,7 +913,7 @@ class PacePoisson(TypedDict):
 
 
 class PaceBursts(TypedDict):
-    """So many one after the other, then a pause."""
+    """Number of passes one after the other, then a pause."""
 
     kind: Literal["bursts"]
     passes: int
@@ -962,7 +962,7 @@ class Recorded(TypedDict):
 
 
 class Program(TypedDict):
-    """What each worker of a tenant does."""
+    """Work of each worker of a tenant."""
 
     after: NotRequired[list[Node]]
     before: NotRequired[list[Node]]
@@ -1038,7 +1038,7 @@ class Phase(TypedDict):
 
 
 WorkersAs: TypeAlias = Literal["threads", "processes"]
-"""How workers share the machine."""
+"""Way in which workers share the machine."""
 
 
 class Workload(TypedDict):
@@ -1120,7 +1120,7 @@ class BonnieEventRow(BonnieRowResult):
 
 
 class BonnieEventRowAside(BonnieRowResult):
-    """What of the same goes to standard error."""
+    """Row of results for standard error."""
 
     event: Literal["row_aside"]
 
@@ -1141,7 +1141,7 @@ class BonnieEventTable(TypedDict):
 BonnieEvent: TypeAlias = (
     BonnieEventBegin | BonnieEventRow | BonnieEventRowAside | BonnieEventEnd | BonnieEventTable
 )
-"""What happened."""
+"""Event of a run."""
 
 
 class BonnieLine(TypedDict):
@@ -1183,7 +1183,7 @@ class CacheRecord(TypedDict):
 
 
 class Capabilities(TypedDict):
-    """What a target can do, as data: the core asks 'can you?' and never 'who are you?'."""
+    """Abilities of a target, as data: the core asks 'can you?' and never 'who are you?'."""
 
     can_verify: bool
     default_access: Access
@@ -1229,7 +1229,7 @@ class Checks(TypedDict):
 
 
 ChosenBy: TypeAlias = Literal["shortest", "operations", "switches", "longest"]
-"""What decided the length of slices."""
+"""Rule that decided the length of slices."""
 
 
 class Histogram(TypedDict):
@@ -1265,14 +1265,14 @@ WaitFor: TypeAlias = Literal["semaphores", "front_end"]
 
 
 class Waits(TypedDict):
-    """What is waited for before each phase."""
+    """Condition that is awaited before each phase."""
 
     kind: WaitFor
     numbers: dict[str, int]
 
 
 class CommandExtras(TypedDict):
-    """What a command line asks of the front end beside measuring."""
+    """Requests of a command line to the front end beside measuring."""
 
     first_cpu: int | None
     is_read_only: bool
@@ -1285,7 +1285,7 @@ class CommandExtras(TypedDict):
 
 
 class CommonOptions(TypedDict):
-    """What iolab adds to every dialect."""
+    """Options that iolab adds to every dialect."""
 
     is_compat: bool
     is_help: bool
@@ -1335,7 +1335,7 @@ class IozoneRow(TypedDict):
 
 
 class IozoneColumns(TypedDict):
-    """Which columns the table has."""
+    """Choice of columns of the table."""
 
     has_no_retest: bool
     has_positioned: bool
@@ -1346,7 +1346,7 @@ class IozoneColumns(TypedDict):
 
 
 class IozoneSideFiles(TypedDict):
-    """Which of these files are wanted."""
+    """Choice of these files."""
 
     has_histograms: bool
     has_latencies: bool
@@ -1368,7 +1368,7 @@ IozoneUnit: TypeAlias = Literal["kilo_bytes", "operations", "microseconds"]
 
 
 class ShownByIozone(TypedDict):
-    """How results are shown."""
+    """Form of the results."""
 
     banner: list[str]
     cache_kb: int
@@ -1405,7 +1405,7 @@ class CommandPlanShownByIozone(TypedDict):
 
 
 class CommandRow(TypedDict):
-    """What is measured at once, where there is no more to say about it."""
+    """Workload that is measured at once, where there is no more to say about it."""
 
     children: int
     file_kb: int
@@ -1415,7 +1415,7 @@ class CommandRow(TypedDict):
 
 
 class ShownByBonnie(TypedDict):
-    """How results are shown."""
+    """Form of the results."""
 
     command: str
     is_csv_only: bool
@@ -1441,7 +1441,7 @@ class CommandPlanShownByBonnie(TypedDict):
 
 
 class ShownByMkfile(TypedDict):
-    """How results are shown."""
+    """Form of the results."""
 
     bytes: int
     is_verbose: bool
@@ -1495,7 +1495,7 @@ FioLogKind: TypeAlias = Literal[
     "histogram",
     "actions",
 ]
-"""Which numbers a log has."""
+"""Kind of numbers in a log."""
 
 
 class FioLog(TypedDict):
@@ -1540,7 +1540,7 @@ class FioUnit(TypedDict):
 
 
 class ShownByFio(TypedDict):
-    """How results are shown."""
+    """Form of the results."""
 
     are_threads: bool
     formats: list[FioFormat]
@@ -1596,7 +1596,7 @@ class CpuRecord(TypedDict):
 
 
 class Demand(TypedDict):
-    """What the programs of a workload may take; streams are not in it."""
+    """Space that the programs of a workload may take; streams are not in it."""
 
     file_bytes: int
     is_file_bound: bool
@@ -1635,7 +1635,7 @@ class DepthSweep(TypedDict):
 
 
 class DeviceRecord(TypedDict):
-    """What a block device did."""
+    """Work of a block device."""
 
     flushed_write_bytes: int
     io_ticks_ns: int
@@ -1658,7 +1658,7 @@ ErrorCode: TypeAlias = Literal["usage", "refused", "failed", "restore_incomplete
 
 
 class ErrorBody(TypedDict):
-    """Why a request failed."""
+    """Reason why a request failed."""
 
     code: ErrorCode
     hint: str
@@ -1666,11 +1666,11 @@ class ErrorBody(TypedDict):
 
 
 ErrorBranch: TypeAlias = Literal["study", "dialect", "trace"]
-"""Which exception of Python an error becomes."""
+"""Exception of Python that an error becomes."""
 
 
 class ErrorPlace(TypedDict):
-    """Where an error is."""
+    """Place of an error."""
 
     begin: int
     end: int
@@ -1679,7 +1679,7 @@ class ErrorPlace(TypedDict):
 
 
 EventSet: TypeAlias = Literal["full", "issue_complete"]
-"""Which block events are recorded."""
+"""Set of block events to record."""
 
 
 ExtensionErrorCode: TypeAlias = Literal[
@@ -1719,7 +1719,7 @@ class FigurePair(TypedDict):
 
 
 class ProcessFigures(TypedDict):
-    """What one process got in one direction."""
+    """Figures of one process in one direction."""
 
     direction: str
     outstanding: int
@@ -1762,7 +1762,7 @@ class FileMark(TypedDict):
 
 
 class ReplaceableMade(TypedDict):
-    """It is what an earlier trial left, unchanged."""
+    """File that an earlier trial left, unchanged."""
 
     made: FileMark
 
@@ -1774,11 +1774,13 @@ class ReplaceableBegun(TypedDict):
 
 
 Replaceable: TypeAlias = ReplaceableMade | ReplaceableBegun | Literal["named"]
-"""Why a file may be replaced."""
+"""Reason why a file may be replaced."""
 
 
 class FileRules(TypedDict):
-    """Which files that are there already may be removed, made anew or written; any other stays."""
+    """Permissions for files that are there already: to be removed, made anew or written; any
+    other stays.
+    """
 
     replaceable: dict[str, Replaceable]
 
@@ -1802,7 +1804,7 @@ class FioCpu(TypedDict):
 
 
 class FioDevice(TypedDict):
-    """What a device did."""
+    """Work of a device."""
 
     io_ticks_ns: int
     name: str
@@ -1819,7 +1821,7 @@ class FioOperation(TypedDict):
 
 
 class FioSegment(TypedDict):
-    """What happened between two cuts."""
+    """Counts between two cuts."""
 
     from_ns: int
     service: FioClasses
@@ -1883,7 +1885,7 @@ class FittedLine(TypedDict):
 
 
 FsyncChoice: TypeAlias = Literal["none", "after", "timed"]
-"""Whether the final fsync is inside the timing (`IOzone`'s -e), after it, or not made."""
+"""Place of the final fsync: inside the timing (`IOzone`'s -e), after it, or not made."""
 
 
 class OpenJournal(TypedDict):
@@ -1998,7 +2000,7 @@ class IozonePhaseResult(TypedDict):
 
 
 class IozoneRequest(TypedDict):
-    """What is asked for; the JSON that the Python front passes."""
+    """Wishes for a test; the JSON that the Python front passes."""
 
     access: NotRequired[Access]
     content: NotRequired[Content]
@@ -2042,7 +2044,7 @@ class IozoneSidePartOperations(TypedDict):
 
 
 class IozoneSidePartHistogram(TypedDict):
-    """How many operations fell into each band."""
+    """Number of operations in each band."""
 
     counts: list[int]
     part: Literal["histogram"]
@@ -2050,7 +2052,7 @@ class IozoneSidePartHistogram(TypedDict):
 
 
 class IozoneSidePartStamps(TypedDict):
-    """When a test began and ended, as ctime(3) writes it."""
+    """Times at which a test began and ended, as ctime(3) writes them."""
 
     began: str
     ended: str
@@ -2065,7 +2067,7 @@ IozoneSidePart: TypeAlias = (
 
 
 class Judgement(TypedDict):
-    """What a case gave."""
+    """Result of a case."""
 
     expected: str
     id: str
@@ -2147,7 +2149,7 @@ class StreamRequest(TypedDict):
 
 
 class MixedRequest(TypedDict):
-    """What is asked for; the JSON that the Python front passes."""
+    """Wishes for a mixed workload; the JSON that the Python front passes."""
 
     access: NotRequired[Access]
     content: NotRequired[Content]
@@ -2183,7 +2185,7 @@ class MkfileEventEnd(TypedDict):
 
 
 MkfileEvent: TypeAlias = MkfileEventBegin | MkfileEventRow | MkfileEventEnd
-"""What happened."""
+"""Event of a run."""
 
 
 class Nothing(TypedDict):
@@ -2198,7 +2200,7 @@ class TraceCaveat(TypedDict):
 
 
 class OnlyReadAnswer(TypedDict):
-    """What every answer has beside its content."""
+    """Part of every answer beside its content."""
 
     caveats: list[TraceCaveat]
     format: str
@@ -2346,7 +2348,7 @@ class PairsUnit(TypedDict):
 
 
 class PairsRecord(TypedDict):
-    """What such a session left behind."""
+    """Record of such a session."""
 
     cells: list[PairsCell]
     chosen_by: ChosenBy
@@ -2416,7 +2418,7 @@ class SlicesOfTenant(TypedDict):
 
 
 class StreamReport(TypedDict):
-    """What a worker counted."""
+    """Counts of a worker."""
 
     bytes: int
     call_ns: int
@@ -2475,7 +2477,7 @@ class StageTimes(TypedDict):
 
 
 class PhaseTrace(TypedDict):
-    """What the block trace of a trial tells of one phase."""
+    """Summary of the block trace of a trial for one phase."""
 
     devices: list[Any]
     stages: dict[str, StageTimes]
@@ -2504,7 +2506,7 @@ class PhaseRecord(TypedDict):
 
 
 Precondition: TypeAlias = Literal["none", "fill", "fill2x", "random"]
-"""What is done to a device before the first trial."""
+"""Preparation of a device before the first trial."""
 
 
 class TestbedSpecLoop(TypedDict):
@@ -2570,7 +2572,7 @@ class PossibleLevels(TypedDict):
 
 
 class Prediction(TypedDict):
-    """How well the choices agree."""
+    """Agreement of the choices."""
 
     issues: int
     misses: list[list[int | int | None]]
@@ -2615,7 +2617,7 @@ class SizeSweep(TypedDict):
 
 
 class ProbeFindings(TypedDict):
-    """What was found out."""
+    """Findings of the probes."""
 
     depth: DepthSweep
     profile: str
@@ -2624,7 +2626,7 @@ class ProbeFindings(TypedDict):
 
 
 Provenance: TypeAlias = Literal["code", "doc", "meas", "fit", "assume", "user"]
-"""Where a number comes from."""
+"""Source of a number."""
 
 
 ProfileValue: TypeAlias = bool | float | str | list[float] | list[list[float]]
@@ -2652,7 +2654,7 @@ class Profile(TypedDict):
 
 
 class RecordingSoFar(TypedDict):
-    """What was recorded so far."""
+    """Amount recorded so far."""
 
     bytes: int
     events: int
@@ -2660,7 +2662,7 @@ class RecordingSoFar(TypedDict):
 
 
 class Progress(TypedDict):
-    """How far a long request is: `params` of the event `progress`."""
+    """Progress of a long request: `params` of the event `progress`."""
 
     begun: NotRequired[dict[str, FileBirth]]
     message: str
@@ -2672,7 +2674,7 @@ class Progress(TypedDict):
 
 
 class SessionOfSlices(TypedDict):
-    """What a record keeps of the session that it was cut from."""
+    """Part of a session that a record of its slices keeps."""
 
     chosen_by: ChosenBy
     images: int
@@ -2686,14 +2688,14 @@ class SessionOfSlices(TypedDict):
 
 
 class Simulation(TypedDict):
-    """What only a simulation knows of a trial."""
+    """Facts of a trial that only a simulation knows."""
 
     counters: dict[str, float]
     event_hash: str
 
 
 Status: TypeAlias = Literal["ok", "failed", "interrupted", "dry_run"]
-"""How a trial ended."""
+"""End of a trial."""
 
 
 class TraceOfTrial(TypedDict):
@@ -2772,8 +2774,9 @@ class Refusal(TypedDict):
 
 
 class ReplayFit(TypedDict):
-    """What the model does not say of the device of a recording: where its angle stood, and what
-    a request costs beyond the model (hand-over to the serving process, and its stalls).
+    """Parameters of the device of a recording that the model does not give: where its angle
+    stood, and what a request costs beyond the model (hand-over to the serving process, and its
+    stalls).
     """
 
     overhead_ns: float
@@ -2824,7 +2827,7 @@ TunableUnit: TypeAlias = Literal["ms", "us", "ns", "requests", "sectors", "KiB",
 
 
 class TunableInfo(TypedDict):
-    """What can be said about a tunable without a scheduler at hand."""
+    """Facts about a tunable without a scheduler at hand."""
 
     about: str
     default: int
@@ -2873,7 +2876,7 @@ class ShutDown(TypedDict):
 
 
 class TargetLimit(TypedDict):
-    """Why a target cannot do something, in words, and what to do instead."""
+    """Reason why a target cannot do something, in words, and what to do instead."""
 
     code: str
     hint: str
@@ -2881,7 +2884,7 @@ class TargetLimit(TypedDict):
 
 
 class SimulatedLimits(TypedDict):
-    """What no simulated stack can do, and what changes nothing on one."""
+    """Abilities that no simulated stack has, and settings that change nothing on one."""
 
     alike: list[AlikeLevels]
     flags: list[FlagName]
@@ -3006,7 +3009,7 @@ class StagesReport(TypedDict):
 
 
 class TraceConvertedAnswer(TypedDict):
-    """What every answer has beside its content."""
+    """Part of every answer beside its content."""
 
     caveats: list[TraceCaveat]
     format: str
@@ -3025,7 +3028,7 @@ class TraceFormat(TypedDict):
 
 
 class TraceMeasuredAnswer(TypedDict):
-    """What every answer has beside its content."""
+    """Part of every answer beside its content."""
 
     caveats: list[TraceCaveat]
     format: str
@@ -3052,7 +3055,7 @@ class TraceShowOptions(TypedDict):
 
 
 class TraceShownAnswer(TypedDict):
-    """What every answer has beside its content."""
+    """Part of every answer beside its content."""
 
     caveats: list[TraceCaveat]
     events: int

@@ -179,7 +179,9 @@ def _three_digits(value: float) -> str:
 
 
 def format_times(value: float) -> str:
-    """How often something happens, to about two digits: ``0.11``, ``7.6``, ``690,000``."""
+    """Number of times that something happens, to about two digits: ``0.11``, ``7.6``,
+    ``690,000``.
+    """
     if value == 0:
         return "0"
     if value < 0.001:

@@ -24,7 +24,7 @@ _IN_LINE: Final = pattern(f"[\\t\\n{_OBEYED}]")
 
 
 _BEGINS_FORMULA: Final = ("=", "+", "-", "@", "\t", "\n")
-"""What spreadsheets take for the beginning of a formula, in a text as in a file."""
+"""Beginnings of texts that spreadsheets take for formulas, in a text as in a file."""
 _ASCII: Final = {
     "·": "-",
     "…": "~",

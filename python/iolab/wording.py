@@ -33,7 +33,7 @@ _TAG_WORDS: Final = {
     "assume": "assumed",
     "user": "given by the user",
 }
-"""What the provenance tags of a profile's numbers mean, most trustworthy first."""
+"""Meanings of the provenance tags of a profile's numbers, most trustworthy first."""
 _TAG_COUNT: Final = pattern(r"(\d+) (\w+)")
 _NAME: Final = pattern(r"\S*[._=/`'\"]\S")
 """A first word with such a character is a name: ``bfq.slice_idle``, ``mount_options``."""

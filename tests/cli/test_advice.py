@@ -1,4 +1,4 @@
-"""What is advised about a study that lies in the way can be done; what was allowed in vain is told.
+"""Advice about a study that lies in the way can be followed; what was allowed in vain is told.
 
 Issue 14, points 8 and 2, found by newcomers: `--resume` was advised for what has none (imported
 tables, other programs' command lines), for studies that had ended, and without a word about why

@@ -1,4 +1,6 @@
-"""Which stored A/A result a report shows: that of its testbed and kernel, the newest."""
+"""Choice of the stored A/A result that a report shows: that of its testbed and kernel, the
+newest.
+"""
 
 from __future__ import annotations
 

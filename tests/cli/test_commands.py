@@ -111,7 +111,7 @@ def test_a_dry_run_prints_every_action_with_its_class_and_changes_nothing(iolab,
 
 
 def test_the_order_of_a_dry_run_can_be_had_again(iolab):
-    """It showed an order drawn for itself, which no run could be made to have."""
+    """Symptom: a dry run showed an order drawn for itself, which no run could be made to have."""
     arguments = [*COMPARE[:-4], "--rounds", "2", "--record-size", "4k,8k,16k,32k", "--dry-run"]
     first = iolab(*arguments)
     *shown, told = first.out.splitlines()

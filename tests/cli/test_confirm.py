@@ -1,4 +1,4 @@
-"""What is asked before a device is erased or worn; what is typed is given by the tests."""
+"""Questions before a device is erased or worn; what is typed is given by the tests."""
 
 from __future__ import annotations
 

@@ -111,7 +111,44 @@ def test_an_archive_writes_nowhere_else_even_over_what_iolab_made(
     before = (tmp_path / "mine").read_bytes()
     code, _, err = iolab(f"run {archive}")
     assert (code, (tmp_path / "mine").read_bytes()) == (2, before), err
-    assert "lies outside of the working directory" in err
+    assert f"--overwrite {tmp_path / 'mine'}" in err
+
+
+@pytest.mark.parametrize("name", [".profile", "res.txt"])
+def test_an_archive_makes_no_file_that_was_not_named(
+    iolab: Iolab, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Symptom: run in a home, a stranger's archive made new files there, such as `.profile`.
+
+    Fix: the maker of an archive chooses no file, wherever it lies; today's user names it.
+    """
+    archive = gift(iolab, Path(name), monkeypatch)
+    for more in ("", " --dry-run"):
+        code, _, err = iolab(f"run {archive}{more}")
+        assert code == 2, err
+        assert f"the command line in {archive} writes {Path(name).absolute()}" in err
+        assert f"--overwrite {Path(name).absolute()}" in err
+        assert list(Path().iterdir()) == []
+    code, _, err = iolab(f"run {archive} --overwrite {name}")
+    assert code == 0, err
+    assert "x: (groupid=0" in Path(name).read_text()
+
+
+def test_an_archive_makes_no_test_file_that_was_not_named(iolab: Iolab) -> None:
+    code, _, err = iolab("iozone -s 64k -i 0 -w -f made.tmp")
+    assert code == 0, err
+    made = Path("made.tmp").absolute()
+    directory = next(Path("iolab-out").iterdir())
+    assert iolab(f"archive {directory} --out gift.iolab")[0] == 0
+    made.unlink()
+    for more in ("", " --dry-run"):
+        code, _, err = iolab(f"run gift.iolab{more}")
+        assert code == 2, err
+        assert f"--overwrite {made}" in err
+        assert not made.exists()
+    code, _, err = iolab(f"run gift.iolab --overwrite {made}")
+    assert code == 0, err
+    assert made.exists()
 
 
 def test_one_s_own_file_elsewhere_is_written_again(iolab: Iolab, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def wanted(*words):
 
 
 def readings(name):
-    """What iostat read for each report: disks of one report follow each other."""
+    """Readings of iostat for each report: disks of one report follow each other."""
     blocks = re.split(r"^### (\S+)\n", (GOLDEN / name).read_text(), flags=re.MULTILINE)[1:]
     found = []
     for path, text in zip(blocks[::2], blocks[1::2], strict=True):

@@ -108,7 +108,7 @@ def masked(lines: list[str]) -> list[str]:
 
 
 def blank_columns(line: str) -> str:
-    """Which places of nine characters after the sizes are blank at their right end."""
+    """Places of nine characters after the sizes that are blank at their right end."""
     return "".join("." if line[at] == " " else "#" for at in range(32, len(line), 9))
 
 

@@ -1,4 +1,4 @@
-"""What reads the original's `-b` file reads ours: xlrd and LibreOffice.
+"""Readers of the original's `-b` file read ours: xlrd and LibreOffice.
 
 Both are independent of this repository; where one is missing its test is skipped, and counted.
 """

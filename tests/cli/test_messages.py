@@ -1,4 +1,4 @@
-"""What commands say, read aloud. Issue 14, point 15.
+"""Messages of commands, read aloud. Issue 14, point 15.
 
 Symptoms: a mount option that the kernel refuses failed half of the trials, and the command ended
 with exit 0; one scheduler alone silently became a study of record sizes; ``run DIR`` suggested a

@@ -68,7 +68,7 @@ def iolab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iolab:
 
 @pytest.fixture
 def guarded(tmp_path: Path) -> Path:
-    """What a planted link points at."""
+    """File that a planted link points at."""
     path = tmp_path / "guarded"
     path.write_text("root's own")
     return path

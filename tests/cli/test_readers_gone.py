@@ -1,4 +1,5 @@
-"""Who reads the output leaves, or cannot take it: the study is finished and stored all the same.
+"""Readers of the output that leave, or cannot take it: the study is finished and stored all the
+same.
 
 A closed standard error ended a study after a few seconds with exit code 0 and no results, because
 the broken pipe of a progress line was taken for that of `iolab report | head`.

@@ -1,4 +1,4 @@
-"""What is stored runs again: command lines as studies, killed ones to their end; issue 15, point 2.
+"""Stored studies run again: command lines as studies, killed ones to their end; issue 15, point 2.
 
 A command line was stored as a study of IOzone that could not be run (a bonnie++ run as
 `kind = "iozone", tests = ["put_block", ...]`), and neither had resume nor rounds of several levels.
@@ -50,7 +50,7 @@ def loaded(path: Path):
 
 
 def measured(path: Path) -> dict[tuple[object, ...], int]:
-    """How many bytes-per-second values there are of each operation of each configuration."""
+    """Number of bytes-per-second values of each operation of each configuration."""
     found: dict[tuple[object, ...], int] = {}
     for one in loaded(path).measurements:
         if one.metric == "throughput_ops_per_s":

@@ -1,4 +1,4 @@
-"""What programs take of a disk is known before anything is made: space, writes, refusals."""
+"""Space that programs take of a disk is known before anything is made: space, writes, refusals."""
 
 from __future__ import annotations
 

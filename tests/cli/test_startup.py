@@ -1,4 +1,4 @@
-"""Which modules a command imports before it does anything. Issue 14, point 18.
+"""Modules that a command imports before it does anything. Issue 14, point 18.
 
 Symptom: `iolab --version` took 0.2 s and a dialect's command 0.4 s of its own, most of it imports
 of what it never used. Cause: modules imported by modules. Time is no test on a busy machine; the

@@ -1,4 +1,4 @@
-"""What is wrong is told before anything runs, and in words. Issue 14, points 2, 8 and 15.
+"""Faults are told before anything runs, and in words. Issue 14, points 2, 8 and 15.
 
 Symptoms, as a newcomer met them: names that are not UTF-8 ended with exit code 70; `--overwrite`
 let a file be removed without a word; a missing file was told by the measuring child after the head

@@ -367,7 +367,9 @@ def test_issue_14_point_2_what_a_killed_iozone_leaves_is_iolabs_and_a_copy_is_no
 def test_issue_14_point_2_a_file_that_appeared_later_is_not_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What came between the look and the write was replaced by the rename; link(2) refuses."""
+    """A file that came between the look and the write was replaced by the rename; link(2)
+    refuses.
+    """
     monkeypatch.setattr(created_files, "state_directory", lambda: tmp_path / "state")
     path = tmp_path / "a.iolab"
     drafted = Folder.draft
@@ -439,7 +441,7 @@ def test_issue_14_point_2_a_measured_file_is_no_more_open_than_the_one_before(
 
 @pytest.mark.parametrize("name", ["link", "dangling", "file"])
 def test_a_report_for_what_is_no_directory_is_refused_by_its_kind(iolab: Iolab, name: str) -> None:
-    """It said "cannot be written to link: File exists" and ended with exit code 1."""
+    """Symptom: it said "cannot be written to link: File exists" and ended with exit code 1."""
     Path("t.csv").write_text(TABLE)
     assert iolab("import t.csv --map value=mbps --unit MB/s --out study")[0] == 0
     Path("file").write_text("mine")

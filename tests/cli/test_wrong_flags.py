@@ -70,7 +70,9 @@ TAKEN = {
     **{"--seed": {"0"}, "--wbt-lat-usec": {"-1", "0"}, "--nomerges": {"0"}, "--metric": {""}},
     **{"--record-size": {"4k,,8k"}, "--file-size": {"4k,,8k"}, "--flags": {"", " "}},
 }
-"""What is right after all: nothing between commas is left out, no metric is every metric."""
+"""Values that are right after all: nothing between commas is left out, no metric is every
+metric.
+"""
 
 
 def parser_of(command: str) -> argparse.ArgumentParser:
@@ -108,7 +110,7 @@ def cases() -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory) -> Path:
-    """Where everything that the commands need lies."""
+    """Directory with everything that the commands need."""
     folder = tmp_path_factory.mktemp("place")
     here = Path.cwd()
     os.chdir(folder)

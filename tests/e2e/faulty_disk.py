@@ -51,7 +51,7 @@ class Disk:
 
     @property
     def plan(self) -> Mapping[str, Any]:
-        """What goes wrong now."""
+        """Present faults."""
         changed_ns = self._plan_path.stat().st_mtime_ns
         if changed_ns != self._plan_ns:
             self._plan_ns = changed_ns
@@ -115,7 +115,7 @@ class Disk:
 
 
 def _home(page: bytes) -> int | None:
-    """Where in its file a block of iolab's belongs; none if it is not one."""
+    """Offset in its file at which a block of iolab's belongs; none if it is not one."""
     return struct.unpack_from("<Q", page, 16)[0] if page.startswith(MAGIC) else None
 
 
@@ -155,7 +155,7 @@ class FaultyDisk:
         partial.replace(self.plan_path)
 
     def repair(self) -> None:
-        """What an administrator does: unmount, check, mount again."""
+        """Repair as an administrator does: unmount, check, mount again."""
         _output("umount", self.mounted)
         # 1: errors were corrected.
         done = subprocess.run(

@@ -6,7 +6,8 @@ the settings of loop devices whose image lies in a test's folder, images that io
 a test's folder or below iolab's mount points. All other block devices count as before.
 
 What another session of these tests makes at the same time is not of this one: images and what is
-mounted from them in its folder (``pytest-of-USER/pytest-N``), groups with its processes.
+mounted from them in its folder (``pytest-of-USER/pytest-N``), what a run made whose watchdog it
+started, groups with its processes.
 """
 
 from __future__ import annotations
@@ -39,15 +40,54 @@ def watch(folder: Path) -> None:
 
 
 def _is_own(text: str) -> bool:
-    return any(part in text for part in _OWN) and not _is_of_another_session(text)
+    return any(part in text for part in _OWN) and not is_of_another_session(text)
 
 
-def _is_of_another_session(text: str) -> bool:
-    return "/pytest-of-" in text and not any(folder in text for folder in _OWN[_FIXED:])
+def is_of_another_session(text: str) -> bool:
+    """Tell whether a path, or a line with one, belongs to tests that run at the same time."""
+    if "/pytest-of-" in text:
+        return not any(folder in text for folder in _OWN[_FIXED:])
+    parts = [
+        part
+        for run in _runs_of_others()
+        for part in (f"/.iolab-{run}-", f"/run/iolab/{run}/", f"/run/iolab/{run} ")
+    ]
+    return any(part in f"{text} " for part in parts)
+
+
+def _runs_of_others() -> Iterator[str]:
+    """Names of the runs that a living agent of another session watches."""
+    for process, command in _commands():
+        words = command.rstrip("\0").split("\0")
+        if len(words) == _WATCHDOG_WORDS and words[1] == "watchdog":
+            agent = [*_parents(process), 0][1]
+            is_watched = _program(agent) == _program(process)
+            if is_watched and os.getpid() not in _parents(agent):
+                yield words[3]
+
+
+_WATCHDOG_WORDS = 4
+"""Program, `watchdog`, directory of the journals, name of the run."""
+
+
+def _program(process: int) -> str:
+    try:
+        return str(Path(f"/proc/{process}/exe").readlink())
+    except OSError:
+        return ""
+
+
+def _commands() -> Iterator[tuple[int, str]]:
+    """Process and command line of everything that runs, with zeros between the words."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            yield int(entry.name), _command(int(entry.name))
 
 
 def _is_own_image(image: str) -> bool:
-    """Whether an image is of these tests: those of others lie in places that are not seen here."""
+    """Tell whether an image is of these tests: those of others lie in places that are not seen
+    here.
+    """
     return _is_own(image) and (image.endswith(" (deleted)") or Path(image).exists())
 
 
@@ -55,10 +95,10 @@ def _is_own_mount(line: str) -> bool:
     source = line.partition(" - ")[2].split(" ")[1:2]
     name = Path(source[0]).name if source else ""
     image = _read(Path("/sys/block") / name / "loop/backing_file") if name[:4] == "loop" else ""
-    return _is_own(line) and not _is_of_another_session(image)
+    return _is_own(line) and not is_of_another_session(image)
 
 
-def _own_groups() -> Iterator[str]:
+def own_groups() -> Iterator[str]:
     """Control groups of iolab without those that hold processes of another session."""
     root = Path("/sys/fs/cgroup")
     for group in (*root.glob("iolab*"), *root.glob("*/iolab*")):
@@ -112,12 +152,12 @@ def machine_state() -> dict[str, str]:
     state["vm.vfs_cache_pressure"] = _read(Path("/proc/sys/vm/vfs_cache_pressure"))
     mounts = Path("/proc/self/mountinfo").read_text().splitlines()
     state["mounts"] = "\n".join(filter(_is_own_mount, mounts))
-    state["cgroups"] = " ".join(sorted(_own_groups()))
+    state["cgroups"] = " ".join(sorted(own_groups()))
     return state
 
 
 def differences(before: dict[str, str], after: dict[str, str]) -> list[str]:
-    """What changed, as `name: before -> after`."""
+    """Differences, as `name: before -> after`."""
     names = sorted(before.keys() | after.keys())
     return [
         f"{name}: {before.get(name)!r} -> {after.get(name)!r}"

@@ -15,7 +15,7 @@ _CLOSE = re.compile(r"close\((?P<fd>\d+)\) += 0$")
 
 @dataclass(slots=True)
 class Session:
-    """What happened between the opening and the closing of a descriptor of the test file."""
+    """Calls between the opening and the closing of a descriptor of the test file."""
 
     flags: str
     transfers: list[tuple[str, int, int]] = field(default_factory=list)

@@ -267,7 +267,7 @@ _KINDS = {"openat": "open", "newfstatat": "stat", "statx": "stat"}
 
 
 def file_calls(log: Path) -> list[tuple[str, str, str]]:
-    """What was done to the small files, as (call, last part of the name, bytes or flags)."""
+    """Calls on the small files, as (call, last part of the name, bytes or flags)."""
     found: list[tuple[str, str, str]] = []
     is_inside, opened = False, ""
     for raw in log.read_text().splitlines():

@@ -1,4 +1,6 @@
-"""What bonnie++ does beside measuring: copies that wait, other users, numbers of a file, a kill."""
+"""Requests of bonnie++ beside measuring: copies that wait, other users, numbers of a file, a
+kill.
+"""
 
 import os
 import pwd
@@ -152,7 +154,7 @@ def test_prompts_are_the_originals(tmp_path, place):
 
 
 def owners(process, place):
-    """Who owns what lies there while it runs."""
+    """Owners of the files there while it runs."""
     seen = set()
     while process.poll() is None:
         for path in files_in(place):

@@ -45,7 +45,7 @@ exec {python} -m iolab.cli --out "$(mktemp -d {stored}/XXXXXX)/run" {dialect} "$
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command left."""
+    """Result of a command."""
 
     code: int
     texts: dict[str, str]

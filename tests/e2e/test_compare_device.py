@@ -55,7 +55,7 @@ class Disk:
 
     @property
     def serial(self) -> str:
-        """What is typed for it."""
+        """Phrase that is typed for it."""
         return f"{self.image.name}-{self.image.stat().st_ino}"
 
     def content(self) -> bytes:
@@ -63,7 +63,7 @@ class Disk:
         return Path(self.node).read_bytes()
 
     def is_marked(self) -> bool:
-        """Whether both ends are blank but for iolab's marker."""
+        """Tell whether both ends are blank but for iolab's marker."""
         content = self.content()
         ends = content[4096:MIB] + content[-MIB:]
         return content.startswith(MARKER) and not any(ends)

@@ -9,12 +9,13 @@ import json
 import sqlite3
 import time
 import zlib
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
 from .conftest import Run
-from .machine_state import differences, machine_state
+from .machine_state import differences, machine_state, own_groups
 from .test_kill_loop import agents_of, kill_all, said, start, wait_restored
 
 pytestmark = pytest.mark.needs_loop
@@ -62,8 +63,8 @@ def write_study(folder: Path, *, rounds: int = 1, duration: str = "2s") -> Path:
 
 
 def groups() -> list[Path]:
-    found = [*Path("/sys/fs/cgroup").glob("iolab-*-io*")]
-    return [*found, *Path("/sys/fs/cgroup").glob("*/iolab-*-io*")]
+    """Control groups of the streams of a trial of this session."""
+    return [Path(group) for group in own_groups() if fnmatch(Path(group).name, "iolab-*-io*")]
 
 
 def wait_for_groups(seconds: float = 60) -> list[Path]:

@@ -45,7 +45,7 @@ def study(iolab: Run, tmp_path: Path, *flags: str) -> Path:
 
 
 def traced(job: Path, folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What fio says of each section, and what strace saw between open and open of the file."""
+    """Output of fio for each section, and strace's events between open and open of the file."""
     folder.mkdir()
     command = [
         *("strace", "-ff", "-s", "0", "-o", "trace", "-e", "trace=openat,pread64,pwrite64"),
@@ -62,7 +62,7 @@ def traced(job: Path, folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]
 
 
 def session_of(trace: str) -> dict[str, Any]:
-    """How one thread opened the file, and what it moved."""
+    """Way in which one thread opened the file, and what it moved."""
     session: dict[str, Any] = {"flags": [], "moves": []}
     descriptor = ""
     for line in trace.splitlines():

@@ -1,4 +1,4 @@
-"""When storage fails the user reads what happened, where, and what to do; nothing stays behind.
+"""Failures of storage as the user reads them: event, place and advice; nothing stays behind.
 
 Each test lets one thing go wrong in the middle of a study on a disk of
 :mod:`tests.e2e.faulty_disk`, and then asks for the same four things: the words, the exit code, the
@@ -239,7 +239,7 @@ def test_a_disk_that_hardly_moves(
 
 
 def test_a_full_file_system(iolab: Run, tmp_path: Path) -> None:
-    """Somebody else fills it up in the middle of the study."""
+    """A file system that another program fills up in the middle of the study."""
     with faulty_disk(tmp_path, 256 << 20) as disk:
         folder = disk.make()
 

@@ -65,7 +65,7 @@ def iozone(work: Path, words: str, stored: str = "stored") -> str:
 
 
 def our_logs(work: Path) -> list[str]:
-    """What strace saw, a text per process."""
+    """Output of strace, a text per process."""
     return [path.read_text() for path in sorted(work.parent.glob("log.*"))]
 
 

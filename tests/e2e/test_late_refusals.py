@@ -1,4 +1,4 @@
-"""What the agent would refuse in the first trial is refused before an image is written.
+"""Refusals of the agent in the first trial come before an image is written.
 
 It was found out only after the image step: seconds, or minutes for a large one. A file system that
 did not fit even let the study go on with half of its levels.

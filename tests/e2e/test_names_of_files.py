@@ -89,7 +89,7 @@ size_max_bytes = 0
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """Somebody's directory, with a thesis in it."""
+    """Directory of a user, with a thesis in it."""
     found = tmp_path / "place"
     (found / "thesis").mkdir(parents=True)
     (found / "thesis" / "ch1").write_text("years of work")

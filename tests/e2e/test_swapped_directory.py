@@ -1,4 +1,4 @@
-"""Somebody exchanges our directory for a link to theirs while a study runs.
+"""Directories that are exchanged for a link to another user's while a study runs.
 
 Symptom: as root, in a world-writable place, the measuring child followed the exchanged name and
 removed a foreign file that happened to have a test file's name. Cause: it worked with a path. Fix:

@@ -64,7 +64,7 @@ def iolab(monkeypatch, tmp_path):
 
 
 def details(directory):
-    """What is stored of the operations: kind, way to the data, size."""
+    """Stored details of the operations: kind, way to the data, size."""
     with Store.open_reader(Path(directory) / "study.db") as store:
         data = store.load_data()
     keys = ("kind", "access", "io_size_bytes")
@@ -132,7 +132,7 @@ def test_names_of_streams_decide_nothing(iolab):
 
 
 def test_an_engine_that_maps_or_streams_is_told_as_such(iolab):
-    """What an engine does unless it is asked otherwise is what was done."""
+    """Way of an engine unless it is asked otherwise, told as it was done."""
     Path("d").mkdir()
     common = ["--test", "write,read", "--record-size", "4k", "--file-size", "64k", "--rounds", "1"]
     for engine, access in (("mmap", "mapped"), ("stdio", "stdio"), ("psync", "plain")):

@@ -448,7 +448,7 @@ def settings_of(loop: Loop) -> dict[str, str]:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process goes on."""
+    """Tell whether a process goes on."""
     for _ in range(100):
         try:
             text = Path(f"/proc/{pid}/stat").read_text()

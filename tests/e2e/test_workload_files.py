@@ -258,6 +258,7 @@ def test_who_ends_before_a_barrier_is_not_waited_for() -> None:
         (COMES, 'begins_at = "warm"\nbegins_after = "slow"', "leave one of them out"),
         ('{ does = "barrier" },', "", "lacks `barrier`"),
         ('{ does = "think", duration = 1, barrier = "warm" },', "", "means nothing"),
+        (COMES, f"after = [{COMES}]", "a barrier after the timed region: nobody is waited for"),
     ],
 )
 def test_barriers_that_cannot_be_are_refused(steps: str, begins_at: str, part: str) -> None:

@@ -154,7 +154,7 @@ class Arena:
         return Path(f"/proc/{self._holder.pid}/root") / path.lstrip("/")
 
     def shell(self, script: str, *words: str, user: str | None = None) -> str:
-        """What a shell script in the namespace prints; it must succeed."""
+        """Output of a shell script in the namespace; it must succeed."""
         done = self.run(["sh", "-c", script, "sh", *words], user=user)
         assert done.returncode == 0, f"{script}: {done.stderr.decode()}"
         return done.stdout.decode()
@@ -184,7 +184,7 @@ class Arena:
         user: str | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> list[str]:
-        """What runs `command` in the namespace, as `user` or as root."""
+        """Words that run `command` in the namespace, as `user` or as root."""
         home = f"{HOMES}/{user}" if user else "/root"
         variables = {"PATH": SEARCH_PATH, "HOME": home, **(environment or {})}
         enter = ["nsenter", f"--mount=/proc/{self._holder.pid}/ns/mnt", "--wd=/", "--"]

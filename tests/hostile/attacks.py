@@ -37,13 +37,13 @@ class Attack:
 
     name: str
     harm: str
-    """What must not happen."""
+    """Harm that must not happen."""
     requests: tuple[Request, ...]
     """After `hello`, or with their own."""
     codes: frozenset[str] = REFUSED
-    """How the last one may be answered."""
+    """Codes with which the last one may be answered."""
     plant: str = ""
-    """What mallory lays out before, as a shell script."""
+    """Preparations of mallory, as a shell script."""
 
 
 def _greeting(name: str, harm: str, **changed: Any) -> Attack:
@@ -318,7 +318,7 @@ classes = ["A+", "B"]
 directories = ["{GUARD}", "{HOMES}", "/tmp"]
 knobs = ["device"]
 """
-"""What a generous administrator might write; the attacks below are tried under it."""
+"""Policy that a generous administrator might write; the attacks below are tried under it."""
 
 _OWN = directory(MINE)
 _IN_PLACE = directory(MINE, in_place=True)
@@ -410,7 +410,7 @@ WIDE: Final = (
     _own_trial("own directory, system's knob", "vda's", _OWN, knobs={"scheduler": "none"}),
 )
 WIDE_PLANT: Final = f"ln -sfn {GUARD}/secret {MINE}/to-secret"
-"""What mallory lays out before these."""
+"""Links that mallory lays out before these."""
 
 AFTERWARDS: Final = (
     Attack("restore climbs", "a journal outside", (hello(), ("restore", {"run": "../../x"}))),

@@ -12,7 +12,7 @@ from typing import Any, Self
 from .arena import AGENT_BY_SUDO, Arena
 
 PATIENCE_S = 60.0
-"""How long one answer may take."""
+"""Longest time of one answer."""
 
 
 class Conversation:

@@ -16,9 +16,9 @@ NAMES_ONLY = ("/", "/dev", "/usr/bin", "/usr/sbin", "/var", "/srv", "/mnt", "/op
 REAL = ("/etc", "/usr/local/libexec", "/var/lib/iolab", "/run/iolab")
 """Of the real machine, outside the namespace."""
 _OTHERS = ("loop", "/dev/pts", "/dev/ptmx")
-"""What other programs make meanwhile."""
+"""Paths that other programs make meanwhile."""
 _SUDOS = "/run/sudo"
-"""Where sudo notes whom it has asked for a password."""
+"""Directory in which sudo notes the users that it has asked for a password."""
 
 
 def guarded(arena: Arena, leaving_out: tuple[str, ...] = ()) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What lies in a tree: kind, mode, owner, target or content of everything, nothing followed."""
+"""Content of a tree: kind, mode, owner, target or content of everything, nothing followed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _digest(path: Path, state: tuple[int, ...]) -> str:
 
 
 def changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
-    """What differs, one line each."""
+    """Differences, one line each."""
     return [
         f"{path}: {before.get(path, 'nothing')} => {after.get(path, 'nothing')}"
         for path in sorted(before.keys() | after.keys())

@@ -28,7 +28,7 @@ def loop(**changed: Any) -> Request:
 
 
 def directory(path: str, **changed: Any) -> Request:
-    """Somebody's directory, class A+."""
+    """Directory of a user, class A+."""
     usual = {"kind": "directory", "path": path, "allow_knobs_on": []}
     return "open_testbed", {**usual, **changed}
 

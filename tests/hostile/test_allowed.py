@@ -40,7 +40,7 @@ ALLOWED = (
     r"/proc/sys/vm/drop_caches",
     r"/proc/(self|\d+)/oom_score_adj",
 )
-"""Where the agent, root for alice, and what it starts may write, make, remove or mount."""
+"""Paths where the agent, root for alice, and its programs may write, make, remove or mount."""
 
 
 def test_a_study_of_loop_devices_works_for_an_ordinary_user(arena):
@@ -61,7 +61,7 @@ def test_doctor_says_what_sudo_allows(arena):
 
 
 def test_the_agents_own_doctor_speaks_of_the_user_and_the_policy(arena):
-    """It said "this user is root: loop testbeds and knobs are possible"."""
+    """Symptom: it said "this user is root: loop testbeds and knobs are possible"."""
     with Conversation(arena, MALLORY) as agent:
         checks = agent.ask("doctor", {"paths": []})["result"]["checks"]
     told = {check["name"]: check for check in checks}

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.needs_sudo
 ATTACKS_MIN = 40
 _RUN = "hostile-trials"
 _OWN = (f"/var/lib/iolab/journal/{USERS[MALLORY]}.{_RUN}", "/run/iolab")
-"""What changes in the course of a run that is granted."""
+"""Paths that change in the course of a run that is granted."""
 
 
 class Opened:

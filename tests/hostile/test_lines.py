@@ -68,7 +68,7 @@ def test_a_gibibyte_on_one_line_is_not_kept(arena):
 
 
 def test_a_million_lines_while_it_is_busy_are_not_kept(arena):
-    """It reads ahead for `interrupt`; what waits there has a limit, too."""
+    """Reading ahead for `interrupt`; what waits there has a limit, too."""
     with Conversation(arena, MALLORY) as agent:
         assert code_of(agent.ask(*hello())) == "ok"
         agent.write(json.dumps({"id": 2, "method": "open_testbed", "params": loop()[1]}).encode())

@@ -134,7 +134,7 @@ def test_what_lies_in_a_closed_directory_is_not_told(request_of, arena):
 
 
 def told_of(path, answer):
-    """What an answer says of a path, without its name and without noise."""
+    """Content of an answer about a path, without its name and without noise."""
     checks = answer.get("result", {}).get("checks", [])
     told = [check for check in checks if check["name"] == path] or [answer.get("error")]
     return json.dumps(told).replace(path, "PATH")

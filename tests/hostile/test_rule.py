@@ -252,7 +252,7 @@ BURDENS = (
     ("choom", "-n", "900", "--"),
     ("nice", "-n", "19", "chrt", "--idle", "0"),
 )
-"""What outlives sudo, if nobody takes it away: each before the command that it burdens."""
+"""Limits that outlive sudo, if they are not taken away: each before the command that it burdens."""
 
 
 @pytest.mark.parametrize("burden", BURDENS, ids=lambda burden: " ".join(burden[:2]))

@@ -1,4 +1,6 @@
-"""What a traced program, and all that it started, did to files: the changes, with whole paths."""
+"""Actions of a traced program, and of all that it started, on files: the changes, with whole
+paths.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the published tables say, and what they do not."""
+"""Statements of the published tables, and their limits."""
 
 import json
 import math
@@ -70,7 +70,9 @@ def test_d2_deadline_is_as_good_as_noop(tmp_path):
 
 
 def test_d2_word_for_cfq_does_not_depend_on_the_baseline(tmp_path):
-    """It was better than one baseline and undecided against the other, by what K was divided."""
+    """Symptom: it was better than one baseline and undecided against the other, by what K was
+    divided.
+    """
     turned = {"better": "worse", "worse": "better"}
     words = {}
     for baseline in ("noop", "deadline", "cfq"):

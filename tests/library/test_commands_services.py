@@ -1,4 +1,4 @@
-"""What commands do, called from Python: typed values in, results out, nothing printed."""
+"""Commands, called from Python: typed values in, results out, nothing printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What README and the documents show of the library runs as it stands there."""
+"""Examples of README and the documents about the library run as they stand there."""
 
 import re
 import sys
@@ -24,7 +24,7 @@ class Frame:
 
 @pytest.fixture(autouse=True)
 def pandas(monkeypatch):
-    """Where pandas is not installed, a stand-in."""
+    """Stand-in for pandas, if it is not installed."""
     try:
         import pandas  # noqa: F401
     except ImportError:

@@ -1,4 +1,4 @@
-"""What `import iolab` offers, and that it means the same whatever was imported before."""
+"""Public names of `import iolab`, which mean the same whatever was imported before."""
 
 import importlib
 import inspect

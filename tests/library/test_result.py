@@ -76,7 +76,7 @@ def test_a_frame_needs_pandas_and_says_so(result, monkeypatch):
 
 
 def test_a_frame_is_made_of_the_rows(result, monkeypatch):
-    """What is handed to pandas, on machines without it as well."""
+    """Rows that are handed to pandas, on machines without it as well."""
     made = {}
 
     class DataFrame:

@@ -1,4 +1,4 @@
-"""What leaves the report: Markdown, JSON with its schema, a methods paragraph, BibTeX."""
+"""Files that leave the report: Markdown, JSON with its schema, a methods paragraph, BibTeX."""
 
 from __future__ import annotations
 

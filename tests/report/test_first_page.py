@@ -1,4 +1,4 @@
-"""What the first page says: what to take, how sure, what next; the verdict table; the reasons."""
+"""Content of the first page: what to take, how sure, what next; the verdict table; the reasons."""
 
 from __future__ import annotations
 

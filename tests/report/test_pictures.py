@@ -1,4 +1,4 @@
-"""What single charts show, beyond what all of them have in common (`test_report`)."""
+"""Content of single charts, beyond what all of them have in common (`test_report`)."""
 
 from __future__ import annotations
 

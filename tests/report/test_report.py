@@ -1,4 +1,4 @@
-"""What the renderers make of canned studies: HTML, Excel, JSON, text."""
+"""Pages that the renderers make of canned studies: HTML, Excel, JSON, text."""
 
 from __future__ import annotations
 
@@ -282,7 +282,9 @@ def test_unwritable_directory_is_a_users_error(canned: ModuleType, tmp_path: Pat
 
 
 def test_a_simulation_says_so_wherever_numbers_stand(canned: ModuleType) -> None:
-    """Nobody who sees one of these alone may take its numbers for measured ones."""
+    """Every number of a simulation stands beside the word, so that none is taken for a measured
+    one.
+    """
     study = canned.simulated()
     verdict = judge(study)
     charts = draw_all(study, verdict)

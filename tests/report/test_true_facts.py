@@ -1,4 +1,4 @@
-"""What a report says of longest times, stalls, winners, bounds and labels is true (issue 14).
+"""Statements of a report on longest times, stalls, winners, bounds and labels are true (issue 14).
 
 Each test was made from a falsehood that a reader of 7390be3 found; its docstring tells symptom,
 cause and repair.

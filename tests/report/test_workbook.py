@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import subprocess
 import zipfile
@@ -45,7 +46,7 @@ def _formulas(sheet: Any) -> dict[str, str]:
 
 
 def _recalculated(content: bytes, folder: Path) -> Any:
-    """What LibreOffice makes of the formulas, once it knows none of our values."""
+    """Workbook that LibreOffice makes of the formulas, once it knows none of our values."""
     bare = BytesIO()
     with zipfile.ZipFile(BytesIO(content)) as old, zipfile.ZipFile(bare, "w") as new:
         for name in old.namelist():
@@ -106,7 +107,9 @@ def test_values_that_cannot_be_told_apart_are_plain_numbers(canned: ModuleType) 
 
 
 def test_a_round_of_several_values_keeps_the_judged_mean(canned: ModuleType) -> None:
-    """Where a round is no single trial, its mean would not give iolab's interval again."""
+    """A round that is no single trial keeps the judged mean: its own would not give iolab's
+    interval again.
+    """
     study = canned.make_study(
         extra_factors={"nr_requests": ("64", "128")},
         workloads=(canned.Workload("iozone", ("read",), ("4k",)),),
@@ -118,9 +121,29 @@ def test_a_round_of_several_values_keeps_the_judged_mean(canned: ModuleType) -> 
     assert not any("TINV" in text for text in formulas)
 
 
-def _replaced(study: StudyData, measurements: list[Any]) -> StudyData:
-    import dataclasses
+def test_no_formula_gives_a_share_above_100_percent(canned: ModuleType) -> None:
+    """Symptom: the page ended the interval of a share at 100 %, the workbook's formula did not.
 
+    Whoever opened it and changed a cell, or had it recalculated, read an interval above 100 %.
+    """
+    study = canned.make_study(rounds=3)
+    base = [m for m in study.measurements if m.metric == "latency_ns_p99"]
+    shares = [
+        dataclasses.replace(m, metric="flowing_time_share", value=(0.2, 0.95, 0.5)[i % 3])
+        for i, m in enumerate(base)
+    ]
+    asked = dataclasses.replace(study.study, metric="flowing_time_share")
+    study = dataclasses.replace(study, study=asked)
+    content = _workbook(_replaced(study, [*study.measurements, *shares]))
+    formulas = _formulas(openpyxl.load_workbook(BytesIO(content))["Runs"])
+    values = openpyxl.load_workbook(BytesIO(content), data_only=True)["Runs"]
+    ends = {place: text for place, text in formulas.items() if "TINV" in text}
+    bounded = [text for place, text in ends.items() if values[place].value == 1.0]
+    assert bounded
+    assert all(text.startswith("=MIN(1,EXP(") for text in bounded)
+
+
+def _replaced(study: StudyData, measurements: list[Any]) -> StudyData:
     return dataclasses.replace(study, measurements=measurements)
 
 

@@ -1,4 +1,4 @@
-"""What a study writes to a whole device: foretold, counted, and stopped at what was accepted."""
+"""Writes of a study to a whole device: foretold, counted, and stopped at what was accepted."""
 
 import time
 from dataclasses import replace

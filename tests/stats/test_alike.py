@@ -1,4 +1,6 @@
-"""What is pooled, what is withheld: classes of cells, limits, failures, single trials."""
+"""Operations that are pooled, and those that are withheld: classes of cells, limits, failures,
+single trials.
+"""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def test_page_cache_is_said_in_the_sentence(canned: ModuleType) -> None:
 
 
 def test_one_level_in_the_page_cache_is_not_the_whole_cell(canned: ModuleType) -> None:
-    """It said that all cells are page cache, although one level of each was durable."""
+    """Symptom: all cells were said to be page cache, although one level of each was durable."""
     study = canned.make_study(cache_share=0.9)
     durable = [
         dataclasses.replace(m, cache_share=0.0) if m.levels["scheduler"] == "bfq" else m
@@ -249,7 +249,7 @@ def test_the_only_configuration_says_which_way_its_bytes_went(canned: ModuleType
 
 
 def test_a_cache_that_is_compared_is_no_mistake(canned: ModuleType) -> None:
-    """It said that nothing reached the device, although every cold level did."""
+    """Symptom: nothing was said to reach the device, although every cold level did."""
     verdict = judge(canned.make_study(compared="cache", levels=("cold", "warm"), cache_share=0.9))
     assert "compare memory" not in verdict.sentence
     assert "All cells have a level that is page cache" in verdict.sentence
@@ -259,7 +259,7 @@ def test_a_cache_that_is_compared_is_no_mistake(canned: ModuleType) -> None:
 
 
 def test_what_is_unfinished_is_finished_by_the_same_command(canned: ModuleType) -> None:
-    """It named `iolab run study.toml`, also for a study that flags had described."""
+    """Symptom: `iolab run study.toml` was named, also for a study that flags had described."""
     study = canned.make_study()
     trials = [dataclasses.replace(t, status=None) if t.round == 5 else t for t in study.trials]
     verdict = judge(dataclasses.replace(study, trials=trials))

@@ -94,7 +94,7 @@ def test_a_stream_can_carry_the_verdict(canned: ModuleType) -> None:
 
 
 def test_the_headline_is_of_the_workload_that_has_the_stream(canned: ModuleType) -> None:
-    """It comes first, wherever the plan has it, and no other workload is called by its name."""
+    """First in the list, wherever the plan has it, and no other workload is called by its name."""
     other = canned.Workload("writers", ("writers/bulk", "writers/all"))
     data = canned.make_study(workloads=(other, _mixed(canned)), rounds=6)
     study = dataclasses.replace(data.study, metric="latency_ns_p99", metric_of="reader")

@@ -203,5 +203,5 @@ def test_devices_made_alike_are_compared_under_the_same_level():
 
 
 def turn_of(row):
-    """Whether a row belongs to the second level, which is three times as fast here."""
+    """Tell whether a row belongs to the second level, which is three times as fast here."""
     return int(row.trial_id[1:]) % 2

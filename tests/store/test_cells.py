@@ -1,4 +1,4 @@
-"""What SQLite does not look into: packed records and JSON columns, damaged or hostile."""
+"""Values that SQLite does not look into: packed records and JSON columns, damaged or hostile."""
 
 import json
 import resource

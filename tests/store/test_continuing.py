@@ -1,4 +1,4 @@
-"""What is typed to measure a stored study again."""
+"""Command that measures a stored study again."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What is stored is believed only if it is what was stored.
+"""Stored values are believed only if they are as they were stored.
 
 Issue 14, point 7. Seen: one flipped bit in study.db turned "9.1 times faster" into "undecided" with
 exit code 0, `archive --check` called such a study whole, and 52 of 200 damaged copies passed. Now a

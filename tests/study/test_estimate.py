@@ -1,4 +1,4 @@
-"""What a trial is guessed to write: by the words of its streams, else by an assumed speed."""
+"""Bytes that a trial is guessed to write: by the words of its streams, else by an assumed speed."""
 
 from dataclasses import replace
 

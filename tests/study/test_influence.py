@@ -1,4 +1,4 @@
-"""What is varied must be able to matter: refused by name, or noted, before anything is touched."""
+"""Varied factors must be able to matter: refused by name, or noted, before anything is touched."""
 
 import pytest
 

@@ -172,7 +172,7 @@ def test_a_single_run_is_a_study_without_a_factor():
 
 
 def test_the_file_of_a_single_run_that_an_older_program_stored_is_read():
-    """It had a factor with one level, and compared it."""
+    """Symptom: it had a factor with one level, and compared it."""
     old = (
         'testbed = "dir:/x"\ncompare = "direct"\nbaseline = "true"\n[factors]\n'
         'direct = ["true"]\n[[workloads]]\nkind = "iozone"\ntests = ["read"]\n'

@@ -105,7 +105,7 @@ def test_more_than_64_treatments_and_few_rounds_are_noted():
 
 
 def test_a_million_treatments_are_refused_before_they_are_made():
-    """They were made, until the memory ended."""
+    """Symptom: they were made, until the memory ended."""
     factors = {
         "record_size": [512 * (1 + n) for n in range(1000)],
         "read_ahead_kb": [4 * n for n in range(1000)],

@@ -1,4 +1,4 @@
-"""What may be compared in alternating slices, and what a study file says about it."""
+"""Workloads that may be compared in alternating slices, and what a study file says about it."""
 
 import pytest
 

@@ -137,7 +137,9 @@ def answer_to(text, core):
 
 
 def check_answer(key, value, error):
-    """What a file says is told with its key; what only a machine can tell may be refused, too."""
+    """Faults of a study file are told with the key; what only a machine can tell may be refused,
+    too.
+    """
     text = str(error)
     if not isinstance(error, StudyError) or "study.toml" not in text:
         assert error.exit_code in (1, 2), (value, text)

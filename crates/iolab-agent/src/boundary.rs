@@ -161,7 +161,7 @@ impl Boundary {
         }
     }
 
-    /// Whether root works for the user on testbeds of a class.
+    /// Tell whether root works for the user on testbeds of a class.
     pub fn has_class(&self, class: &str) -> bool {
         self.policy.check_class(class).is_ok()
     }
@@ -278,7 +278,7 @@ impl Boundary {
         spec.run_as.clone().or_else(|| (class == "A+").then(|| self.user.clone()))
     }
 
-    /// Whether the measuring child may drop the page cache of everybody.
+    /// Tell whether the measuring child may drop the page cache of everybody.
     pub fn may_drop_caches(&self, class: &str) -> bool {
         class != "A+" && self.policy.may_drop_caches()
     }

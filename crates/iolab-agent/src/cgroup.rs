@@ -67,7 +67,7 @@ impl MemoryLimit {
     }
 }
 
-/// Whether a limit is possible, and where; the error says why not.
+/// Tell whether a limit is possible, and where; the error says why not.
 pub fn hierarchy() -> Result<(PathBuf, &'static str)> {
     let mounts = mounts::all();
     let is_v1 = |options: &str| options.split(',').any(|option| option == "memory");

@@ -15,10 +15,10 @@ use crate::lines::{LineReader, WAITING_BYTES_MAX};
 use crate::protocol::{Answer, Message, Nothing, Progress, answer, parse};
 use crate::sys;
 
-/// How much of a hurry the front end is in.
+/// Hurry that the front end is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
-    /// None.
+    /// No hurry.
     Calm,
     /// End early, keep what there is.
     Interrupt,
@@ -26,7 +26,7 @@ pub enum Urgency {
     Abort,
 }
 
-/// What a long request needs from the wire.
+/// Service of the wire to a long request.
 pub trait Control {
     /// Tells how far it is.
     fn progress(&mut self, params: Progress);
@@ -34,7 +34,7 @@ pub trait Control {
     /// Looks, without waiting, whether it should end.
     fn urgency(&mut self) -> Urgency;
 
-    /// How often the front end has said `proceed` since the last question.
+    /// Number of `proceed`s of the front end since the last question.
     fn take_proceeds(&mut self) -> u32 {
         0
     }

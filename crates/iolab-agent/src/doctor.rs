@@ -1,4 +1,5 @@
-//! What is possible as this user and what is noisy here; each failing check names a way out.
+//! Check of what is possible as this user and what is noisy here; each failing check names a way
+//! out.
 //!
 //! It reads and tries harmless system calls only. Left out: the extension module and the agent's
 //! own place, which the front end checks.
@@ -14,7 +15,7 @@ use nix::unistd::{AccessFlags, User, access, geteuid};
 
 use crate::boundary::Boundary;
 use crate::cgroup;
-use crate::disk::{self, Identity, Inspected};
+use crate::disk::{self, Identity, Inspected, Patience};
 use crate::error::Result;
 use crate::facts;
 use crate::knob::offered_schedulers;
@@ -146,8 +147,8 @@ fn journal(state_dir: &Result<PathBuf>) -> Check {
     fail("journal", message, hint)
 }
 
-/// Where journals may go instead.
-fn elsewhere() -> String {
+/// Advice on another directory for journals.
+pub fn elsewhere() -> String {
     let advice = "set XDG_STATE_HOME to a directory of your own";
     match own_directory() {
         Some(path) => {
@@ -284,7 +285,7 @@ fn devices(machine: &Machine, named: &[PathBuf]) -> Vec<Check> {
         if named.contains(&node) {
             continue;
         }
-        match disk::inspect(machine, &node) {
+        match disk::inspect(machine, &node, Patience::None) {
             Ok(device) => found.push(erasable(title, &node, &device)),
             // Nothing is wrong with a machine whose disks are in use.
             Err(error) => {
@@ -316,7 +317,7 @@ fn erasable(title: String, node: &Path, device: &Inspected) -> Check {
 /// queue offers. Checks of directories say nothing about it.
 fn named_device(machine: &Machine, path: &Path) -> Vec<Check> {
     let shown = path.display().to_string();
-    let device = match disk::inspect(machine, path) {
+    let device = match disk::inspect(machine, path, Patience::Glance) {
         Ok(device) => device,
         Err(error) => {
             let message = format!("--on device:{shown} is refused: {error}");
@@ -332,7 +333,7 @@ fn named_device(machine: &Machine, path: &Path) -> Vec<Check> {
 
 /// A directory or device to be judged.
 struct Place {
-    /// What it is called in the list: the path as it was named, or what it is to the user.
+    /// Name in the list: the path as it was named, or what it is to the user.
     name: String,
     path: PathBuf,
     /// The user has named it: what is wrong with it is an error, otherwise only worth knowing.
@@ -350,7 +351,8 @@ fn named(paths: &[PathBuf]) -> (Vec<Place>, Vec<Check>) {
     (paths.iter().map(place).collect(), Vec::new())
 }
 
-/// Where the user stands, to which results go, and the user's home; and what cannot be found.
+/// Directories of the user: the current one, to which results go, and the home; and what cannot be
+/// found.
 fn usual_places() -> (Vec<Place>, Vec<Check>) {
     let (mut places, mut misses) = (Vec::<Place>::new(), Vec::new());
     let place = |name: &str, path| Place { name: name.to_owned(), path, is_named: false };
@@ -393,7 +395,7 @@ fn own_directory() -> Option<PathBuf> {
     free.map(|path| path.join("iolab-test"))
 }
 
-/// What lets this user write to a directory, or one to write to instead.
+/// Way in which this user can write to a directory, or one to write to instead.
 fn way_to_write(path: &Path, errno: Errno) -> String {
     let shown = path.display();
     if errno == Errno::EROFS {
@@ -402,8 +404,9 @@ fn way_to_write(path: &Path, errno: Errno) -> String {
     opened_again(path, errno).unwrap_or_else(|| format!("use a directory of your own: {}", own()))
 }
 
-/// What is the user's own may be opened again; `/` is nobody's, even where root has no rights.
-fn opened_again(path: &Path, errno: Errno) -> Option<String> {
+/// Advice for a directory of the user's own, which may be opened again; `/` is nobody's, even where
+/// root has no rights.
+pub fn opened_again(path: &Path, errno: Errno) -> Option<String> {
     let is_own = fs::metadata(path).is_ok_and(|found| found.uid() == geteuid().as_raw());
     let is_possible = is_own && path.parent().is_some() && errno != Errno::EROFS;
     is_possible.then(|| format!("chmod u+wx {}", path.display()))
@@ -420,7 +423,7 @@ impl Place {
         check(self.name.as_str(), status, self.said(message), hint)
     }
 
-    /// What is said of it; the path first where the name is another.
+    /// Sentence about it; the path first where the name is another.
     fn said(&self, message: &str) -> String {
         if self.is_named {
             message.to_owned()
@@ -455,7 +458,7 @@ impl Place {
         found
     }
 
-    /// What lies under a directory.
+    /// Devices under a directory.
     fn devices(&self, machine: &Machine) -> Vec<Check> {
         let mut found = Vec::new();
         let path = self.path.as_path();
@@ -495,7 +498,7 @@ impl Place {
     }
 }
 
-/// How a directory comes to be: made, if this user may make it there.
+/// Command that makes a directory: made, if this user may make it there.
 fn way_to_make(path: &Path) -> String {
     let exists = path.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
     if access(exists, WRITABLE).is_ok() {

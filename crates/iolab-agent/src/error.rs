@@ -16,15 +16,15 @@ pub enum Error {
     /// The front end said something that is not in the contract.
     #[error("{what}")]
     Protocol {
-        /// What was wrong with it.
+        /// Fault, in words.
         what: String,
     },
     /// A name that is in none of our lists.
     #[error("'{name}' is not a {kind}{}", did_you_mean(nearest.as_deref()))]
     UnknownName {
-        /// What it should have been: `knob`, `testbed`, ...
+        /// Kind of thing that was expected: `knob`, `testbed`, ...
         kind: &'static str,
-        /// What was typed.
+        /// Name that was typed.
         name: String,
         /// The closest name that exists.
         nearest: Option<String>,
@@ -38,9 +38,9 @@ pub enum Error {
         knob: String,
         /// Device, or `this machine`.
         site: String,
-        /// What was asked for.
+        /// Value that was asked for.
         value: String,
-        /// Why not, and what would be accepted.
+        /// Reason of the refusal, and what would be accepted.
         reason: String,
     },
     /// Something that somebody typed cannot be.
@@ -54,7 +54,7 @@ pub enum Error {
     /// A rule of safety forbids it.
     #[error("{what}")]
     Refused {
-        /// What is refused, on what, and why.
+        /// Action that is refused, its object and the reason.
         what: String,
         /// The form that would be accepted.
         hint: String,
@@ -64,9 +64,9 @@ pub enum Error {
     Io {
         /// Verb, such as `write`.
         action: &'static str,
-        /// What it was done to.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         source: io::Error,
     },
     /// A program such as mkfs failed.
@@ -74,7 +74,7 @@ pub enum Error {
     Command {
         /// Command line.
         command: String,
-        /// How it ended.
+        /// Exit status.
         status: String,
         /// Its own words and new lines of the kernel log.
         output: String,
@@ -82,17 +82,17 @@ pub enum Error {
     /// Something on the machine is not as it must be.
     #[error("{what}")]
     Failed {
-        /// What failed, on what.
+        /// Action that failed, and its object.
         what: String,
-        /// What to do.
+        /// Advice: the next thing to do.
         hint: String,
     },
     /// Something failed, and not everything could be put back afterwards.
     #[error("{cause}; and not everything could be put back: {}", problems.join("; "))]
     RestoreIncomplete {
-        /// What failed first.
+        /// First failure.
         cause: String,
-        /// What is still changed.
+        /// Changes that are still there.
         problems: Vec<String>,
     },
     /// The front end asked to stop.
@@ -159,7 +159,7 @@ impl Error {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::AlreadyExists)
     }
 
-    /// What to do about it.
+    /// Advice: the next thing to do.
     pub fn hint(&self) -> String {
         match self {
             Self::Protocol { .. } => {

@@ -1,4 +1,4 @@
-//! What the machine was like: read only, stored with every trial as flat names and texts.
+//! State of the machine: read only, stored with every trial as flat names and texts.
 //!
 //! A fact that cannot be read is left out. Source: Documentation/ABI/stable/sysfs-block,
 //! Documentation/filesystems/proc.rst. Left out: SMART, firmware.
@@ -178,7 +178,8 @@ pub fn place(folder: &Path) -> Facts {
     facts
 }
 
-/// How often a core was too hot for its clock rate since the start; absent in virtual machines.
+/// Number of times that a core was too hot for its clock rate since the start; absent in virtual
+/// machines.
 fn throttle_count(machine: &Machine) -> Option<String> {
     let folder = Path::new("/sys/devices/system/cpu");
     let counts = machine.list(folder).into_iter().filter_map(|cpu| {
@@ -188,7 +189,7 @@ fn throttle_count(machine: &Machine) -> Option<String> {
     counts.reduce(|sum, count| sum + count).map(|sum| sum.to_string())
 }
 
-/// What the control group that this process is in may use; version 2 only.
+/// Limits of the control group that this process is in; version 2 only.
 fn cgroup_limits(machine: &Machine) -> Option<String> {
     let groups = machine.peek("/proc/self/cgroup")?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;

@@ -22,7 +22,7 @@ pub fn on_behalf<T>(user: Option<&RunAs>, body: impl FnOnce() -> Result<T>) -> R
     body()
 }
 
-/// Somebody's rights, until this goes.
+/// Rights of another user, until this goes.
 struct Borrowed {
     groups: Vec<Gid>,
 }

@@ -17,7 +17,7 @@ use crate::mounts;
 use crate::protocol::{ActionKind, GroupSeat, IoGroup};
 use crate::restore::patiently;
 
-/// Which of the kernel's two interfaces.
+/// Version of the kernel's interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Version {
     One,
@@ -87,7 +87,7 @@ impl IoGroups {
         created.map_or(Ok(()), |()| set(path, settings))
     }
 
-    /// Where the workers of which tenant go.
+    /// Group of the workers of each tenant.
     pub fn seats(&self) -> Vec<GroupSeat> {
         self.seats.clone()
     }
@@ -140,7 +140,7 @@ fn set(path: &Path, settings: &[Setting]) -> Result<()> {
     Ok(())
 }
 
-/// What is written into a group's files; of two files for a weight the kernel may have one.
+/// Texts that are written into a group's files; of two files for a weight the kernel may have one.
 fn settings(group: &IoGroup, version: Version, devices: &[String]) -> Vec<Setting> {
     let mut found = Vec::new();
     let limits = [
@@ -190,7 +190,7 @@ fn numbers_of(machine: &Machine, devices: &[String]) -> Result<Vec<String>> {
     devices.iter().map(number).collect()
 }
 
-/// Whether groups are possible, and where; the error says why not.
+/// Tell whether groups are possible, and where; the error says why not.
 fn hierarchy() -> Result<(PathBuf, Version)> {
     let mounts = mounts::all();
     let unified = mounts.iter().find(|mount| mount.fs == "cgroup2").map(|mount| &mount.point);

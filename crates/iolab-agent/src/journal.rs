@@ -41,7 +41,7 @@ pub use record::{Change, Entry, State};
 /// A journal whose lock is ours.
 #[derive(Debug)]
 pub struct Journal {
-    /// None for the journal of a dry run.
+    /// File; none for the journal of a dry run.
     file: Option<Flock<File>>,
     path: PathBuf,
     header: Header,
@@ -50,7 +50,7 @@ pub struct Journal {
     is_adopted: bool,
     /// Nothing says for whom root made the changes.
     is_owner_lost: bool,
-    /// Why the file does not say what is settled.
+    /// Reason why the file does not say what is settled.
     unnoted: Option<Error>,
     /// Numbers of lines that cannot be read.
     damaged: Vec<usize>,
@@ -139,7 +139,7 @@ impl Journal {
         }
     }
 
-    /// Whether it is that of a dead run.
+    /// Tell whether it is that of a dead run.
     pub fn is_adopted(&self) -> bool {
         self.is_adopted
     }
@@ -159,7 +159,7 @@ impl Journal {
         self.is_owner_lost
     }
 
-    /// Where it lies.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -220,7 +220,7 @@ impl Journal {
         }
     }
 
-    /// Why the file does not say all that is settled, if so.
+    /// Reason why the file does not say all that is settled, if so.
     pub fn unnoted(&self) -> Option<&Error> {
         self.unnoted.as_ref()
     }

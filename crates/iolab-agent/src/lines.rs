@@ -70,17 +70,17 @@ impl LineReader {
         self.lines.front().map(String::as_str)
     }
 
-    /// Whether nothing will ever come any more.
+    /// Tell whether nothing will ever come any more.
     pub fn is_finished(&self) -> bool {
         self.is_at_end && self.lines.is_empty()
     }
 
-    /// Whether the writer has closed its end; lines may still wait.
+    /// Tell whether the writer has closed its end; lines may still wait.
     pub fn is_at_end(&self) -> bool {
         self.is_at_end
     }
 
-    /// Whether the end is one because too much came before it.
+    /// Tell whether the end is one because too much came before it.
     pub fn is_too_long(&self) -> bool {
         self.is_too_long
     }

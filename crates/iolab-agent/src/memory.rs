@@ -1,4 +1,4 @@
-//! How fast this machine copies memory: the most that a page cache could hand out or take.
+//! Rate at which this machine copies memory: the most that a page cache could hand out or take.
 //!
 //! Every processor copies a buffer of its own at the same time, far larger than its share of any
 //! cache; the best round of each counts, because disturbance only slows down, and an upper bound

@@ -1,4 +1,4 @@
-//! What is mounted where, from `/proc/self/mountinfo`.
+//! Table of mounts, from `/proc/self/mountinfo`.
 //!
 //! Source: Documentation/filesystems/proc.rst 3.5. Left out: propagation.
 
@@ -16,15 +16,15 @@ pub struct Mount {
     pub id: u64,
     /// `major:minor` as mountinfo has it.
     pub number: String,
-    /// Which part of the file system it shows, `/` for all of it.
+    /// Part of the file system that it shows, `/` for all of it.
     pub root: PathBuf,
-    /// Where it is mounted.
+    /// Mount point.
     pub point: PathBuf,
     /// Options of this mount.
     pub options: String,
     /// Type of the file system.
     pub fs: String,
-    /// What is mounted.
+    /// Source: a device or another name.
     pub source: String,
     /// Options of the file system.
     pub super_options: String,

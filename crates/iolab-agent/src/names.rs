@@ -1,4 +1,4 @@
-//! What people may type for an engine, a knob, a test or an option of mkfs and mount:
+//! Names that people may type for an engine, a knob, a test or an option of mkfs and mount:
 //! `iolab-agent names`.
 //!
 //! The lists of these are the only ones. The front end keeps this text as a file and
@@ -33,11 +33,11 @@ struct TestEntry {
     writes: bool,
     /// The way to the data; null: the study's.
     access: Option<Access>,
-    /// It makes calls of its own, whatever engine is chosen.
+    /// True if it makes calls of its own, whatever engine is chosen.
     has_own_calls: bool,
     /// Records that one call moves at most.
     records_per_call: u64,
-    /// It makes the file if there is none yet.
+    /// True if it makes the file if there is none yet.
     creates: bool,
 }
 
@@ -116,7 +116,7 @@ fn knobs() -> impl Iterator<Item = KnobEntry> {
     })
 }
 
-/// What an engine can do.
+/// Abilities of an engine.
 pub fn abilities(engine: Engine) -> Capabilities {
     engine.visit(Abilities)
 }

@@ -1,4 +1,4 @@
-//! What disturbs a measurement, as typed warnings with thresholds.
+//! Disturbances of a measurement, as typed warnings with thresholds.
 //!
 //! Some of it stands (a governor that saves power), some of it happens during a trial (a host that
 //! steals CPU time). Left out: noise on the devices themselves, which their counters show.
@@ -84,7 +84,7 @@ impl Noise {
         }
     }
 
-    /// What happened until `later`.
+    /// Disturbances until `later`.
     pub fn warnings_until(&self, later: &Self, span: Span) -> Vec<Warning> {
         let (during, before, load_was) = span.words();
         let mut found = Vec::new();
@@ -126,7 +126,7 @@ impl Noise {
     }
 }
 
-/// What is unfavourable all the time.
+/// Disturbances that last.
 pub fn standing_warnings(machine: &Machine) -> Vec<Warning> {
     let mut found = Vec::new();
     let governor = machine.peek("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");

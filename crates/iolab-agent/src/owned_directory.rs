@@ -118,7 +118,7 @@ pub fn open_owned(path: &Path, token: Option<&str>) -> Result<OwnedFd> {
     Ok(folder)
 }
 
-/// Whether directories below `place` can be made and removed by who asks: it can be opened.
+/// Tell whether directories below `place` can be made and removed by who asks: it can be opened.
 pub fn check_place(place: &Path) -> Result<()> {
     let flags = OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     open(place, flags, Mode::empty()).map(drop).map_err(|error| Error::io("open", place, error))

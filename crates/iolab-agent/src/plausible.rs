@@ -1,4 +1,4 @@
-//! Whether a journal entry can be one of ours, asked before it is acted on.
+//! Check that a journal entry can be one of ours, before it is acted on.
 //!
 //! A journal is read as root. Whoever can write into it must not be able to make a restore write to
 //! or remove anything but what this program makes: queue settings of block devices, and files and
@@ -62,14 +62,15 @@ pub fn check(run: &str, change: &Change) -> Result<()> {
     ))
 }
 
-/// Whether this is the path of an image that `run` made, as the kernel shows it for a loop device.
+/// Tell whether this is the path of an image that `run` made, as the kernel shows it for a loop
+/// device.
 pub fn is_image_of(path: &str, run: &str) -> bool {
     let shown = path.strip_suffix(" (deleted)").unwrap_or(path);
     let name = Path::new(shown).file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| name.starts_with(&format!(".iolab-{run}-")))
 }
 
-/// Whether a folder in `/run/iolab` is one of `run`: its own, or that of one of its places.
+/// Tell whether a folder in `/run/iolab` is one of `run`: its own, or that of one of its places.
 fn is_folder_of(name: &OsStr, run: &str) -> bool {
     let rest = name.to_str().and_then(|name| name.strip_prefix(run));
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(PLACE_MARK))

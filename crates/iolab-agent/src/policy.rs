@@ -1,4 +1,5 @@
-//! What root lets others do through a sudo rule that names the agent: `/etc/iolab/agent.toml`.
+//! Policy: the actions that root allows others through a sudo rule that names the agent:
+//! `/etc/iolab/agent.toml`.
 //!
 //! The file is root's and says it; a request never does. Without a file: private loop devices in
 //! /var/tmp, with every knob of their own. Left out: who is asked about it, which is `boundary`'s.
@@ -13,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::knob::{self, Scope};
 use crate::trusted::{Shared, weakness};
 
-/// Where root writes it.
+/// Path of the file, which root writes.
 pub const PATH: &str = "/etc/iolab/agent.toml";
 /// The largest file that is read.
 const BYTES_MAX: u64 = 1 << 20;
@@ -23,10 +24,10 @@ const EVERY_DEVICE_KNOB: &str = "device";
 const DROP_CACHES: &str = "drop_caches";
 const CLASSES: &[&str] = &["A", "A+", "B", "C"];
 
-/// What may be done.
+/// Permissions of a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Where it was read; none: there is no file.
+    /// File that it was read from; none: there is no file.
     source: Option<&'static str>,
     rules: Rules,
 }
@@ -164,7 +165,7 @@ impl Policy {
         Err(wants(what, &format!("knobs = [\"{name}\"]")))
     }
 
-    /// Whether the page cache of everybody may be dropped.
+    /// Tell whether the page cache of everybody may be dropped.
     pub fn may_drop_caches(&self) -> bool {
         self.rules.knobs.iter().any(|entry| entry == DROP_CACHES)
     }
@@ -233,7 +234,7 @@ fn parse(text: &str) -> Result<Rules> {
     Ok(rules)
 }
 
-/// Whether `real` is one of `folders`, or lies below one.
+/// Tell whether `real` is one of `folders`, or lies below one.
 fn is_below(real: &Path, folders: &[PathBuf]) -> bool {
     let mut folders = folders.iter().filter_map(|folder| fs::canonicalize(folder).ok());
     folders.any(|folder| real.starts_with(folder))

@@ -1,5 +1,5 @@
-//! What a request may name: the one place where names that become paths, and sizes that become
-//! memory, are looked at.
+//! Names that a request may hold: the one place where names that become paths, and sizes that
+//! become memory, are looked at.
 //!
 //! Names of trials and phases end up in names of files and in messages; they are plain for
 //! everybody. The rest is asked of those for whom root works (`boundary`): root may do as it likes
@@ -93,7 +93,7 @@ pub fn check_at_once(pairs: &PairsSpec) -> Result<()> {
     sum.check()
 }
 
-/// What the workers of a phase take.
+/// Resources that the workers of a phase take.
 #[derive(Clone, Copy, Default)]
 struct Taken {
     workers: u64,

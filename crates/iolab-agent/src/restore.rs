@@ -29,14 +29,14 @@ use crate::trusted::{Shared, weakness};
 
 pub use dead_runs::{adopt, undo_dead_runs};
 
-/// How long the kernel may take to give up a dead agent's mounts, loop devices and tasks.
+/// Time that the kernel may take to give up a dead agent's mounts, loop devices and tasks.
 const PATIENCE: Duration = Duration::from_secs(15);
 const PAUSE: Duration = Duration::from_millis(20);
 
 enum Undone {
     Restored,
     Obsolete,
-    /// What has that name now is somebody else's, and left alone; the text says how that was seen.
+    /// Another user's object under that name, which is left alone; the text says how that was seen.
     Foreign(String),
 }
 
@@ -254,7 +254,7 @@ fn stand_in(made: &Path) -> Result<Option<RunAs>> {
     }
 }
 
-/// Whether a lost line may have said that a number was somebody else's already.
+/// Tell whether a lost line may have said that a number was somebody else's already.
 fn is_unsure(machine: &mut Machine, entry: &Entry) -> bool {
     let is_damaged = machine.journal().is_some_and(|journal| !journal.damaged().is_empty());
     is_damaged && entry.state == State::Intent
@@ -311,7 +311,8 @@ fn undo_knob(
     Ok(Undone::Restored)
 }
 
-/// Whether a knob, as it was in a dry run's last trial, may be another after that of the study.
+/// Tell whether a knob, as it was in a dry run's last trial, may be another after that of the
+/// study.
 fn may_be_other(machine: &Machine, knob: &dyn Knob, site: Site, old: &str) -> bool {
     // Of two names for one setting one is 0; what does not take a 0 gets it by the other's writing.
     let is_by_twin = knob.twin(site.knob).is_some() && knob.check(machine, site, old).is_err();

@@ -30,16 +30,16 @@ unsafe extern "C" {
 #[derive(Clone, Copy, Debug)]
 pub struct Set(i32);
 
-/// How the waiting ended.
+/// End of the waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passed {
-    /// Everybody is there.
+    /// All have arrived.
     Together,
-    /// It was asked to stop.
+    /// Stopped on request.
     Stopped,
 }
 
-/// What the command line of the agent says: `make N` or `remove`.
+/// Command line of the agent: `make N` or `remove`.
 pub fn command(words: &[&str]) -> Result<(), String> {
     match words {
         ["make", copies] => {

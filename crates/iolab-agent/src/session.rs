@@ -1,4 +1,4 @@
-//! What the agent remembers between requests, and what each request does.
+//! State that the agent keeps between requests, and the handling of each request.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -401,7 +401,7 @@ fn refuse_open_journals(greeting: &Greeting, is_meant: impl Fn(&Change) -> bool)
     ))
 }
 
-/// How many runs left how many changes.
+/// Sentence about the number of runs that left changes, and of the changes.
 fn left_behind(open: &[OpenJournal]) -> String {
     let names: Vec<&str> = open.iter().map(|journal| journal.run.as_str()).collect();
     let names = names.join(", ");

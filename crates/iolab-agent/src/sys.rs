@@ -25,7 +25,7 @@ extern "C" fn note_termination(_: libc::c_int) {
 /// Lowest nice value: setpriority(2).
 const HIGHEST_PRIORITY: libc::c_int = -20;
 
-/// Whether SIGTERM has arrived since [`adopt_signals`].
+/// Tell whether SIGTERM has arrived since [`adopt_signals`].
 pub fn is_terminated() -> bool {
     IS_TERMINATED.load(Ordering::Relaxed)
 }
@@ -201,7 +201,7 @@ pub fn attach_loop(device: &File, image: &File, block_bytes: u32, name: &str) ->
 // include/uapi/linux/loop.h: LOOP_GET_STATUS64.
 const LOOP_GET_STATUS64: u64 = 0x4C05;
 
-/// What is behind a loop device.
+/// Image of a loop device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopImage {
     /// Device on which the image lies, as in `st_dev`.

@@ -1,4 +1,4 @@
-//! Whether only root can change what a path leads to.
+//! Check that only root can change what a path leads to.
 //!
 //! Every directory on the way counts: whoever may rename one of them exchanges what lies below it.
 
@@ -9,7 +9,7 @@ use std::path::Path;
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 const STICKY: u32 = 0o1000;
 
-/// What a directory that everybody may write to, such as /tmp, counts as.
+/// Trust in a directory that everybody may write to, such as /tmp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shared {
     /// Unsafe: others may put something there first.
@@ -18,7 +18,7 @@ pub enum Shared {
     IfSticky,
 }
 
-/// Why somebody else than root could change what `path` leads to; none if nobody can.
+/// Reason why another user than root could change what `path` leads to; none if nobody can.
 pub fn weakness(path: &Path, shared: Shared) -> Option<String> {
     let real = match fs::canonicalize(path) {
         Ok(real) => real,

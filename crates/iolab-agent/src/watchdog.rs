@@ -27,9 +27,9 @@ use crate::{restore, serve, sys};
 
 /// The command by which the agent starts one.
 pub const NAME: &str = "watchdog";
-/// What a clean end looks like.
+/// Message of a clean end.
 const FAREWELL: &[u8] = b".";
-/// How long it may take to go home: it only has to be scheduled.
+/// Time that it may take to end: it only has to be scheduled.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(5);
 const NAMESPACE: &str = "/proc/self/ns/mnt";
@@ -40,7 +40,7 @@ pub struct Watchdog {
     child: Child,
     state_dir: PathBuf,
     run: String,
-    /// Where the machine is seen as others see it.
+    /// Mount namespace in which others see the machine.
     namespace: File,
 }
 

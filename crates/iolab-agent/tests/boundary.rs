@@ -33,7 +33,7 @@ fn with(stack: &Value, change: impl Fn(&mut Value)) -> Value {
     asked
 }
 
-/// How an attacker changes a trial.
+/// Change that an attacker makes to a trial.
 type Spoil<'a> = &'a dyn Fn(&mut Value);
 
 fn tenant(asked: &mut Value) -> &mut Value {
@@ -249,7 +249,7 @@ fn needs_root_a_loop_testbed_works_and_reaches_nothing_else() {
     world.check_guarded();
 }
 
-/// Whatever a user names in his directory is opened with his rights, also behind links.
+/// A file that a user names in his directory is opened with his rights, also behind links.
 #[test]
 fn needs_root_a_directory_is_worked_in_with_the_users_rights() {
     if !is_root() {

@@ -90,7 +90,7 @@ impl Disk {
             "precondition": "none", "precondition_round_ns": 1_000_000})
     }
 
-    /// Why a real start with the right serial is refused, and that nothing was changed by it.
+    /// Refusal of a real start with the right serial; checks that it changed nothing.
     fn refusal_of(&self, path: &str) -> String {
         let before = self.content();
         let (mut agent, _) = Agent::start("device-refused", &self.state(), false);
@@ -255,7 +255,7 @@ fn needs_root_what_a_killed_run_left_is_told_before_the_content() {
     study(&disk, "device-asked", "plan-a", None).unwrap_err();
 }
 
-/// What the doctor says of this device.
+/// Rows of the doctor about this device.
 fn examined(disk: &Disk) -> Vec<Value> {
     let (mut agent, _) = Agent::start("device-doctor", &disk.state(), true);
     let found = agent.ask("doctor", &json!({"paths": [disk.node]})).unwrap();

@@ -1,4 +1,4 @@
-//! What users hand to an agent that is root for them, and what one user's runs are to another.
+//! Files that users hand to an agent that is root for them, and separation of users' runs.
 //!
 //! Issue 14, points 4 and 9, second look. Symptoms: a directory whose name is no UTF-8 let the
 //! agent panic; a journal without its first line was undone in a user's directory with all
@@ -204,7 +204,7 @@ fn needs_root_a_name_that_no_run_has_is_answered_in_plain_words() {
     assert!(!error.to_string().contains("protocol"), "{error}");
 }
 
-/// What the agent got, as the kernel shows it: soft limit by name.
+/// Limit that the agent got, as the kernel shows it: soft limit by name.
 fn limit(pid: u32, name: &str) -> String {
     let text = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();

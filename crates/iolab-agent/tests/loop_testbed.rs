@@ -39,7 +39,7 @@ impl Place {
             "image_dir": self.folder.path().join("images"), "logical_block_bytes": 512})
     }
 
-    /// Whether nothing is left of a run and its device.
+    /// Tell whether nothing is left of a run and its device.
     fn is_clean(&self, run: &str, device: &Device) -> bool {
         !device.exists()
             && !Path::new("/run/iolab").join(run).exists()

@@ -1,4 +1,4 @@
-//! What is wrong with a text in another program's language: where, what, and what to do.
+//! Error in a text of another program's language: where, what, and what to do.
 //!
 //! A place is a line of text with a marked part: a command line, or a line of a file. Left out:
 //! several problems at once; the first one ends the reading.
@@ -9,9 +9,9 @@ use std::ops::Range;
 /// A problem without its place: what an option's own code knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What is wrong, with the offending text.
+    /// Fault, with the offending text.
     pub what: String,
-    /// What to do about it.
+    /// Advice: the next thing to do.
     pub remedy: String,
 }
 
@@ -25,13 +25,13 @@ impl Problem {
 /// A problem at its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Diagnostic {
-    /// Where the line stands: empty for a command line, else `FILE:LINE:COLUMN`.
+    /// Place of the line: empty for a command line, else `FILE:LINE:COLUMN`.
     pub place: String,
     /// The line.
     pub line: String,
     /// The characters of it that are wrong; empty: nothing to point at.
     pub marked: Range<usize>,
-    /// What is wrong and what to do.
+    /// Fault and advice.
     pub problem: Problem,
 }
 

@@ -18,7 +18,7 @@ pub mod workload_file;
 
 pub use diagnostic::{Diagnostic, Problem};
 
-/// What every dialect can do. A dialect is a unit struct that is listed in [`DIALECTS`].
+/// Abilities of every dialect. A dialect is a unit struct that is listed in [`DIALECTS`].
 pub trait Dialect: Sync {
     /// Name of the program, which is the command's name too.
     fn name(&self) -> &'static str;
@@ -26,7 +26,7 @@ pub trait Dialect: Sync {
     /// Reads a command line (without the program's name); answers with a plan as JSON text.
     fn parse(&self, words: &[String]) -> Result<String, Diagnostic>;
 
-    /// What the dialect prints at an event: its standard output, as it would stand there.
+    /// Text that the dialect prints at an event: its standard output, as it would stand there.
     fn render(&self, plan: &str, event: &str) -> Result<String, RenderError>;
 
     /// A file that the dialect writes at the end of a plan, if it writes one of that kind.
@@ -46,11 +46,11 @@ pub trait Dialect: Sync {
 #[derive(Debug, thiserror::Error)]
 #[error("{dialect}: {what} is not understood: {error}")]
 pub struct RenderError {
-    /// Which dialect.
+    /// Name of the dialect.
     pub dialect: &'static str,
     /// Plan or event.
     pub what: &'static str,
-    /// What serde says.
+    /// Message of serde.
     pub error: String,
 }
 

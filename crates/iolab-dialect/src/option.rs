@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::{Diagnostic, Problem};
 
-/// What follows an option's name.
+/// Form of the value behind an option's name.
 pub enum Takes<S> {
     /// Nothing.
     Nothing,
@@ -27,7 +27,7 @@ pub enum Takes<S> {
     Attached(&'static str),
     /// A value in the next word, never attached.
     NextWord(&'static str),
-    /// So many words, whatever they look like; how many depends on what was read before.
+    /// Number of words, whatever they look like; how many depends on what was read before.
     Words(&'static str, fn(&S) -> usize),
 }
 
@@ -39,7 +39,7 @@ impl<S> Clone for Takes<S> {
 
 impl<S> Copy for Takes<S> {}
 
-/// How far an option is done here.
+/// Degree to which an option is done here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// As the original does.
@@ -59,13 +59,13 @@ pub type Update<S> = fn(&mut S, &Given<'_>) -> Result<(), Problem>;
 pub struct OptionRow<S: 'static> {
     /// As typed: `-s`, `-+p`, `--on`.
     pub name: &'static str,
-    /// What follows it.
+    /// Form of its value.
     pub takes: Takes<S>,
     /// Heading under which help and reference list it.
     pub group: &'static str,
-    /// What it does, in one line.
+    /// Effect, in one line.
     pub doc: &'static str,
-    /// How far it is done.
+    /// Degree to which it is done.
     pub standing: Standing,
     /// Notes it in what was typed; may refuse the value.
     pub update: Update<S>,
@@ -112,7 +112,7 @@ pub struct Given<'a> {
     pub value: &'a str,
     /// Its words, if it takes several.
     pub words: &'a [String],
-    /// Where its value (or itself, without one) stands: word and characters of it.
+    /// Place of its value (or of itself, without one): word and characters of it.
     pub place: (usize, Range<usize>),
 }
 
@@ -138,7 +138,7 @@ pub struct Grammar<S: 'static> {
     pub word: Option<Update<S>>,
 }
 
-/// What iolab adds to every dialect.
+/// Options that iolab adds to every dialect.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "CommonOptions")]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
@@ -146,11 +146,11 @@ pub struct Common {
     /// Testbed: `dir:PATH`, `loop:SIZE`, `device:PATH`, `sim:STACK`; absent: where the dialect
     /// would work.
     pub on: Option<String>,
-    /// How often the whole is measured; 0 = not said, once.
+    /// Number of times that the whole is measured; 0 = not said, once.
     pub repeat: u32,
-    /// Where the store is written.
+    /// Directory into which the store is written.
     pub out: Option<String>,
-    /// What is stored there is continued.
+    /// True to continue what is stored there.
     #[serde(default)]
     pub is_resumed: bool,
     /// Files of the user's own that may be replaced or changed.
@@ -168,7 +168,7 @@ pub struct Common {
 }
 
 impl Common {
-    /// Whether operations complete at once, by no device, file system or page cache.
+    /// Tell whether operations complete at once, by no device, file system or page cache.
     pub fn stores_nothing(&self) -> bool {
         self.on.as_deref().is_some_and(|on| on.split(':').next() == Some("null"))
     }
@@ -417,7 +417,7 @@ impl<'a, S> Reader<'a, S> {
         Ok(())
     }
 
-    /// What belongs to one option, and whether the rest of its word does.
+    /// Words that belong to one option, and whether the rest of its word does.
     fn given(
         &mut self,
         row: &OptionRow<S>,

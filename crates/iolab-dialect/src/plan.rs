@@ -1,4 +1,4 @@
-//! What a command line means, as it crosses to the front end and comes back for rendering: the part
+//! Meaning of a command line, as it crosses to the front end and comes back for rendering: the part
 //! that is the same in all dialects. How results are shown and what a row is, is each one's own.
 
 use iolab_workload::Workload;
@@ -14,11 +14,11 @@ use crate::option::Common;
 pub struct Plan<Show, Row> {
     /// Name of the dialect.
     pub dialect: String,
-    /// What iolab adds.
+    /// Options that iolab adds.
     pub common: Common,
     /// Only this text is wanted; nothing is measured.
     pub only_text: Option<String>,
-    /// What the user must know before it begins.
+    /// Notes for the user before it begins.
     pub notes: Vec<String>,
     /// Directory of the files; empty: the current one.
     pub directory: String,
@@ -26,16 +26,16 @@ pub struct Plan<Show, Row> {
     pub files: Vec<String>,
     /// `as_is` or `cold`.
     pub cache: String,
-    /// What else the front end is to do.
+    /// Further requests to the front end.
     #[serde(default)]
     pub asked: Asked,
-    /// How it is shown.
+    /// Form of the results.
     pub show: Show,
-    /// What is measured, in this order.
+    /// Rows to measure, in this order.
     pub rows: Vec<Row>,
 }
 
-/// What is measured at once, where there is no more to say about it.
+/// Workload that is measured at once, where there is no more to say about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CommandRow")]
@@ -48,11 +48,11 @@ pub struct Row {
     pub record_kb: u64,
     /// Always 1.
     pub children: u32,
-    /// What is measured.
+    /// Workload that is measured.
     pub workload: Workload,
 }
 
-/// What a command line asks of the front end beside measuring.
+/// Requests of a command line to the front end beside measuring.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CommandExtras")]
@@ -63,11 +63,11 @@ pub struct Asked {
     pub is_scratch: bool,
     /// Random numbers come from this file, not from a seed.
     pub random_file: Option<String>,
-    /// What is waited for before each phase.
+    /// Condition that is awaited before each phase.
     pub waits: Option<Waits>,
     /// CPU of the first child; children are pinned to it and the following ones.
     pub first_cpu: Option<u32>,
-    /// Where the report is written as a workbook.
+    /// Path of the workbook to write.
     pub workbook: Option<String>,
     /// Files are those of others: nothing is written.
     pub is_read_only: bool,

@@ -36,7 +36,7 @@ fn nested(pieces: &[&str]) -> Value {
     }
 }
 
-/// Why a path is not in the description.
+/// Reason why a path is not in the description.
 fn complaint(path: &str) -> Option<String> {
     let pieces: Vec<&str> = path.split('.').collect();
     let error = serde_json::from_value::<Workload>(nested(&pieces)).unwrap_err().to_string();

@@ -17,7 +17,7 @@ use iolab_model::{
 use iolab_workload::operation::OperationKind;
 use iolab_workload::program::Deed;
 
-/// What lanes were sent inside the timed region, by kind of op.
+/// Ops that lanes were sent inside the timed region, by kind of op.
 type Log = Arc<Mutex<BTreeMap<&'static str, u64>>>;
 
 /// A target that writes down what its lanes are sent.
@@ -155,7 +155,7 @@ fn check(path: &Path, outcome: &PhaseOutcome) {
     }
 }
 
-/// What the record counted, by what each step does.
+/// Counts of the record, by what each step does.
 fn by_deed(phase: &iolab_workload::spec::Phase, outcome: &PhaseOutcome) -> BTreeMap<String, u64> {
     let mut all = BTreeMap::new();
     for (tenant, found) in phase.tenants.iter().zip(&outcome.tenants) {

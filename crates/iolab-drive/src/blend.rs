@@ -21,7 +21,7 @@ const PAGE: u64 = Bytes::PAGE.0;
 /// Granules from this size on have parts of whole pages.
 const PAGED_FROM: u64 = 4 * PAGE;
 
-/// What a sector of a granule holds.
+/// Content of a sector of a granule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Across,
@@ -31,7 +31,7 @@ enum Part {
     Unique,
 }
 
-/// Where the parts of a granule end.
+/// Ends of the parts of a granule.
 #[derive(Clone, Copy, Debug)]
 struct Parts {
     granule: u64,

@@ -27,13 +27,13 @@ const WATCH: Duration = Duration::from_millis(2);
 /// Between two looks while files are made, at first.
 const HURRY: Duration = Duration::from_micros(50);
 
-/// What happens around the timed region, on the coordinator's side.
+/// Observer around the timed region, on the coordinator's side.
 ///
 /// The defaults do nothing.
 pub trait Observer {
     /// The files exist and nobody has opened them yet: the place to drop or warm caches.
     fn laid_out(&mut self) {}
-    /// Everybody is ready: the place to read counters.
+    /// All are ready: the place to read counters.
     fn starting(&mut self) {}
     /// Called every few milliseconds, also while files are laid out; `true` stops the phase.
     fn should_stop(&mut self) -> bool {
@@ -51,13 +51,13 @@ pub struct NoObserver;
 
 impl Observer for NoObserver {}
 
-/// What one worker left behind.
+/// Result of one worker.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerOutcome {
     /// Index of its tenant in the phase.
     pub tenant: usize,
-    /// What it counted.
+    /// Counts of the worker.
     pub report: StreamReport,
     /// Service times.
     pub service: ClassHistograms,
@@ -67,7 +67,7 @@ pub struct WorkerOutcome {
     pub series: Series,
     /// Between the cuts of the phase.
     pub segments: Vec<Segment>,
-    /// What its program did, by operation; empty of a stream.
+    /// Counts of its program, by operation; empty of a stream.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<OperationCount>,
 }
@@ -100,7 +100,7 @@ impl WorkerOutcome {
 pub struct TenantOutcome {
     /// Its name.
     pub name: String,
-    /// What its operations do.
+    /// Kind of its operations.
     pub kind: OperationKind,
     /// Bytes per operation; absent: operations of several sizes, or of none.
     pub io_size_bytes: Option<u64>,
@@ -129,7 +129,7 @@ pub struct TenantOutcome {
     /// Between the cuts of the phase, if it has any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub segments: Vec<Segment>,
-    /// What its program did, by operation: the user's word for it, its kind, size and access, and
+    /// Counts of its program, by operation: the user's word for it, its kind, size and access, and
     /// what was counted of it; empty of a stream.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<OperationCount>,
@@ -146,7 +146,7 @@ pub struct TenantOutcome {
 pub struct SlicesOfTenant {
     /// From the beginning of the session's first unit.
     pub begin_ns: Vec<u64>,
-    /// How long was counted, on average over the workers.
+    /// Counted time, on average over the workers.
     pub length_ns: Vec<u64>,
     /// Operations.
     pub ops: Vec<u64>,
@@ -159,7 +159,7 @@ pub struct SlicesOfTenant {
     pub place: Vec<u32>,
 }
 
-/// What a phase left behind.
+/// Result of a phase.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseOutcome {
@@ -197,7 +197,7 @@ pub(crate) fn watch<O: Observer>(
 
 /// The workers of a phase, as their coordinator sees them.
 pub trait Crew {
-    /// How many have ended without a trace (a killed process).
+    /// Number of workers that have ended without a trace (a killed process).
     fn lost(&mut self) -> u32;
     /// Rests until the last worker has arrived at a gate, but not for longer than this.
     fn rest(&mut self, longest: Duration);
@@ -217,12 +217,12 @@ impl ParentClock {
         Self { elapsed: Ns(0), since: monotonic() }
     }
 
-    /// Everybody waits for the reading of counters.
+    /// All wait for the reading of counters.
     pub fn pause(&mut self) {
         self.elapsed = Ns(self.read());
     }
 
-    /// They go on.
+    /// Let the workers go on.
     pub fn resume(&mut self) {
         self.since = monotonic();
     }

@@ -1,4 +1,4 @@
-//! What a workload needs of its target, compared with what the target says it can do.
+//! Needs of a workload, compared with the abilities of its target.
 //!
 //! Asked before anything is opened, so that a missing ability is a sentence with a remedy and not
 //! an errno in the middle of a phase; before a run of the whole workload ([`refusals`]), and once
@@ -20,15 +20,15 @@ use serde::Serialize;
 pub struct Refusal {
     /// `snake_case` and stable; the same as in the target's [`Limit`]s.
     pub code: &'static str,
-    /// What the workload does: `goes through the page cache`.
+    /// Need: what the workload does, in words: `goes through the page cache`.
     pub what: String,
     /// Phase in which it does that; empty if it is the whole trial.
     pub phase: String,
     /// Tenant that does it; empty if it is not one's own doing.
     pub tenant: String,
-    /// Why the target cannot.
+    /// Reason why the target cannot.
     pub reason: String,
-    /// What to do instead.
+    /// Advice: a workload to use instead.
     pub hint: String,
 }
 
@@ -36,7 +36,7 @@ pub struct Refusal {
 struct Need {
     code: &'static str,
     is_met: bool,
-    /// What a tenant does that needs it.
+    /// Words for what a tenant does that needs it.
     does: &'static str,
     /// The same after "cannot".
     cannot: &'static str,
@@ -81,7 +81,7 @@ fn needs(can: &Capabilities, tenant: &Tenant, verify: Verify) -> impl Iterator<I
     files.into_iter().flatten().chain(all.filter(move |_| is_stream))
 }
 
-/// How each transfer is asked for.
+/// Needs of the way in which each transfer is asked for.
 fn needs_of_calls(can: &Capabilities, tenant: &Tenant) -> [Need; 5] {
     [
         need(
@@ -128,7 +128,7 @@ fn needs_of_calls(can: &Capabilities, tenant: &Tenant) -> [Need; 5] {
     ]
 }
 
-/// What becomes of the data.
+/// Needs of the treatment of data.
 fn needs_of_data(can: &Capabilities, tenant: &Tenant, verify: Verify) -> [Need; 3] {
     let is_in_memory = matches!(tenant.access, Access::Mapped | Access::Stdio);
     [
@@ -163,7 +163,7 @@ fn needs_of_data(can: &Capabilities, tenant: &Tenant, verify: Verify) -> [Need; 
     ]
 }
 
-/// What a set of files needs; the way to the data is whichever the target has.
+/// Needs of a set of files; the way to the data is whichever the target has.
 fn needs_of_files(can: &Capabilities, work: &FileSetWork) -> [Need; 2] {
     let is_linked = match work.link {
         LinkKind::None => true,
@@ -266,7 +266,7 @@ pub fn check_programs<T: Target>(
     Ok(())
 }
 
-/// What is told of a step that a target cannot do; the caller says where it is.
+/// Sentence about a step that a target cannot do; the caller says where it is.
 fn of_step((name, limits): (&str, &[Limit]), node: &Node, (code, what): Missing) -> Refusal {
     let limit = limits.iter().find(|limit| limit.code == code);
     let (cannot, remedy) = what.split_once("; ").unwrap_or((what, "leave the step out"));

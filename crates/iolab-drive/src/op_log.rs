@@ -24,7 +24,7 @@ use iolab_model::{Bytes, Completion, Error, Ns};
 pub const ENTRY_BYTES: usize = 32;
 /// Bytes of an entry of a window.
 pub const WINDOW_ENTRY_BYTES: usize = 40;
-/// So much is gathered before it is written; whole entries of either kind.
+/// Bytes that are gathered before they are written; whole entries of either kind.
 const BUFFER_BYTES: usize = 512 * ENTRY_BYTES * WINDOW_ENTRY_BYTES / 8;
 
 /// Directions of entries.
@@ -72,7 +72,7 @@ pub struct OpLog {
     slots: Vec<Option<InFlight>>,
     /// Absent: each op has an entry.
     windows: Option<Windows>,
-    /// When the timed region began.
+    /// Time at which the timed region began.
     origin: Option<Ns>,
     /// The first failure; nothing is written after it.
     failure: Option<std::io::Error>,

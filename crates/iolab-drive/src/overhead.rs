@@ -1,4 +1,4 @@
-//! What the harness itself costs per op: the same worker, recorder and pump on the null target.
+//! Cost of the harness itself per op: the same worker, recorder and pump on the null target.
 
 use iolab_model::op::Access;
 use iolab_model::{Error, Ns};

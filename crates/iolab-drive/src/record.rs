@@ -1,4 +1,5 @@
-//! What is stored about a phase: what the workers counted, and what the machine did meanwhile.
+//! Record of a phase, as it is stored: what the workers counted, and what the machine did
+//! meanwhile.
 
 use std::collections::BTreeMap;
 
@@ -17,9 +18,9 @@ use crate::coordinate::{PhaseOutcome, TenantOutcome};
 pub struct Warning {
     /// `snake_case` and stable.
     pub code: String,
-    /// What was seen.
+    /// Observation, in words.
     pub message: String,
-    /// What to do about it.
+    /// Advice: the next thing to do.
     pub hint: String,
 }
 
@@ -36,7 +37,7 @@ impl Warning {
 pub struct CacheRecord {
     /// `cold`, `warm` or `as_is`.
     pub asked: String,
-    /// How residency was found out: `cachestat`, `mincore` or `none`.
+    /// Method by which residency was found out: `cachestat`, `mincore` or `none`.
     pub method: String,
     /// Resident share of the files' pages, after what was asked had been done.
     pub resident_before_share: f64,
@@ -61,7 +62,7 @@ pub struct CpuRecord {
     pub minor_faults: u64,
 }
 
-/// What a block device did.
+/// Work of a block device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceRecord {
@@ -88,7 +89,7 @@ pub struct DeviceRecord {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CounterSeries {
-    /// When each reading was made, from the first on.
+    /// Times of the readings, from the first on.
     pub at_ns: Vec<u64>,
     /// One reading each: what the kernel's `stat` file of the device has counted since the first,
     /// in its order; requests in flight as they were.
@@ -117,7 +118,7 @@ pub struct PhaseRecord {
     /// From the release until the last worker has ended, flushed, closed and gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_ns: Option<u64>,
-    /// What all its tenants do together.
+    /// Kind of all its tenants together.
     pub kind: OperationKind,
     /// Bytes per operation; absent: operations of several sizes, or of none.
     pub io_size_bytes: Option<u64>,
@@ -130,32 +131,32 @@ pub struct PhaseRecord {
     pub cache: CacheRecord,
     /// CPU time.
     pub cpu: CpuRecord,
-    /// What the harness itself costs per op, measured on the null target just before.
+    /// Cost of the harness itself per op, measured on the null target just before.
     pub harness_ns_per_op: Option<f64>,
-    /// What the devices did, for whomever.
+    /// Work of the devices, for any process.
     pub devices: Vec<DeviceRecord>,
     /// Bytes that were read from storage on behalf of the workers alone; unknown for processes.
     #[serde(default)]
     pub own_read_bytes: Option<u64>,
-    /// Who ran.
+    /// Tenants that ran.
     pub tenants: Vec<TenantOutcome>,
-    /// What to know when reading the numbers.
+    /// Warnings for the reader of the numbers.
     pub warnings: Vec<Warning>,
     /// Knobs that were changed while it ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Mark>,
-    /// What its block trace tells; the front end adds it before it stores the record.
+    /// Summary of its block trace; the front end adds it before it stores the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<PhaseTrace>,
 }
 
-/// What the block trace of a trial tells of one phase.
+/// Summary of the block trace of a trial for one phase.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseTrace {
     /// Times of stages, by the stage's name: `Q2D`, `D2C`, `Q2C` ...
     pub stages: BTreeMap<String, StageTimes>,
-    /// What each device did, as `iolab trace` gives it.
+    /// Work of each device, as `iolab trace` gives it.
     pub devices: Vec<Value>,
 }
 
@@ -189,11 +190,11 @@ pub struct StageTimes {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Mark {
-    /// When it was to happen, after the release.
+    /// Time at which it was to happen, after the release.
     pub asked_ns: u64,
-    /// When it began.
+    /// Time at which it began.
     pub began_ns: u64,
-    /// When it was done and read back.
+    /// Time at which it was done and read back.
     pub done_ns: u64,
     /// Name of the knob.
     pub knob: String,

@@ -1,5 +1,5 @@
-//! What is kept of every op: service time, response time, and the series; nothing per op is stored,
-//! unless somebody asks for a log ([`crate::op_log`]), which does not grow memory either.
+//! Values that are kept of every op: service time, response time, and the series; nothing per op is
+//! stored, unless somebody asks for a log ([`crate::op_log`]), which does not grow memory either.
 
 use iolab_model::op::{OpClass, Token};
 use iolab_model::{Completion, Histogram, Ns, Submission};
@@ -198,8 +198,8 @@ impl Recorder {
         self.count(class, completion.submitted, completion.completed, bytes);
     }
 
-    /// Whether [`Recorder::count`] is all there is to do at the end of an op, and nothing at its
-    /// submission, after [`Recorder::begin`].
+    /// Tell whether [`Recorder::count`] is all there is to do at the end of an op, and nothing at
+    /// its submission, after [`Recorder::begin`].
     pub fn is_plain(&self) -> bool {
         self.op_log.is_none() && self.response.is_none()
     }

@@ -1,4 +1,4 @@
-//! What a worker did between two cuts of a phase: a setting was changed there, and a histogram of
+//! Work of a worker between two cuts of a phase: a setting was changed there, and a histogram of
 //! the whole phase would mix before and after.
 
 use iolab_model::Ns;
@@ -27,7 +27,7 @@ pub struct Segment {
 /// The segments of one worker.
 #[derive(Debug, Default)]
 pub struct Segments {
-    /// Where each one ends, counted from the worker's own beginning.
+    /// End of each one, counted from the worker's own beginning.
     ends: Vec<Ns>,
     parts: Vec<Segment>,
 }
@@ -63,7 +63,7 @@ impl Segments {
         }
     }
 
-    /// What was counted, in order of time; empty without cuts.
+    /// Counts, in order of time; empty without cuts.
     pub fn into_parts(self) -> Vec<Segment> {
         self.parts
     }

@@ -15,7 +15,7 @@ use iolab_workload::Workload;
 
 const LONG: Duration = Duration::from_millis(40);
 
-/// Somebody who takes long to read counters.
+/// An observer that takes long to read counters.
 struct Slow;
 
 impl Observer for Slow {

@@ -1,4 +1,4 @@
-//! What comes back from a lane.
+//! Completion of an op, as it comes back from a lane.
 
 use crate::error::Errno;
 use crate::op::Token;
@@ -12,9 +12,9 @@ pub type Outcome = Result<Bytes, Errno>;
 pub struct Completion {
     /// Slot of the submission; free again.
     pub token: Token,
-    /// When the lane took it, on the target's clock.
+    /// Time at which the lane took it, on the target's clock.
     pub submitted: Ns,
-    /// When its end was seen, on the target's clock; never before `submitted`.
+    /// Time at which its end was seen, on the target's clock; never before `submitted`.
     pub completed: Ns,
     /// Bytes moved (0 for ops that move none; less than asked only at the end of the file).
     pub outcome: Outcome,

@@ -29,7 +29,7 @@ use crate::units::{Bytes, Ns};
 pub struct Failure {
     /// Name of the check.
     pub check: &'static str,
-    /// What was seen.
+    /// Observation, in words.
     pub detail: String,
 }
 

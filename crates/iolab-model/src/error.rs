@@ -1,4 +1,4 @@
-//! What can go wrong, with the values that say where.
+//! Errors, with the values that say where.
 
 use thiserror::Error as ThisError;
 
@@ -25,7 +25,7 @@ impl Errno {
     pub const ENOENT: Self = Self(2);
     /// The file exists already.
     pub const EEXIST: Self = Self(17);
-    /// What was read is not what was written (fio's choice of an errno for it).
+    /// Data read that are not those written (fio's choice of an errno for it).
     pub const EILSEQ: Self = Self(84);
     /// This target cannot do that.
     pub const EOPNOTSUPP: Self = Self(95);
@@ -38,15 +38,15 @@ pub enum Error {
     /// Text that is not a size.
     #[error("`{text}` is not a size: write a whole number with an optional k, m, g or t, as in 4k")]
     BadSize {
-        /// What was typed.
+        /// Text that was typed.
         text: String,
     },
     /// A name that is in no list.
     #[error("unknown {kind} `{name}`{}; known: {known}", did_you_mean(.name, .known.split(", ")))]
     UnknownName {
-        /// What sort of thing was named (engine, pattern, ...).
+        /// Sort of the named thing (engine, pattern, ...).
         kind: &'static str,
-        /// What was typed.
+        /// Name that was typed.
         name: String,
         /// The names that exist, comma separated.
         known: String,
@@ -58,7 +58,7 @@ pub enum Error {
         call: &'static str,
         /// Path or device it was made on.
         subject: String,
-        /// What the kernel answered.
+        /// Answer of the kernel.
         errno: Errno,
     },
     /// The target cannot do what the workload needs.
@@ -72,9 +72,9 @@ pub enum Error {
     /// A workload that contradicts itself.
     #[error("workload: {problem}; {remedy}")]
     BadWorkload {
-        /// What is wrong, with the offending values.
+        /// Fault, with the offending values.
         problem: String,
-        /// What to do about it.
+        /// Advice: the next thing to do.
         remedy: String,
     },
 }

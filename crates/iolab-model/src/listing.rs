@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::op::PathId;
 use crate::units::Bytes;
 
-/// Where in which directory a lane is.
+/// Place of a lane in a directory that it lists.
 #[derive(Debug, Default)]
 pub struct SortedListing {
     path: Option<PathId>,

@@ -21,7 +21,7 @@ pub struct PathId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(pub u32);
 
-/// Where a transfer starts.
+/// Begin of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Position {
     /// At this byte (pread, pwrite, or lseek and read).
@@ -55,7 +55,7 @@ impl TransferFlags {
     /// Do not leave the pages in the cache (`RWF_DONTCACHE`).
     pub const DO_NOT_CACHE: Self = Self(16);
 
-    /// Whether all of `other`'s bits are set.
+    /// Tell whether all of `other`'s bits are set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -66,7 +66,7 @@ impl TransferFlags {
         Self(self.0 | other.0)
     }
 
-    /// Whether nothing special is asked for.
+    /// Tell whether nothing special is asked for.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -117,9 +117,9 @@ impl FlagName {
 pub struct Transfer {
     /// The opened file.
     pub handle: Handle,
-    /// Where it starts.
+    /// Begin of the transfer.
     pub at: Position,
-    /// How many bytes; a lane repeats short transfers until done or end of file.
+    /// Number of bytes; a lane repeats short transfers until done or end of file.
     pub length: Bytes,
     /// Number of equal parts of a vectored call; 0 or 1 is a plain call.
     pub vectors: u16,
@@ -131,7 +131,7 @@ pub struct Transfer {
     pub is_unchecked: bool,
 }
 
-/// How a handle reaches its file.
+/// Way from a handle to its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
@@ -148,7 +148,7 @@ pub enum Access {
     Stdio,
 }
 
-/// What a returning write promises.
+/// Promise of a write that returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Durability {
     /// Nothing.
@@ -163,7 +163,7 @@ pub enum Durability {
     DataSync,
 }
 
-/// How a file is opened.
+/// Way of opening a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub struct OpenHow {
@@ -213,7 +213,7 @@ crate::registry! {
     }
 }
 
-/// How a range of a file gives its blocks back.
+/// Way in which a range of a file gives its blocks back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Deallocation {
     /// The range becomes a hole (fallocate(2), `PUNCH_HOLE`).
@@ -322,7 +322,7 @@ pub enum Op {
     Burn { duration: Ns },
 }
 
-/// Which histogram an op's latency goes into.
+/// Histogram that an op's latency goes into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum OpClass {
@@ -337,7 +337,7 @@ pub enum OpClass {
 }
 
 impl Op {
-    /// Which histogram this op's latency goes into.
+    /// Histogram that this op's latency goes into.
     #[inline]
     pub const fn class(&self) -> OpClass {
         match self {
@@ -390,10 +390,11 @@ impl Transfer {
 pub struct Submission {
     /// Queue slot; its buffer holds the data.
     pub token: Token,
-    /// When the worker meant to start it: under a rate limit the planned instant, otherwise now.
+    /// Time at which the worker meant to start it: under a rate limit the planned instant,
+    /// otherwise now.
     pub intended: Ns,
     /// Inside the timed region: counts, and its latency is recorded.
     pub is_timed: bool,
-    /// What to do.
+    /// Op to carry out.
     pub op: Op,
 }

@@ -17,7 +17,7 @@ use crate::priority::Priority;
 use crate::seed::Seed;
 use crate::units::{Bytes, Ns};
 
-/// Why a target cannot do something, in words, and what to do instead.
+/// Reason why a target cannot do something, in words, and what to do instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "TargetLimit")]
 pub struct Limit {
@@ -25,11 +25,11 @@ pub struct Limit {
     pub code: &'static str,
     /// Half a sentence.
     pub reason: &'static str,
-    /// What to do instead.
+    /// Advice: a workload to use instead.
     pub hint: &'static str,
 }
 
-/// What a target can do, as data: the core asks "can you?" and never "who are you?".
+/// Abilities of a target, as data: the core asks "can you?" and never "who are you?".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools, reason = "a table of independent abilities")]
@@ -38,11 +38,11 @@ pub struct Capabilities {
     pub is_asynchronous: bool,
     /// Largest useful queue depth of a lane.
     pub depth_max: u32,
-    /// What is written can be read back and compared.
+    /// True if data can be read back and compared.
     pub can_verify: bool,
     /// Files can be created, opened, listed, removed.
     pub has_namespace: bool,
-    /// What a tenant gets that asks for nothing special: `Mapped` of an engine that maps files,
+    /// Access of a tenant that asks for nothing special: `Mapped` of an engine that maps files,
     /// `Stdio` of one made for streams. `has_plain` is another matter: such engines have it, too,
     /// because files are laid out plainly.
     pub default_access: Access,
@@ -110,7 +110,7 @@ impl Capabilities {
     };
 }
 
-/// What buffers are filled with.
+/// Content of buffers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
@@ -120,7 +120,7 @@ pub enum Content {
     Incompressible,
     /// Zero bytes: compressing or zero-detecting storage will report fantasy numbers.
     Zero,
-    /// What the lane's owner puts into the buffers; the lane changes nothing of it.
+    /// Bytes that the lane's owner puts into the buffers; the lane changes nothing of it.
     Prepared,
     /// The same few bytes again and again, from the beginning of each write on.
     Pattern(BytePattern),
@@ -133,7 +133,7 @@ pub enum Content {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BytePattern {
-    /// How many of `bytes` belong to it: at least one.
+    /// Number of the `bytes` that belong to it: at least one.
     pub length: u8,
     /// The bytes, and zeros behind them.
     pub bytes: [u8; Self::BYTES_MAX],
@@ -161,7 +161,7 @@ impl BytePattern {
         }
     }
 
-    /// What is wrong with it, if anything.
+    /// Fault of the pattern, if any.
     pub fn problem(&self) -> Option<String> {
         let is_fit = (1..=Self::BYTES_MAX).contains(&usize::from(self.length));
         (!is_fit).then(|| format!("a pattern of {} bytes", self.length))
@@ -200,7 +200,7 @@ impl Blend {
         skew: 0,
     };
 
-    /// What is wrong with it, if anything.
+    /// Fault of the pattern, if any.
     pub fn problem(&self) -> Option<String> {
         let shares =
             [self.across_percent, self.everywhere_percent, self.within_percent, self.zero_percent];
@@ -214,7 +214,7 @@ impl Blend {
     }
 }
 
-/// What a worker needs of its lane.
+/// Needs of a worker of its lane.
 #[derive(Clone, Debug)]
 pub struct LaneRequest {
     /// Ordinal of the worker in its phase.
@@ -223,7 +223,7 @@ pub struct LaneRequest {
     pub depth: u32,
     /// Size of each buffer: the largest transfer.
     pub buffer_bytes: Bytes,
-    /// What the buffers hold.
+    /// Content of the buffers.
     pub content: Content,
     /// Root of the buffer's random content.
     pub seed: Seed,
@@ -233,7 +233,7 @@ pub struct LaneRequest {
     pub paths: Arc<[PathBuf]>,
 }
 
-/// How many ops of a batch were taken, from its front.
+/// Number of ops of a batch that were taken, from its front.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accepted {
     /// Ended already; their completions were appended to `done`.
@@ -254,7 +254,7 @@ impl Accepted {
 /// What a synchronous lane can do without going back to its pump for each: on cached data that way
 /// costs as much as the system call itself does beyond the copying.
 pub trait Run {
-    /// Whether they write; they all do, or none does.
+    /// True if they write; they all do, or none does.
     const WRITES: bool;
 
     /// The next transfer, at `now`, the end of the one before; `None`: no more.
@@ -264,10 +264,10 @@ pub trait Run {
     fn ended(&mut self, submitted: Ns, completed: Ns, length: Bytes);
 }
 
-/// How a run ended, and when.
+/// End of a run, with its time.
 #[derive(Clone, Copy, Debug)]
 pub enum RunEnd {
-    /// It had no more transfers.
+    /// No more transfers.
     Over(Ns),
     /// A transfer failed or was short; the run does not know of its end.
     FellShort(Transfer, Completion),
@@ -275,7 +275,7 @@ pub enum RunEnd {
 
 /// One worker's private way into a target.
 pub trait Lane {
-    /// Whether [`Lane::run`] may be called.
+    /// True if [`Lane::run`] may be called.
     const HAS_RUNS: bool = false;
 
     /// Makes the transfers of a run with the buffer of slot 0; `now` is as in
@@ -329,10 +329,10 @@ pub trait Target {
     /// Short name, as in `--engine`.
     fn name(&self) -> &'static str;
 
-    /// What it can do.
+    /// Abilities of the target.
     fn capabilities(&self) -> Capabilities;
 
-    /// What is known about it: flat names and values, stored with every result.
+    /// Facts about it: flat names and values, stored with every result.
     fn facts(&self) -> Vec<(String, String)>;
 
     /// Preferred size of transfers to files in `directory` (`st_blksize` of stat(2)); absent: any
@@ -351,7 +351,7 @@ pub trait VirtualTime {
     /// Current virtual time.
     fn now(&self) -> Ns;
 
-    /// When the simulation will next do something by itself; `None` if never.
+    /// Time at which the simulation will next do something by itself; `None` if never.
     fn next_event(&self) -> Option<Ns>;
 
     /// Lets time pass up to `instant`, processing what happens on the way.

@@ -6,7 +6,7 @@
 use crate::units::{Ns, Sector};
 
 crate::registry! {
-    /// What happened.
+    /// Action of a trace event.
     pub enum Action as "trace action" {
         /// A bio entered the block layer.
         Queued = "Q",
@@ -72,9 +72,9 @@ impl Action {
 /// One thing that happened in the block layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceEvent {
-    /// When.
+    /// Time of the event.
     pub at: Ns,
-    /// What.
+    /// Action.
     pub action: Action,
     /// First sector of the bio or request.
     pub sector: Sector,
@@ -110,7 +110,7 @@ impl Operation {
     pub const DISCARD: Self = Self(2);
     /// A flush.
     pub const FLUSH: Self = Self(3);
-    /// Somebody waits for it.
+    /// Flag of a bio that a task waits for.
     pub const SYNC: Self = Self(4);
     /// Forced unit access.
     pub const FUA: Self = Self(8);

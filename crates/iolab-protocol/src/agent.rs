@@ -39,7 +39,7 @@ pub const PROTOCOL: u32 = 1;
 pub struct Request {
     /// Repeated in the answer.
     pub id: u64,
-    /// What to do: a name of the table of methods.
+    /// Method to call: a name of the table of methods.
     pub method: String,
     /// Its parameters: an object of the type that the table names.
     pub params: Value,
@@ -53,9 +53,9 @@ pub struct Hello {
     pub protocol: u32,
     /// Name of the run.
     pub run: String,
-    /// Whether to change nothing.
+    /// True to change nothing.
     pub is_dry_run: bool,
-    /// Where journals go, instead of the usual place.
+    /// Directory of journals, instead of the usual place.
     pub state_dir: Option<PathBuf>,
 }
 
@@ -90,11 +90,11 @@ pub struct Stack {
     pub mkfs_options: Vec<String>,
     /// Appended to ours.
     pub mount_options: Vec<String>,
-    /// Whether the journal lies on the second device.
+    /// True if the journal lies on the second device.
     pub has_external_journal: bool,
 }
 
-/// What the page cache holds before a reading phase.
+/// Content of the page cache before a reading phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cache {
@@ -102,7 +102,7 @@ pub enum Cache {
     Cold,
     /// The files; verified.
     Warm,
-    /// Whatever it holds.
+    /// Any content.
     AsIs,
 }
 
@@ -132,13 +132,13 @@ pub struct TrialSpec {
     pub reserve_bytes: u64,
     /// Wall-clock limit of the workload.
     pub time_limit_ns: u64,
-    /// What is waited for before each phase.
+    /// Condition that is awaited before each phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
-    /// Who measures, where that is not the agent's own user.
+    /// User that measures, where that is not the agent's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_as: Option<RunAs>,
-    /// What may become of files that the user has, where it works in a directory of the user's.
+    /// Permissions for the user's files, where it works in a directory of the user's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<FileRules>,
     /// Block events of the testbed's devices are recorded while it is measured.
@@ -147,7 +147,7 @@ pub struct TrialSpec {
     /// Alternating slices, in place of running the workload once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs: Option<PairsSpec>,
-    /// What to do; with alternating slices the work of the first treatment.
+    /// Workload to run; with alternating slices the work of the first treatment.
     pub workload: Workload,
 }
 
@@ -190,7 +190,7 @@ pub struct IoGroup {
 pub struct Action {
     /// Privilege class: `A`, `A+`, `B` or `C`.
     pub class: String,
-    /// What kind of thing.
+    /// Kind of the action.
     pub kind: ActionKind,
     /// On what.
     pub target: String,
@@ -243,15 +243,15 @@ pub struct OpenedTestbed {
     pub schedulers: Vec<String>,
     /// Space for files.
     pub free_bytes: u64,
-    /// What was found.
+    /// Facts that were found.
     pub facts: BTreeMap<String, String>,
-    /// What to know.
+    /// Warnings for the reader.
     pub warnings: Vec<Warning>,
-    /// What was done.
+    /// Work that was done.
     pub actions: Vec<Action>,
 }
 
-/// How a trial ended.
+/// End of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -283,9 +283,9 @@ pub struct StackRecord {
 pub struct Record {
     /// Name of the trial.
     pub trial: String,
-    /// How it ended.
+    /// End of the trial.
     pub status: Status,
-    /// Why it failed.
+    /// Reason of the failure.
     pub error: Option<String>,
     /// Wall clock at the beginning.
     pub started_at_unix_ns: u64,
@@ -297,15 +297,15 @@ pub struct Record {
     pub knobs: BTreeMap<String, String>,
     /// File system as mounted.
     pub stack: Option<StackRecord>,
-    /// What the machine was like.
+    /// State of the machine.
     pub facts: BTreeMap<String, String>,
-    /// What to know when reading the numbers.
+    /// Warnings for the reader of the numbers.
     pub warnings: Vec<Warning>,
-    /// What was done.
+    /// Work that was done.
     pub actions: Vec<Action>,
-    /// What was measured; empty with alternating slices.
+    /// Measured phases; empty with alternating slices.
     pub phases: Vec<PhaseRecord>,
-    /// What alternating slices measured.
+    /// Record of alternating slices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs: Option<PairsRecord>,
     /// File systems of alternating treatments that have their own, by device.
@@ -329,12 +329,12 @@ pub struct Record {
     pub session: Option<SessionOfSlices>,
 }
 
-/// What only a simulation knows of a trial.
+/// Facts of a trial that only a simulation knows.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Simulation {
     /// 16 hexadecimal digits; equal runs have equal hashes.
     pub event_hash: String,
-    /// What the layers counted, layout of the files included.
+    /// Counters of the layers, layout of the files included.
     pub counters: BTreeMap<String, f64>,
 }
 
@@ -350,11 +350,11 @@ pub struct HostWrites {
 /// One check of the doctor.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Check {
-    /// What was looked at.
+    /// Name of the thing that was looked at.
     pub name: String,
     /// Verdict.
     pub status: CheckStatus,
-    /// What was found.
+    /// Finding, in words.
     pub message: String,
     /// The command that would give more.
     pub hint: String,
@@ -389,7 +389,7 @@ pub enum ErrorCode {
     Usage,
     /// A rule of safety forbids it.
     Refused,
-    /// It went wrong; another request may succeed.
+    /// Failure; another request may succeed.
     Failed,
     /// Something could not be put back.
     RestoreIncomplete,
@@ -397,14 +397,14 @@ pub enum ErrorCode {
     Interrupted,
 }
 
-/// Why a request failed.
+/// Reason why a request failed.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ErrorBody {
-    /// What to do with it.
+    /// Class of the error, which tells its treatment.
     pub code: ErrorCode,
-    /// What failed, on what.
+    /// Action that failed, and its object.
     pub message: String,
-    /// What to do.
+    /// Advice: the next thing to do.
     pub hint: String,
 }
 
@@ -415,13 +415,13 @@ pub struct Greeted {
     pub protocol: u32,
     /// Version of the agent.
     pub version: String,
-    /// Whether it may do what needs root.
+    /// True if it may do what needs root.
     pub is_root: bool,
     /// User it runs as.
     pub uid: u32,
     /// Changes at each start of the machine.
     pub boot_id: String,
-    /// What earlier runs left behind.
+    /// Journals that earlier runs left behind.
     pub open_journals: Vec<OpenJournal>,
     /// For whom root works; null: for itself.
     pub boundary: Option<BoundaryOf>,
@@ -448,11 +448,11 @@ pub struct Checks {
 /// Answer to `close_testbed`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Closed {
-    /// Whether everything was put back.
+    /// True if everything was put back.
     pub is_restored: bool,
-    /// What was not.
+    /// Changes that were not put back.
     pub problems: Vec<String>,
-    /// What was done.
+    /// Work that was done.
     pub actions: Vec<Action>,
 }
 
@@ -482,11 +482,11 @@ impl Restored {
 /// Answer to `shutdown`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ShutDown {
-    /// What was not put back.
+    /// Changes that were not put back.
     pub problems: Vec<String>,
 }
 
-/// How far a long request is: `params` of the event `progress`.
+/// Progress of a long request: `params` of the event `progress`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Progress {
@@ -536,7 +536,7 @@ pub enum Message {
     Event {
         /// Always `progress`.
         event: &'static str,
-        /// How far it is.
+        /// Progress of the request.
         params: Progress,
     },
     /// Success.
@@ -550,7 +550,7 @@ pub enum Message {
     Error {
         /// Of the request; 0 if the line was no request.
         id: u64,
-        /// Why.
+        /// Reason of the failure.
         error: ErrorBody,
     },
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Which exception of Python an error becomes.
+/// Exception of Python that an error becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorBranch {
@@ -39,7 +39,7 @@ pub enum ExtensionErrorCode {
     Damaged,
 }
 
-/// Where an error is.
+/// Place of an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ErrorPlace {
     /// File, profile or stack; `FILE:LINE:COLUMN` where that is known; empty for a command line.
@@ -57,18 +57,18 @@ pub struct ErrorPlace {
 /// For people it reads `message`, `between`, `hint`, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ExtensionError {
-    /// Which exception it becomes.
+    /// Exception that it becomes.
     pub branch: ErrorBranch,
-    /// What kind of error it is.
+    /// Kind of the error.
     pub code: ExtensionErrorCode,
     /// Values that it is about, by name.
     pub values: BTreeMap<String, String>,
-    /// What failed, on what.
+    /// Action that failed, and its object.
     pub message: String,
-    /// What stands between message and hint: punctuation, or the line with a mark below it.
+    /// Text between message and hint: punctuation, or the line with a mark below it.
     pub between: String,
-    /// What to do; may be empty.
+    /// Advice: the next thing to do; may be empty.
     pub hint: String,
-    /// Where it is, if that is known.
+    /// Place of the error, if that is known.
     pub place: Option<ErrorPlace>,
 }

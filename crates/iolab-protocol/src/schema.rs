@@ -19,7 +19,7 @@ pub struct Method {
     pub params: String,
     /// Type of its answer.
     pub answer: String,
-    /// What it does.
+    /// Description of the function.
     pub about: &'static str,
 }
 

@@ -40,7 +40,7 @@ pub struct SchedulerBook {
     name: &'static str,
     /// `legacy` or `blk-mq`.
     framework: &'static str,
-    /// Whether it can be asked by `sim_predict`.
+    /// True if it can be asked by `sim_predict`.
     is_replayable: bool,
     /// Its settings.
     tunables: Vec<iolab_sim::tunable::TunableInfo>,

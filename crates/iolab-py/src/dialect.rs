@@ -24,7 +24,7 @@ pub fn dialect_parse(py: Python<'_>, dialect: &str, words: Vec<String>) -> PyRes
     named(py, dialect)?.parse(&words).map_err(|error| dialect_error(py, error))
 }
 
-/// What the dialect prints at an event.
+/// Text that the dialect prints at an event.
 #[pyfunction]
 pub fn dialect_render(py: Python<'_>, dialect: &str, plan: &str, event: &str) -> PyResult<String> {
     named(py, dialect)?.render(plan, event).map_err(|error| dialect_error(py, error))

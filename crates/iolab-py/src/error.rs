@@ -17,7 +17,7 @@ use pyo3::types::PyType;
 
 static MAKE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
-/// What an error is, without the exception that it becomes.
+/// Error without the exception that it becomes.
 pub struct Told {
     code: Code,
     values: BTreeMap<String, String>,

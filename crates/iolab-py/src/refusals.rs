@@ -1,4 +1,4 @@
-//! What a trial asks for and its target cannot do, before anything runs.
+//! Requests of a trial that its target cannot fulfil, before anything runs.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::error::study_error;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "AskedTrial")]
 pub(crate) struct Asked {
-    /// What to do.
+    /// Workload to run.
     workload: Workload,
     /// Knobs by name.
     #[serde(default)]
@@ -39,7 +39,7 @@ pub(crate) struct Asked {
     io_groups: Vec<IoGroup>,
 }
 
-/// What a target with these abilities and limits cannot do of all that is asked for.
+/// Requests that a target with these abilities and limits cannot fulfil.
 pub(crate) fn refusals_of(can: &Capabilities, limits: &[Limit], asked: &Asked) -> Vec<Refusal> {
     let mut found = refusals(("simulation", can, limits), &asked.workload);
     let around = [

@@ -44,9 +44,9 @@ pub struct TrialSpec {
     stack: Option<FileSystem>,
     /// Knobs by name.
     knobs: BTreeMap<String, String>,
-    /// What to do.
+    /// Workload to run.
     workload: Workload,
-    /// Where block events go, if they are recorded.
+    /// Recorder of block events, if they are recorded.
     #[serde(default)]
     trace: Option<TrialTrace>,
 }
@@ -61,17 +61,17 @@ pub struct Description {
     title: String,
     /// Size of its device.
     capacity_bytes: u64,
-    /// Whether that has a head that moves.
+    /// True if that has a head that moves.
     is_rotational: bool,
     /// Scheduler of its queue.
     scheduler: &'static str,
-    /// What a trial on it stores.
+    /// Facts that a trial on it stores.
     facts: BTreeMap<String, String>,
-    /// How many parameters of its profiles come from where, by tag.
+    /// Number of parameters of its profiles from each kind of source, by tag.
     provenance: BTreeMap<String, usize>,
 }
 
-/// What no simulated stack can do, and what changes nothing on one.
+/// Abilities that no simulated stack has, and settings that change nothing on one.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "SimulatedLimits")]
 pub struct WhatIsPossible {
@@ -166,7 +166,7 @@ pub fn simulate_trial(
     serde_json::to_string(&record).map_err(|e| study_error(py, e))
 }
 
-/// What can be wrong with a trial: its workload, or the stack and its knobs.
+/// Error of a trial: its workload, or the stack and its knobs.
 #[derive(Debug)]
 enum TrialError {
     Workload(Error),
@@ -207,7 +207,7 @@ pub fn sim_refusals(py: Python<'_>, stack_json: &str, trial_json: &str) -> PyRes
     serde_json::to_string(&found).map_err(|e| study_error(py, e))
 }
 
-/// What no simulated stack can do and what changes nothing on one, as JSON.
+/// Abilities that no simulated stack has and settings that change nothing on one, as JSON.
 #[pyfunction]
 pub fn sim_limits(py: Python<'_>) -> PyResult<String> {
     let flags = Vec::<FlagName>::from(CAPABILITIES.flags);
@@ -332,7 +332,7 @@ fn begin_trace(
     begun.map(Some).map_err(|problem| refused((problem, "see who writes there")))
 }
 
-/// What went wrong inside the stack, and when, as caveats of the record.
+/// Failures inside the stack, with their times, as caveats of the record.
 fn warnings(simulation: &Simulation) -> Vec<Warning> {
     let warning = |incident: Incident| {
         let seconds = incident.at.since(Simulation::EPOCH).as_seconds();
@@ -403,7 +403,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// What is told of the trace, and what is wrong with it.
+    /// Summary of the trace, and its fault.
     fn end_trace(&mut self) -> Option<(TraceOfTrial, Option<Warning>)> {
         self.drain();
         let elapsed = self.target.now().since(Simulation::EPOCH);
@@ -431,7 +431,7 @@ impl Observer for Watch<'_> {
     }
 }
 
-/// What passed through the device whose counters have this prefix.
+/// Work that passed through the device whose counters have this prefix.
 fn between(before: &[(String, f64)], after: &[(String, f64)], prefix: &str) -> DeviceRecord {
     let value = |marks: &[(String, f64)], name: &str| {
         let found = marks.iter().find(|(known, _)| known.strip_prefix(prefix) == Some(name));

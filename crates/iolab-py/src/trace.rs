@@ -125,13 +125,13 @@ fn open(given: Vec<Given>, raised: &Raised) -> Result<(&'static str, Watched), E
     Ok((format.name, Watched { inner, raised: raised.clone(), count: 0, span_ns: None }))
 }
 
-/// What every answer has beside its content.
+/// Part of every answer beside its content.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "{T}Answer")]
 pub struct Answer<T> {
     /// Format of the files.
     format: String,
-    /// What was found beside events.
+    /// Findings beside events.
     caveats: Vec<TraceCaveat>,
     /// The content.
     #[serde(flatten)]
@@ -141,9 +141,9 @@ pub struct Answer<T> {
 /// Something in a trace that did not keep it from being read.
 #[derive(Serialize, JsonSchema)]
 pub struct TraceCaveat {
-    /// Where and what.
+    /// Place and fault.
     text: String,
-    /// Whether the rest of the file was not used because its content is wrong.
+    /// True if the rest of the file was not used because its content is wrong.
     is_damage: bool,
 }
 
@@ -180,9 +180,9 @@ pub struct FormatRow {
     name: &'static str,
     /// One sentence.
     about: &'static str,
-    /// Whether it can be read.
+    /// True if it can be read.
     is_read: bool,
-    /// Whether it can be written.
+    /// True if it can be written.
     is_written: bool,
 }
 
@@ -208,11 +208,11 @@ pub struct ShowOptions {
     format: Option<String>,
     /// Kinds of events that are shown; null: all.
     kinds: Option<String>,
-    /// Whether stages are timed at the end of a line.
+    /// True if stages are timed at the end of a line.
     has_times: bool,
-    /// Whether only the totals are wanted.
+    /// True if only the totals are wanted.
     is_quiet: bool,
-    /// Whether there are totals of each program.
+    /// True if there are totals of each program.
     has_programs: bool,
 }
 
@@ -227,11 +227,11 @@ impl ShowOptions {
     }
 }
 
-/// What was shown.
+/// Summary of what was shown.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "TraceShown")]
 pub struct Shown {
-    /// How many events.
+    /// Number of events.
     events: u64,
 }
 
@@ -256,7 +256,7 @@ pub fn trace_show(
     done.map_err(|error: Error| raised.exception(py, &error))
 }
 
-/// What was written in another format.
+/// Summary of what was written in another format.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "TraceConverted")]
 pub struct Converted {
@@ -400,7 +400,7 @@ pub struct Compared {
     text: String,
     /// Figures that one of them has.
     pairs: Vec<compare::Pair>,
-    /// What was found in each.
+    /// Contents of each.
     traces: Vec<Answer<OnlyRead>>,
 }
 

@@ -1,5 +1,4 @@
-//! What direct I/O on a file must be aligned to, asked of the kernel (statx `STATX_DIOALIGN`, Linux
-//! 6.1).
+//! Alignment of direct I/O on a file, asked of the kernel (statx `STATX_DIOALIGN`, Linux 6.1).
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt as _;

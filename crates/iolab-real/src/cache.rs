@@ -14,7 +14,7 @@ const SYS_CACHESTAT: libc::c_long = 451;
 /// Dirty pages survive the first fadvise; after write-back the next one drops them.
 const DROP_ATTEMPTS: u32 = 3;
 
-/// How residency was found out.
+/// Method by which residency was found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// cachestat(2).
@@ -40,7 +40,7 @@ pub struct Residency {
     pub resident_pages: u64,
     /// Pages of the file.
     pub pages: u64,
-    /// How it was found out.
+    /// Method by which it was found out.
     pub method: Method,
 }
 
@@ -59,7 +59,7 @@ fn open(path: &Path) -> Result<(File, u64), Error> {
     Ok((file, length))
 }
 
-/// How much of a file is in the page cache.
+/// Share of a file that is in the page cache.
 pub fn residency(path: &Path) -> Result<Residency, Error> {
     let (file, length) = open(path)?;
     let pages = length.div_ceil(Bytes::PAGE.0);

@@ -77,7 +77,7 @@ impl Moment {
 /// [`monotonic`] as long as ticks are even; if they step, for no longer than an anchor is good.
 #[derive(Debug)]
 pub struct LaneClock {
-    /// Whether ticks can be trusted at all; otherwise it is [`monotonic`].
+    /// True if ticks can be trusted at all; otherwise it is [`monotonic`].
     is_kept: bool,
     /// Since when the length of a tick is measured.
     first: Cell<Moment>,
@@ -141,7 +141,7 @@ impl LaneClock {
         Ns(self.latest.get())
     }
 
-    /// What the time is so many ticks after the anchor.
+    /// Time so many ticks after the anchor.
     #[inline]
     fn after(&self, ticks: u64) -> u64 {
         self.anchor.get().ns + ((ticks * self.scale.get()) >> 32)
@@ -186,8 +186,8 @@ impl LaneClock {
         self.good_ticks.set(0);
     }
 
-    /// How long a tick has been since it is measured, unless that is not what it was: then ticks
-    /// have stepped (the machine slept, or moved), or have another length.
+    /// Length of a tick since it is measured, unless that is not what it was: then ticks have
+    /// stepped (the machine slept, or moved), or have another length.
     fn scale_until(&self, now: Moment) -> Option<u64> {
         let first = self.first.get();
         let (ns, ticks) = (now.ns.saturating_sub(first.ns), now.ticks.wrapping_sub(first.ticks));
@@ -212,7 +212,7 @@ fn ticks() -> u64 {
     0
 }
 
-/// Whether the kernel keeps time by what [`ticks`] reads.
+/// Tell whether the kernel keeps time by what [`ticks`] reads.
 fn is_kept_by_ticks() -> bool {
     static KEPT: OnceLock<bool> = OnceLock::new();
     *KEPT.get_or_init(|| {

@@ -11,14 +11,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// What a file is known by as long as it exists.
+/// Identity of a file as long as it exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Birth {
     /// Device number.
     pub device: u64,
     /// Inode.
     pub inode: u64,
-    /// When the inode was made, if the file system keeps that.
+    /// Time at which the inode was made, if the file system keeps that.
     pub born_ns: Option<i64>,
 }
 

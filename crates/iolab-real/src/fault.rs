@@ -13,7 +13,7 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, compiler_fence};
 
-/// What handled SIGBUS before.
+/// Handler of SIGBUS before ours.
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 /// Size of a page; set before the handler is.
 static PAGE: AtomicUsize = AtomicUsize::new(4096);

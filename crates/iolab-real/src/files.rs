@@ -39,7 +39,7 @@ const DIRECTORY_MODE: u32 = 0o700;
 /// One open file.
 pub struct Opened {
     fd: RawFd,
-    /// Where the kernel's file position is, as far as this lane moved it.
+    /// File position of the kernel, as far as this lane moved it.
     pub position: u64,
     is_writable: bool,
     locks: Option<HeldLocks>,
@@ -57,7 +57,7 @@ impl Drop for HeldLocks {
     }
 }
 
-/// How an open file is reached; each owns the descriptor.
+/// Way to an open file; each owns the descriptor.
 enum Via {
     Descriptor(OwnedFd),
     Stream(Stream),
@@ -71,7 +71,7 @@ impl Opened {
         self.fd
     }
 
-    /// Whether transfers are system calls on the descriptor.
+    /// Tell whether transfers are system calls on the descriptor.
     #[inline]
     pub fn is_descriptor(&self) -> bool {
         matches!(self.via, Via::Descriptor(_))
@@ -130,7 +130,7 @@ impl Opened {
         true
     }
 
-    /// What a stream still holds goes to the file first; nothing to do for the others.
+    /// Write the content of a stream to the file first; nothing to do for the others.
     fn flush(&mut self) -> Result<(), Errno> {
         if let Via::Stream(stream) = &mut self.via { stream.flush() } else { Ok(()) }
     }
@@ -140,7 +140,7 @@ impl Opened {
         if let Via::Stream(stream) = &mut self.via { Ok(stream) } else { Err(Errno::EINVAL) }
     }
 
-    /// Where its mapping is kept, if it is a handle to be mapped.
+    /// Mapping of the handle, if it is one to be mapped.
     fn memory(&mut self) -> Result<&mut Option<Mapping>, Errno> {
         if let Via::Memory { mapping, .. } = &mut self.via {
             Ok(mapping)
@@ -198,7 +198,7 @@ impl Files {
         Self { paths, opened: Vec::new(), listing: None, can }
     }
 
-    /// What the engine can do.
+    /// Abilities of the engine.
     pub fn can(&self) -> &Capabilities {
         &self.can
     }
@@ -517,7 +517,7 @@ impl Files {
     }
 }
 
-/// Whether a descriptor is that of a block device.
+/// Tell whether a descriptor is that of a block device.
 fn is_block_device(fd: RawFd) -> bool {
     // SAFETY: stat is plain data, for which all zeroes is a valid value.
     let mut found: libc::stat = unsafe { std::mem::zeroed() };

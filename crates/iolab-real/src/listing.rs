@@ -16,7 +16,7 @@ pub struct Listing {
     entries: ReadDir,
     /// Paths of the part that was read last, and of longer parts before it.
     names: Vec<PathBuf>,
-    /// How many of them belong to that part.
+    /// Number of them in that part.
     count: usize,
     /// The part had fewer names than asked for: the next one begins anew.
     is_over: bool,
@@ -34,7 +34,7 @@ impl Listing {
         Ok(Self { path, directory, entries, names, count: 0, is_over: false })
     }
 
-    /// Whether the next part of `path` follows the one that was read.
+    /// Tell whether the next part of `path` follows the one that was read.
     pub fn goes_on(&self, path: PathId) -> bool {
         self.path == path && !self.is_over
     }
@@ -68,7 +68,8 @@ impl Listing {
     }
 }
 
-/// What a symbolic link `link` must hold to lead to `file`: both are seen from the same directory.
+/// Text that a symbolic link `link` must hold to lead to `file`: both are seen from the same
+/// directory.
 pub fn seen_from(file: &Path, link: &Path) -> PathBuf {
     if file.is_absolute() {
         return file.to_owned();

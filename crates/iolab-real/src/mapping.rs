@@ -94,7 +94,7 @@ impl Mapping {
         if result == 0 { Ok(()) } else { Err(last_errno()) }
     }
 
-    /// Where a range starts in memory; EINVAL outside, EIO once pages are lost.
+    /// Address of a range in memory; EINVAL outside, EIO once pages are lost.
     #[inline]
     fn place(&self, at: u64, length: usize) -> Result<NonNull<u8>, Errno> {
         let end = usize::try_from(at).ok().and_then(|at| at.checked_add(length));

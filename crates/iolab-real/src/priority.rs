@@ -22,7 +22,7 @@ pub fn set(priority: Priority) -> Result<(), Error> {
     })
 }
 
-/// What a worker asked for with its lane, if anything.
+/// Apply the priority that a worker asked for with its lane, if any.
 pub(crate) fn apply(request: &LaneRequest) -> Result<(), Error> {
     request.priority.map_or(Ok(()), set)
 }

@@ -28,7 +28,7 @@ unsafe extern "C" {
     ) -> usize;
 }
 
-/// What a stream did last.
+/// Direction of a stream's last transfer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
     Reading,
@@ -41,7 +41,7 @@ pub struct Stream {
     is_open: bool,
     /// Used by the library until the stream is closed; empty if the library has its own.
     _buffer: Box<[u8]>,
-    /// Where the next transfer starts, unless an error made that unknown.
+    /// Begin of the next transfer, unless an error made that unknown.
     position: Option<u64>,
     direction: Option<Direction>,
 }

@@ -13,7 +13,7 @@ use iolab_model::op::{
 use iolab_model::{Bytes, Lane as _, LaneRequest, Ns, Seed, Target, target::Content};
 use iolab_real::{Engine, EngineVisitor};
 
-/// Why the engine cannot be used in a directory, or what it broke there.
+/// Conformance in a directory: the rule that the engine broke there, or why it cannot be used.
 struct Conform<'a>(&'a Path);
 
 impl EngineVisitor for Conform<'_> {
@@ -33,8 +33,8 @@ impl EngineVisitor for Conform<'_> {
     }
 }
 
-/// Where to run: `IOLAB_TEST_DIRS` (colon separated: one per file system), else the temporary
-/// directory.
+/// Directories to run in: `IOLAB_TEST_DIRS` (colon separated: one per file system), else the
+/// temporary directory.
 fn directories() -> Vec<PathBuf> {
     match std::env::var_os("IOLAB_TEST_DIRS") {
         Some(list) => std::env::split_paths(&list).collect(),

@@ -1,4 +1,4 @@
-//! What goes wrong under streams, mappings, queues and locks: an op fails, and the process lives.
+//! Failures under streams, mappings, queues and locks: an op fails, and the process lives.
 //!
 //! Tests that need a file system of their own, which needs root, say so in their names and are
 //! skipped aloud.

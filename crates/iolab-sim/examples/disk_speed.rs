@@ -1,4 +1,4 @@
-//! How many simulated disk commands a second the disk model handles on one core.
+//! Number of simulated disk commands a second that the disk model handles on one core.
 //!
 //! ```text
 //! cargo run --release -p iolab-sim --example disk_speed -- [PROFILE] [DEPTH]

@@ -1,4 +1,4 @@
-//! What a scheduler's own hooks cost per request, and the whole block queue around it.
+//! Cost of a scheduler's own hooks per request, and of the whole block queue around it.
 //!
 //! ```text
 //! cargo run --release -p iolab-sim --example scheduler_cost

@@ -1,4 +1,5 @@
-//! How many requests per second of CPU time go through simulated stacks, single core, no probes.
+//! Number of requests per second of CPU time that go through simulated stacks, single core, no
+//! probes.
 //!
 //! `cargo run --release -p iolab-sim --example speed [REQUESTS]` prints one JSON object per stack.
 //! A closed loop of 32 random 4 KiB requests from four processes, one in four a write.

@@ -70,7 +70,7 @@ impl<E> Calendar<E> {
         self.heap.len()
     }
 
-    /// Whether nothing is planned.
+    /// Tell whether nothing is planned.
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }

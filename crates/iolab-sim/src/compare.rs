@@ -1,4 +1,4 @@
-//! How far two distributions are apart, and the small fits that calibration needs.
+//! Distance between two distributions, and the small fits that calibration needs.
 //!
 //! The demerit figure is the root mean square horizontal distance between two distribution curves
 //! (Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE Computer, 1994); quantiles
@@ -73,11 +73,11 @@ pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> (f64, f64) {
 /// A point of a fit.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
-    /// Where.
+    /// Place of the value.
     pub x: f64,
-    /// What was measured.
+    /// Measured value.
     pub y: f64,
-    /// How much it counts.
+    /// Weight of the value.
     pub weight: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a description of a stack, with the nearest valid name.
+//! Errors in a description of a stack, with the nearest valid name.
 
 use iolab_model::nearest::did_you_mean;
 use thiserror::Error as ThisError;
@@ -14,9 +14,9 @@ pub enum SimError {
         .known.join(", ")
     )]
     UnknownName {
-        /// What sort of thing was named.
+        /// Sort of the named thing.
         kind: &'static str,
-        /// What was typed.
+        /// Name that was typed.
         name: String,
         /// The names that exist.
         known: Vec<String>,
@@ -26,7 +26,7 @@ pub enum SimError {
     OutOfRange {
         /// Parameter or tunable, with its owner.
         name: String,
-        /// What was given.
+        /// Value that was given.
         value: f64,
         /// Unit.
         unit: String,
@@ -42,7 +42,7 @@ pub enum SimError {
         profile: String,
         /// Parameter.
         name: String,
-        /// What is wrong.
+        /// Fault, in words.
         problem: String,
     },
     /// Parameters or layers that contradict each other.
@@ -50,9 +50,9 @@ pub enum SimError {
     Inconsistent {
         /// Profile, stack or scenario.
         subject: String,
-        /// What is wrong.
+        /// Fault, in words.
         problem: String,
-        /// What to do.
+        /// Advice: the next thing to do.
         remedy: String,
     },
     /// Text that is not TOML, or not of the expected shape.
@@ -60,7 +60,7 @@ pub enum SimError {
     Syntax {
         /// File or profile.
         subject: String,
-        /// What the parser says.
+        /// Message of the parser.
         problem: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What a simulated stack cannot do, and what changes nothing on one, in words.
+//! Abilities that a simulated stack lacks, and settings that change nothing on one, in words.
 //!
 //! The only place of these facts. [`crate::target::CAPABILITIES`] says the same of single
 //! operations as data; `make docs` writes both for the front end, which refuses a study before
@@ -100,9 +100,9 @@ pub struct Alike {
     pub factor: &'static str,
     /// The levels that are the same; none: all of them.
     pub levels: &'static [&'static str],
-    /// Why.
+    /// Reason.
     pub reason: &'static str,
-    /// What to do instead.
+    /// Advice: a workload to use instead.
     pub hint: &'static str,
 }
 

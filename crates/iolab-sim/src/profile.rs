@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::SimError;
 
-/// Where a number comes from.
+/// Source of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Provenance {
@@ -57,7 +57,7 @@ pub struct Parameter {
     /// Unit; empty for plain numbers and names.
     #[serde(default)]
     pub unit: String,
-    /// Where the number comes from.
+    /// Source of the number.
     pub tag: Provenance,
     /// The source in words, precise enough to look it up.
     pub source: String,
@@ -73,7 +73,7 @@ pub struct Profile {
     pub kind: String,
     /// One line for people.
     pub title: String,
-    /// What should be known before relying on it.
+    /// Notes to read before relying on it.
     #[serde(default)]
     pub notes: String,
     /// Parameters by name.
@@ -159,7 +159,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether the profile has it.
+    /// Tell whether the profile has it.
     pub fn has(&self, name: &str) -> bool {
         self.profile.parameters.contains_key(name)
     }
@@ -179,7 +179,7 @@ impl<'a> Reader<'a> {
         Ok(&parameter.value)
     }
 
-    /// What to do about a parameter that is not there: nearest name, form, a complete example.
+    /// Advice about a parameter that is not there: nearest name, form, a complete example.
     fn missing(&self, name: &str, unit: &str) -> String {
         let used = self.used.borrow();
         let others = self.profile.parameters.keys().map(String::as_str);
@@ -287,7 +287,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What is wrong with a TOML text, and where: line, column and section, all in one line.
+/// Fault of a TOML text, with its place: line, column and section, all in one line.
 pub(crate) fn syntax_error(subject: &str, text: &str, error: &toml::de::Error) -> SimError {
     let place = error.span().map_or_else(String::new, |span| {
         let before = text.get(..span.start).unwrap_or(text);

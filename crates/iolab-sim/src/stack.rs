@@ -51,10 +51,10 @@ pub struct Stack {
     /// One line for people.
     #[serde(default)]
     pub title: String,
-    /// Where files begin.
+    /// Place where files begin.
     #[serde(default)]
     pub placement: Placement,
-    /// What software costs.
+    /// Cost of software.
     #[serde(default)]
     pub cpu: CpuCost,
     /// Settings of the queue in front of the whole.
@@ -79,9 +79,9 @@ pub struct Stack {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeSpec {
-    /// How many members.
+    /// Number of members.
     pub members: u32,
-    /// What each of them is.
+    /// Description of each of them.
     pub member: Box<MemberSpec>,
     /// Layout and its options.
     pub parameters: crate::volume::VolumeParameters,
@@ -213,7 +213,7 @@ impl Stack {
         builder.layer(&top, &self.name, !has_inner_queue(self.volume.as_ref()))
     }
 
-    /// What is below the first queue, as a probe has it: read caches off, never busy, flash small.
+    /// Layer below the first queue, as a probe has it: read caches off, never busy, flash small.
     pub(crate) fn bare(&self, seed: Seed) -> Result<Box<dyn Layer>, SimError> {
         let probed = self.for_probing()?;
         let builder = Builder { stack: &probed, overrides: &QueueOverrides::default(), seed };
@@ -254,7 +254,7 @@ impl Stack {
         }
     }
 
-    /// What its devices' tables take at most.
+    /// Bytes that its devices' tables take at most.
     pub fn memory_bytes(&self) -> Result<u64, SimError> {
         let mut bytes = memory(self.device.as_ref(), self.volume.as_ref())?;
         for place in self.places.values() {

@@ -50,7 +50,7 @@ impl Unit {
     }
 }
 
-/// What can be said about a tunable without a scheduler at hand.
+/// Facts about a tunable without a scheduler at hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct TunableInfo {
     /// Name of the sysfs file.
@@ -69,7 +69,7 @@ pub struct TunableInfo {
 
 /// One row of a scheduler's table.
 pub struct Tunable<S: 'static> {
-    /// What it is.
+    /// Facts about the tunable.
     pub info: TunableInfo,
     /// Reads the value back, truncated as the kernel does.
     pub get: fn(&S) -> u64,

@@ -78,7 +78,7 @@ fn print(twin: &Twin) {
     }
 }
 
-/// What lies outside the bars: ascending share 0.03, waits 15 %, shares 5 points.
+/// Values outside the bars: ascending share 0.03, waits 15 %, shares 5 points.
 fn misses(twin: &Twin) -> Vec<String> {
     let (real, simulated) = (&twin.real, &twin.simulated);
     let mut misses = Vec::new();
@@ -187,7 +187,7 @@ fn angles_within_bars(workload: &str, scheduler: SchedulerKind) -> usize {
     (0..16).filter(is_within).count()
 }
 
-/// How much of the agreement depends on the angle, that is, on chance.
+/// Dependence of the agreement on the angle, that is, on chance.
 #[test]
 fn the_agreement_of_some_twins_depends_on_the_angle() {
     for (workload, kind, expected) in [
@@ -218,7 +218,7 @@ fn waits_under_bfq_in_sync_depend_on_the_angle() {
     assert!((writer_least - 7.4).abs() < 0.1 && (writer_most - 9.0).abs() < 0.1);
 }
 
-/// What the model of the device leaves out: completions before one that was issued earlier.
+/// Effects that the model of the device leaves out: completions before one that was issued earlier.
 #[test]
 fn completions_of_the_recorded_device_overtake_each_other() {
     let mut shares = Vec::new();

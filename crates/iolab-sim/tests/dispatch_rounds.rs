@@ -1,4 +1,4 @@
-//! Why the twins of `sync-kyber` and `again-sync-kyber` miss (docs/reference/sim.md).
+//! Reason why the twins of `sync-kyber` and `again-sync-kyber` miss (docs/reference/sim.md).
 //!
 //! kyber serves five synchronous readers in rounds: five reads, then the writes. What a reader
 //! waits is a matter of its place in the round, and places change by single chance events.

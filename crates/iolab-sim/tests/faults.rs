@@ -88,7 +88,7 @@ fn write(offset: u64) -> Op {
 
 const SYNC: Op = Op::Fsync { handle: Handle(0) };
 
-/// How ops end that are submitted together, in the order of submission.
+/// Ends of ops that are submitted together, in the order of submission.
 fn outcomes(lane: &mut SimLane, ops: &[Op]) -> Vec<Result<Bytes, Errno>> {
     let submission = |(index, &op)| Submission {
         token: Token(index),

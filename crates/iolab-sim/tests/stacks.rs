@@ -86,7 +86,7 @@ fn stack(
     BlockQueue::new(Ns(0), &parameters, below).unwrap()
 }
 
-/// What a run leaves behind.
+/// Result of a run.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     hash: u64,
@@ -201,7 +201,7 @@ proptest! {
     }
 }
 
-/// These numbers are the same on every machine: time is integer, and no library function of the
+/// Numbers that are the same on every machine: time is integer, and no library function of the
 /// platform takes part in it. A change here changes results and belongs into the change log.
 #[test]
 fn event_hashes_are_what_they_were() {

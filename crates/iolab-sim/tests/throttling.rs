@@ -155,8 +155,8 @@ fn row() -> impl Strategy<Value = Row> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
 
-    /// Whatever arrives, every bio ends exactly once, the run comes to an end by itself (an idle
-    /// gate stops its windows), and no more are at the device than the gate can ever allow.
+    /// Every bio of any arrivals ends exactly once, the run comes to an end by itself (an idle gate
+    /// stops its windows), and no more are at the device than the gate can ever allow.
     #[test]
     fn nobody_is_lost_and_the_limit_holds(
         rows in prop::collection::vec(row(), 1..300),
@@ -262,7 +262,7 @@ fn reader_beside_flusher(scheduler: SchedulerKind, wbt_lat_usec: i32, reads: u32
     mixed
 }
 
-/// What it is for: a reader beside write-back waits less, and write-back still gets on.
+/// Purpose of the gate: a reader beside write-back waits less, and write-back still gets on.
 #[test]
 fn a_reader_beside_write_back_waits_less() {
     for scheduler in [SchedulerKind::None, SchedulerKind::MqDeadline] {

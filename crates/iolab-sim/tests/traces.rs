@@ -43,8 +43,8 @@ fn work() -> impl Strategy<Value = Work> {
     })
 }
 
-/// Where the next bio of a process goes: behind its last one, or to a place of its own that no
-/// other bio ever has.
+/// Places to which the next bio of a process goes: behind its last one, or to a place of its own
+/// that no other bio ever has.
 struct Places {
     fresh: u64,
     last_end: BTreeMap<u32, u64>,
@@ -171,7 +171,7 @@ proptest! {
         prop_assert!(activity.outstanding.max <= u64::from(work.in_flight) + device.counts.splits);
     }
 
-    /// What is read from the file is what the simulator did, event by event.
+    /// Events that are read from the file are those of the simulator, one by one.
     #[test]
     fn decoding_after_encoding_is_the_identity(work in work()) {
         let (events, _) = run(&work);

@@ -38,7 +38,7 @@ impl Output {
     }
 }
 
-/// How much was converted.
+/// Amount that was converted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Converted {
     /// Events that were written.

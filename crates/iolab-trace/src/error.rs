@@ -1,4 +1,4 @@
-//! What can go wrong with a trace, with the place in the file.
+//! Errors of a trace, with the place in the file.
 
 use std::io;
 
@@ -22,7 +22,7 @@ pub enum Error {
     Unknown {
         /// File.
         name: String,
-        /// What was found at its beginning.
+        /// Bytes at its beginning.
         what: String,
         /// Names of the formats.
         formats: String,
@@ -34,7 +34,7 @@ pub enum Error {
         name: String,
         /// Offset or line.
         place: Place,
-        /// What is wrong.
+        /// Fault, in words.
         what: String,
     },
     /// A format string or option that cannot be understood.
@@ -45,12 +45,12 @@ pub enum Error {
     Unfit {
         /// Output format.
         format: &'static str,
-        /// What does not fit.
+        /// Field that does not fit.
         what: String,
     },
 }
 
-/// Where in a file something is.
+/// Place of something in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Offset in bytes.
@@ -73,11 +73,11 @@ impl std::fmt::Display for Place {
 pub struct Caveat {
     /// File.
     pub name: String,
-    /// Where.
+    /// Place in the file.
     pub place: Place,
-    /// What.
+    /// Fault, in words.
     pub what: String,
-    /// Whether the rest of the file is not used because its content is wrong.
+    /// True if the rest of the file is not used because its content is wrong.
     pub is_damage: bool,
 }
 

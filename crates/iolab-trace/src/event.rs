@@ -12,7 +12,7 @@ const OWN_ACTIONS: u16 = 64;
 const POINT_CODE: u16 = OWN_ACTIONS + 1;
 
 iolab_model::registry! {
-    /// What happened; the letters are those of blkparse(1).
+    /// Action of a trace event; the letters are those of blkparse(1).
     pub enum Action as "trace action" {
         /// A bio entered the block layer.
         Queued = "Q",
@@ -121,7 +121,7 @@ impl Action {
         })
     }
 
-    /// Whether it tells of the trace, not of the device.
+    /// Tell whether it tells of the trace, not of the device.
     pub const fn is_note(self) -> bool {
         matches!(self, Self::NoteProcess | Self::NoteTime | Self::Message)
     }
@@ -138,7 +138,7 @@ impl Categories {
     pub const WRITE: Self = Self(1 << 1);
     /// The cache is flushed before.
     pub const FLUSH: Self = Self(1 << 2);
-    /// Somebody waits.
+    /// Flag of a bio that a task waits for.
     pub const SYNC: Self = Self(1 << 3);
     /// Queue events.
     pub const QUEUE: Self = Self(1 << 4);
@@ -171,7 +171,7 @@ impl Categories {
         Self(self.0 | other.0)
     }
 
-    /// Whether one of the bits is there.
+    /// Tell whether one of the bits is there.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
@@ -247,7 +247,7 @@ impl fmt::Display for Device {
     }
 }
 
-/// What a remap event tells beside the event's own device and sector, which are those after it.
+/// Device and sector that a remap event tells beside the event's own, which are those after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remap {
     /// Device before the remap.
@@ -265,7 +265,7 @@ pub struct Event {
     pub sector: u64,
     /// Length in bytes.
     pub bytes: u32,
-    /// What happened.
+    /// Action of the event.
     pub action: Action,
     /// Category bits.
     pub categories: Categories,
@@ -325,12 +325,12 @@ impl Event {
         self.sector.saturating_add(u64::from(self.sectors()))
     }
 
-    /// Whether it counts as a write, as in blkparse: discards do.
+    /// Tell whether it counts as a write, as in blkparse: discards do.
     pub const fn is_write(&self) -> bool {
         self.categories.has(Categories::WRITE)
     }
 
-    /// Whether it is a packet command.
+    /// Tell whether it is a packet command.
     pub const fn is_packet(&self) -> bool {
         self.categories.has(Categories::PC)
     }
@@ -340,7 +340,7 @@ impl Event {
         self.payload.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes))
     }
 
-    /// What a remap event remapped, if the payload tells.
+    /// Device and sector before a remap event, if the payload tells.
     pub fn remap(&self) -> Option<Remap> {
         let bytes: &[u8; 16] = self.payload.first_chunk()?;
         let word = |at: usize| u32::from_be_bytes([0, 1, 2, 3].map(|i| bytes[at + i]));

@@ -12,14 +12,14 @@ pub const PIECE_BYTES: usize = 1 << 18;
 /// Takes pieces of output.
 pub type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), Error>;
 
-/// What is shown.
+/// Choice of what is shown.
 #[derive(Clone, Debug, Default)]
 pub struct Show {
     /// Lines.
     pub lines: Options,
-    /// Whether the summaries of devices and CPUs are left out.
+    /// True if the summaries of devices and CPUs are left out.
     pub is_quiet: bool,
-    /// Whether there is a summary per program.
+    /// True if there is a summary per program.
     pub has_programs: bool,
 }
 

@@ -148,7 +148,7 @@ impl SimulatedFile {
         self.events
     }
 
-    /// What is to be written next; the caller empties it.
+    /// Bytes that are to be written next; the caller empties it.
     pub const fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }

@@ -1,4 +1,4 @@
-//! What every reader offers: events one after the other, in bounded memory.
+//! Interface of every reader: events one after the other, in bounded memory.
 
 use std::io::Read;
 
@@ -28,7 +28,7 @@ pub trait Source: Send {
     /// Reads the next event; false at the end.
     fn next(&mut self, event: &mut Event) -> Result<bool, Error>;
 
-    /// What was found so far that does not keep from going on.
+    /// Faults so far that do not keep from going on.
     fn caveats(&self) -> &[Caveat];
 
     /// Names of devices in the order of the files that have them, if the format keeps any.
@@ -73,7 +73,7 @@ impl Window {
         self.offset
     }
 
-    /// What has been read and not been taken.
+    /// Bytes that have been read and not been taken.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.buffer[self.begin..self.end]

@@ -16,7 +16,7 @@ fn golden(name: &str) -> String {
     std::fs::read_to_string(folder().join(name)).unwrap()
 }
 
-/// What blkparse wrote of its own run, `Input file ... added`, is no part of the text.
+/// Output of blkparse of its own run, `Input file ... added`, is no part of the text.
 fn recorded(name: &str) -> String {
     let lines = golden(name);
     lines.split_inclusive('\n').filter(|line| !line.starts_with("Input file ")).collect()

@@ -19,7 +19,7 @@ const UPDATE_EVERY: u32 = 10;
 /// Given numbers at most: they are repeated in each phase.
 pub const GIVEN_MAX: usize = 1 << 16;
 
-/// Where numbers come from.
+/// Source of numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Source {
@@ -28,7 +28,7 @@ pub enum Source {
         /// The seed.
         seed: u32,
     },
-    /// These, then these again.
+    /// Values, repeated in order.
     Given {
         /// At least one, none above 2^31.
         values: Vec<u32>,
@@ -39,14 +39,14 @@ pub enum Source {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Draws {
-    /// Where they come from.
+    /// Source of the numbers.
     pub source: Source,
-    /// How many tickets there are; what follows them begins behind.
+    /// Number of tickets; what follows them begins behind.
     pub tickets: u64,
 }
 
 impl Draws {
-    /// What is wrong with it, and what to do.
+    /// Fault and advice.
     pub fn problem(&self) -> Option<(String, &'static str)> {
         match &self.source {
             Source::Given { values } if values.is_empty() || values.len() > GIVEN_MAX => {
@@ -77,7 +77,7 @@ impl Draws {
         }
     }
 
-    /// How many of the tickets worker `index` of `workers` gets.
+    /// Number of tickets that worker `index` of `workers` gets.
     pub fn share(&self, index: u32, workers: u32) -> u64 {
         let (index, workers) = (u64::from(index), u64::from(workers));
         self.tickets / workers + u64::from(index < self.tickets % workers)
@@ -191,7 +191,7 @@ impl Tickets {
         u64::from(ticket) % self.records
     }
 
-    /// Whether the last ticket was an update.
+    /// Tell whether the last ticket was an update.
     pub fn is_update(&self) -> bool {
         self.is_update
     }

@@ -28,7 +28,7 @@ const FILES_MAX: u64 = 64 << 20;
 /// Directories at most: their names have five digits.
 const DIRECTORIES_MAX: u64 = 99_999;
 
-/// What is done with a set of files.
+/// Work on a set of files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileSetWork {
@@ -36,7 +36,7 @@ pub struct FileSetWork {
     pub action: FileAction,
     /// Order of names and of touching.
     pub order: FileOrder,
-    /// How many files.
+    /// Number of files.
     pub files: u64,
     /// Subdirectories that they are dealt to; 1 = none.
     pub directories: u64,
@@ -57,7 +57,7 @@ pub struct FileSetWork {
     pub is_sparse: bool,
 }
 
-/// What is done with the files.
+/// Action on the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileAction {
@@ -96,7 +96,7 @@ pub enum LinkKind {
 }
 
 impl FileSetWork {
-    /// What is wrong with it, and what to do.
+    /// Fault and advice.
     pub fn problem(&self) -> Option<(String, &'static str)> {
         let Self { files, directories, .. } = *self;
         if files == 0 || files > FILES_MAX {
@@ -117,7 +117,7 @@ impl FileSetWork {
             .then(|| ("links of a size".into(), "leave out the sizes"))
     }
 
-    /// Which directory file number `index` is in.
+    /// Directory of file number `index`.
     pub fn directory_of(&self, index: u64) -> u64 {
         index / (self.files / self.directories + 1)
     }
@@ -170,7 +170,7 @@ impl FileSetWork {
     }
 }
 
-/// What a set of files is called, how large its files are, and in which order they are touched.
+/// Names, sizes and order of a set of files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DrawnSet {
     /// All names, in the order in which the files are made.

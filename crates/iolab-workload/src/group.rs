@@ -1,4 +1,4 @@
-//! What the workers of a phase share: gates they pass together, and the flag that stops them.
+//! State that the workers of a phase share: gates they pass together, and the flag that stops them.
 //!
 //! Workers arrive at a gate and wait until it is open. Who opens it is not their business: a
 //! coordinator in real time (shared-memory atomics, because workers may be processes), the last to
@@ -25,13 +25,13 @@ pub trait GroupState {
     /// Says that one worker has reached `gate`; once per worker and gate.
     fn arrive(&self, gate: Gate);
 
-    /// Whether workers may pass `gate`.
+    /// Tell whether workers may pass `gate`.
     fn is_open(&self, gate: Gate) -> bool;
 
     /// Raises the stop flag (stonewall, time limit, interruption).
     fn stop(&self);
 
-    /// Whether the stop flag is up.
+    /// Tell whether the stop flag is up.
     fn is_stopped(&self) -> bool;
 }
 

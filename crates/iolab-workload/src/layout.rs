@@ -37,7 +37,7 @@ pub struct LayoutPlan {
 }
 
 impl LayoutPlan {
-    /// What must be made before `phase`.
+    /// Files that must be made before `phase`.
     pub fn of(phase: &Phase) -> Self {
         let mut files: Vec<File> = Vec::new();
         // The files of a program or of a set of small files are made otherwise.
@@ -55,12 +55,12 @@ impl LayoutPlan {
         Self { files }
     }
 
-    /// Whether there is nothing to do.
+    /// Tell whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
-    /// Whether room is filled or allocated; otherwise files are only made.
+    /// Tell whether room is filled or allocated; otherwise files are only made.
     pub fn has_data(&self) -> bool {
         self.files.iter().any(|file| file.is_filled() || file.is_preallocated)
     }
@@ -107,7 +107,7 @@ impl File {
     }
 }
 
-/// What comes next for the file at hand.
+/// Next step for the file at hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Probe,
@@ -135,7 +135,7 @@ pub struct LayoutWorker<G> {
 pub struct LayoutFailure {
     /// Its name.
     pub file: String,
-    /// What was being done.
+    /// Action that was under way.
     pub what: &'static str,
     /// The kernel's answer.
     pub errno: Errno,
@@ -148,12 +148,12 @@ impl<G: GroupState> LayoutWorker<G> {
         Self { group, plan, current, stage: Stage::Probe, is_in_flight, answer, failure }
     }
 
-    /// Why it ended early, if a file could not be made.
+    /// Reason why it ended early, if a file could not be made.
     pub fn failure(&self) -> Option<&LayoutFailure> {
         self.failure.as_ref()
     }
 
-    /// Whether it was told to stop.
+    /// Tell whether it was told to stop.
     pub fn is_stopped(&self) -> bool {
         self.group.is_stopped()
     }
@@ -209,7 +209,7 @@ impl<G: GroupState> LayoutWorker<G> {
         }
     }
 
-    /// What the op in flight does; its successor's stage is set already.
+    /// Words for the op in flight; its successor's stage is set already.
     fn doing(&self) -> &'static str {
         match self.stage {
             Stage::Unlink => "looking for",

@@ -12,21 +12,21 @@ use crate::program::{Program, natures};
 use crate::spec::{Direction, Phase, Tenant, Workload};
 
 iolab_model::registry! {
-    /// What an operation does.
+    /// Action of an operation.
     pub enum OperationKind as "kind of operation" {
-        /// It only reads.
+        /// Only reads.
         Read = "read",
-        /// It only writes.
+        /// Only writes.
         Write = "write",
         /// Each operation reads or writes.
         Mixed = "mixed",
         /// Each operation reads and may write back what it has read.
         Update = "update",
-        /// It makes data durable.
+        /// Makes data durable.
         Sync = "sync",
-        /// It makes, looks up, renames or removes names, or changes lengths and blocks of files.
+        /// Makes, looks up, renames or removes names, or changes lengths and blocks of files.
         Name = "name",
-        /// It puts, gets or scans keys.
+        /// Puts, gets or scans keys.
         KeyValue = "key_value",
         /// Several kinds that no other row holds.
         Other = "other",
@@ -59,11 +59,11 @@ impl OperationKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nature {
-    /// What it does.
+    /// Kind of the operation.
     pub kind: OperationKind,
-    /// Whether it ever reads data.
+    /// True if it ever reads data.
     pub reads: bool,
-    /// Whether it ever writes data.
+    /// True if it ever writes data.
     pub writes: bool,
     /// Bytes per operation; absent: operations of several sizes, or of none.
     pub io_size_bytes: Option<u64>,
@@ -159,7 +159,7 @@ pub struct Operation {
     pub id: String,
     /// Engine that performs it.
     pub engine: String,
-    /// What it is.
+    /// Nature of the operation.
     #[serde(flatten)]
     pub nature: Nature,
 }

@@ -1,4 +1,4 @@
-//! What a worker leaves behind.
+//! Report of a worker.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ fn is_zero(value: &u64) -> bool {
     *value == 0
 }
 
-/// What a worker counted.
+/// Counts of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StreamReport {
@@ -26,14 +26,14 @@ pub struct StreamReport {
     pub write_bytes: u64,
     /// Length of its timed region.
     pub elapsed_ns: u64,
-    /// When its timed region began, on the target's clock.
+    /// Time at which its timed region began, on the target's clock.
     pub started_ns: u64,
     /// Longest time without an op that ended, from the beginning of its timed region on.
     #[serde(default)]
     pub gap_ns_max: u64,
-    /// How long at least one of its calls in the timed region was under way, also of those that are
-    /// not counted as ops (locks, flushes, a close, disturbing reads); without pauses, and without
-    /// the making of data.
+    /// Time for which at least one of its calls in the timed region was under way, also of those
+    /// that are not counted as ops (locks, flushes, a close, disturbing reads); without pauses, and
+    /// without the making of data.
     #[serde(default)]
     pub call_ns: u64,
     /// How long its thread was ready to run and had no CPU, from before it opened its file until it

@@ -36,10 +36,10 @@ pub struct Workload {
     pub workers_as: WorkersAs,
     /// Root of all randomness.
     pub seed: Seed,
-    /// What is written.
+    /// Content that is written.
     #[serde(default)]
     pub content: Content,
-    /// Whether reads are compared with what was written.
+    /// Comparison of reads with what was written.
     #[serde(default, skip_serializing_if = "is_default")]
     pub verify: Verify,
     /// CPUs that workers are pinned to in turn; empty = not pinned.
@@ -74,7 +74,7 @@ fn default_interval() -> Ns {
     Ns::from_ms(100)
 }
 
-/// How workers share the machine.
+/// Way in which workers share the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkersAs {
@@ -100,7 +100,7 @@ pub struct Phase {
     /// Engine of this phase, where it is not the workload's (`IOzone`'s pwrite is pwrite(2)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,
-    /// What was asked for and this operation cannot do (a stream has no direct I/O): said with its
+    /// Wishes that this operation cannot fulfil (a stream has no direct I/O): said with its
     /// results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignores: Vec<String>,
@@ -111,10 +111,10 @@ pub struct Phase {
     /// own: where somebody changes a setting meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cuts_ns: Vec<Ns>,
-    /// So long nothing happens after it.
+    /// Time after it in which nothing happens.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pause_after_ns: Ns,
-    /// Who runs.
+    /// Tenants that run.
     pub tenants: Vec<Tenant>,
 }
 
@@ -131,7 +131,7 @@ fn is_one_record(value: &u64) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Region {
-    /// Where that of the first worker begins.
+    /// Begin of the region of the first worker.
     pub from_bytes: Bytes,
     /// Its length.
     pub bytes: Bytes,
@@ -141,7 +141,7 @@ pub struct Region {
 }
 
 impl Region {
-    /// Where the region of worker `index` begins.
+    /// Begin of the region of worker `index`.
     pub fn begins_at(&self, index: u32) -> Bytes {
         let step = self.step_bytes.0.saturating_mul(u64::from(index));
         Bytes(self.from_bytes.0.saturating_add(step))
@@ -198,7 +198,7 @@ pub enum Direction {
     },
 }
 
-/// When data are flushed.
+/// Times at which data are flushed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum FsyncPolicy {
@@ -223,7 +223,7 @@ pub enum FsyncPolicy {
     },
 }
 
-/// How data are flushed between operations.
+/// Way in which data are flushed between operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Flush {
@@ -240,7 +240,7 @@ pub enum Flush {
     MsyncAsync,
 }
 
-/// What is locked with fcntl(2) while a worker operates.
+/// Part of a file that is locked with fcntl(2) while a worker operates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LockPolicy {
@@ -253,7 +253,7 @@ pub enum LockPolicy {
     Record,
 }
 
-/// What to do about the file before the timed region.
+/// Preparation of the file before the timed region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Opening {
@@ -261,7 +261,7 @@ pub enum Opening {
     Create,
     /// Make a new, empty file; one that is there is somebody's, and the phase fails.
     New,
-    /// It must exist.
+    /// File that must exist.
     Existing,
     /// Use it if it has the size; otherwise write it in full, untimed.
     LaidOut,
@@ -269,7 +269,7 @@ pub enum Opening {
     Keep,
 }
 
-/// When a worker ends.
+/// Condition that ends a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Limit {

@@ -30,7 +30,7 @@ use timed::{Chain, Unflushed};
 const FILE: Handle = Handle(0);
 const PATH: PathId = PathId(0);
 
-/// Where in its life a worker is, in order; ops of a stage are all complete before the next begins.
+/// State in the life of a worker, in order; ops of a stage are all complete before the next begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     Open,
@@ -55,13 +55,13 @@ enum Stage {
     Done,
 }
 
-/// What a slot's op is about.
+/// Op of a slot.
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
     class: OpClass,
     at: u64,
     length: u64,
-    /// It only disturbs: not counted, and it may reach beyond the end of the file.
+    /// True if it only disturbs: not counted, and it may reach beyond the end of the file.
     is_aside: bool,
 }
 
@@ -92,24 +92,24 @@ pub struct StreamWorker<G> {
     started: Ns,
     ended: Ns,
     earliest: Ns,
-    /// Where its part of the file begins.
+    /// Begin of its part of the file.
     origin: u64,
     /// Since when a call has been under way, as far as completions tell.
     busy_from: Option<Ns>,
     deadline: Ns,
-    /// When it was found to be out of time, at most the deadline.
+    /// Time at which it was found to be out of time, at most the deadline.
     out_of_time: Option<Ns>,
     /// The file was closed inside the timed region.
     is_closed: bool,
     /// Nanoseconds between intended starts, or 0.
     pace_ns: f64,
-    /// It pauses between ops: thinks, replays pauses, or works in bursts.
+    /// True if it pauses between ops: thinks, replays pauses, or works in bursts.
     has_pauses: bool,
     /// Its ops are transfers of the pattern's records, one after the other ([`run`]).
     is_plain: bool,
-    /// What every transfer of a run is, but for its place.
+    /// Transfer of a run, but for its place.
     of_a_run: Transfer,
-    /// What is put back when a rehearsal is over.
+    /// State that is put back when a rehearsal is over.
     rehearsing: Option<run::Kept>,
     report: StreamReport,
 }
@@ -168,7 +168,7 @@ impl<G: GroupState> StreamWorker<G> {
         }
     }
 
-    /// What it counted.
+    /// Counts of the worker.
     pub fn report(&self) -> StreamReport {
         // Who was out of time had all of it, also what lies behind the last completion.
         let ended = match self.out_of_time {
@@ -191,7 +191,7 @@ impl<G: GroupState> StreamWorker<G> {
         due.min(self.budget).saturating_sub(self.issued)
     }
 
-    /// Whether it got stuck before or in the timed region.
+    /// Tell whether it got stuck before or in the timed region.
     pub fn has_failed(&self) -> bool {
         self.report.errors > 0
     }
@@ -422,7 +422,7 @@ fn class_name(class: OpClass) -> &'static str {
     }
 }
 
-/// What an op outside the timed region does.
+/// Name of an op outside the timed region.
 fn untimed_name(op: &Op) -> &'static str {
     match op {
         Op::Open { .. } | Op::Create { .. } => "opening",
@@ -444,7 +444,7 @@ fn in_words(size: Bytes) -> String {
     )
 }
 
-/// What to do about an errno that says something about the storage.
+/// Advice about an errno that says something about the storage.
 fn advice(errno: Errno) -> &'static str {
     const READ_ONLY: Errno = Errno(30);
     match errno {

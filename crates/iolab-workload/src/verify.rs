@@ -1,4 +1,4 @@
-//! What verification may expect of a file: which writes it must hold, and how sure that is.
+//! Content of a file that verification may expect: which writes it must hold, and how sure that is.
 //!
 //! It follows from the description of the workload alone. A phase that wrote every record of a
 //! file leaves nothing older behind; several writers at once, or one that overtakes itself, may
@@ -21,7 +21,7 @@ pub(crate) const UNIT_MAX: u64 = 4096;
 /// Smallest one: a sector.
 pub(crate) const UNIT_MIN: u64 = 512;
 
-/// Whether what is read is compared with what was written.
+/// Comparison of what is read with what was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verify {
@@ -35,18 +35,18 @@ pub enum Verify {
 }
 
 impl Verify {
-    /// Whether anything is checked.
+    /// Tell whether anything is checked.
     pub const fn is_on(self) -> bool {
         !matches!(self, Self::None)
     }
 }
 
-/// What is certain about a file when a worker's timed region begins.
+/// Certainty about a file when a worker's timed region begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trust {
     /// Nothing in it is older than this step; absent: parts may never have been written.
     pub floor: Option<u16>,
-    /// Somebody else writes it at the same time.
+    /// True if another worker writes it at the same time.
     pub is_contended: bool,
     /// Earlier writers raced: a block may hold parts of several writes.
     pub may_be_mixed: bool,
@@ -86,7 +86,7 @@ pub fn phase_index(workload: &Workload, phase: &Phase) -> usize {
     found.or_else(|| phases.iter().rposition(|known| known == phase)).unwrap_or(0)
 }
 
-/// What was done in a step, in words.
+/// Name of a step, in words.
 pub fn step_name(workload: &Workload, step: u16) -> String {
     let name = workload.phases.get(usize::from(step / 2)).map(|phase| phase.name.as_str());
     match name {
@@ -148,7 +148,7 @@ pub(crate) fn check(workload: &Workload, phase: &Phase, tenant: &Tenant) -> Resu
     Ok(())
 }
 
-/// What is certain about file `name` for worker `index` of tenant `tenant` in a phase.
+/// Certainty about file `name` for worker `index` of tenant `tenant` in a phase.
 pub fn trust(workload: &Workload, phase: usize, name: &str, reader: (usize, u32)) -> Trust {
     let needed = needed_bytes(&workload.phases[phase], name);
     let mut story = Story::default();
@@ -231,7 +231,7 @@ fn needed_bytes(phase: &Phase, name: &str) -> Bytes {
     Bytes(used.max().unwrap_or(0))
 }
 
-/// Whether a worker of `tenant` is sure to write the first `needed` bytes, each record once.
+/// Tell whether a worker of `tenant` is sure to write the first `needed` bytes, each record once.
 fn covers(tenant: &Tenant, needed: Bytes) -> bool {
     let is_complete = matches!(
         tenant.pattern,

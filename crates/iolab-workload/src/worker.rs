@@ -3,7 +3,7 @@
 use iolab_model::op::{OpClass, Transfer};
 use iolab_model::{Bytes, Completion, Ns, Submission};
 
-/// What a worker wants to happen next.
+/// Next wish of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Send this op.
@@ -16,31 +16,31 @@ pub enum Step {
     Finished,
 }
 
-/// What the transfers of a run are.
+/// Kind of the transfers of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunKind {
-    /// They write; otherwise they read.
+    /// True if they write; otherwise they read.
     pub writes: bool,
-    /// Whether a transfer counts is known only when it ends (a stonewall may fall).
+    /// True if a transfer counts is known only when it ends (a stonewall may fall).
     pub is_counted_at_once: bool,
 }
 
 /// An operation of several ops, as it is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WholeOperation {
-    /// Which histogram it goes into.
+    /// Histogram that it goes into.
     pub class: OpClass,
-    /// When its first op was submitted.
+    /// Time at which its first op was submitted.
     pub began: Ns,
-    /// When its last op ended.
+    /// Time at which its last op ended.
     pub ended: Ns,
-    /// What it moved.
+    /// Bytes that it moved.
     pub bytes: u64,
 }
 
 /// One actor of a workload. It never blocks, sleeps or reads a clock.
 pub trait Worker {
-    /// What to do at `now`, the latest reading of the target's clock.
+    /// Next step at `now`, the latest reading of the target's clock.
     fn next(&mut self, now: Ns) -> Step;
 
     /// Takes the end of an op; answers whether it counts (timed, and not cut off by a stonewall).
@@ -53,9 +53,9 @@ pub trait Worker {
         None
     }
 
-    /// Whether nothing but alike transfers comes next, so that the following three may be called in
-    /// place of [`Worker::next`] and [`Worker::complete`]. If the timed region can begin so, it
-    /// begins at `now`.
+    /// Tell whether nothing but alike transfers comes next, so that the following three may be
+    /// called in place of [`Worker::next`] and [`Worker::complete`]. If the timed region can begin
+    /// so, it begins at `now`.
     fn run_kind(&mut self, now: Ns) -> Option<RunKind> {
         let _ = now;
         None

@@ -1,4 +1,4 @@
-"""What an archive is: names, limits, the manifest; explained in docs/reference/archive.md.
+"""Form of an archive: names, limits, the manifest; explained in docs/reference/archive.md.
 
 An archive is a ZIP file (PKWARE APPNOTE 6.3) with members of known names only. Its first member is
 the manifest, which gives the size and the SHA-256 of each other one and one over all; the comment
@@ -54,7 +54,7 @@ class DamagedError(ArchiveError):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """What the manifest says about one member."""
+    """Entry of the manifest for one member."""
 
     name: str
     size_bytes: int
@@ -164,15 +164,15 @@ def _member(row: object) -> Member:
 
 
 def seal_of(body: bytes) -> bytes:
-    """What the comment at the end of the file says about the bytes before it."""
+    """Seal at the end of the file over the bytes before it."""
     return b"sha256 " + hashlib.sha256(body).hexdigest().encode()
 
 
 def unpacked_bytes_max(packed_bytes: int) -> int:
-    """How much an archive of a size may unpack to."""
+    """Number of bytes that an archive of a size may unpack to."""
     return min(TOTAL_BYTES_MAX, max(SMALL_BYTES, TIMES_MAX * packed_bytes))
 
 
 def is_seal(comment: bytes) -> bool:
-    """Whether a comment has the form of a seal."""
+    """Tell whether a comment has the form of a seal."""
     return _SEAL.fullmatch(comment) is not None

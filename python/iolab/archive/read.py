@@ -41,7 +41,7 @@ from iolab.store.users_files import LIST_NAME, REPORT_FILES, list_of
 
 _FIRST_BYTES: Final = b"PK\x03\x04"
 _NAME_AT: Final = 30
-"""Where the name stands in a local header (APPNOTE 4.3.7)."""
+"""Offset of the name in a local header (APPNOTE 4.3.7)."""
 _END_OF_DIRECTORY: Final = b"PK\x05\x06"
 _DIRECTORY_SIZE_AT: Final = 12
 _ENTRY_BYTES_MAX: Final = 256
@@ -53,11 +53,11 @@ _DIRECTORY_MODE: Final = 0o777
 
 
 _BROKEN: Final = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
-"""What the standard library raises for a ZIP file that is not right."""
+"""Exceptions of the standard library for a ZIP file that is not right."""
 
 
 def may_be_archive(path: Path) -> bool:
-    """Whether a file is called an archive, which may be damaged, or begins as one does."""
+    """Tell whether a file is called an archive, which may be damaged, or begins as one does."""
     if path.suffix == SUFFIX:
         return True
     with path.open("rb") as file:
@@ -88,7 +88,7 @@ class Members(Mapping[str, bytes]):
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What was found in a file that is an archive, whole or not."""
+    """Findings in a file that is an archive, whole or not."""
 
     path: Path
     manifest: Manifest | None
@@ -274,7 +274,7 @@ def _seal_problems(comment: bytes, body: bytes) -> Iterator[str]:
 
 
 def _is_ours(body: bytes) -> bool:
-    """Whether a file that cannot be read was an archive: it begins or ends like one."""
+    """Tell whether a file that cannot be read was an archive: it begins or ends like one."""
     begins = body.startswith(_FIRST_BYTES) and body[_NAME_AT:].startswith(MANIFEST.encode())
     return begins or is_seal(body[-SEAL_BYTES:])
 

@@ -14,7 +14,7 @@ EXIT_UNDECIDED: Final = 4
 
 
 def answer_form(arguments: argparse.Namespace, console: Console) -> AnswerForm:
-    """How the flags, as far as a command has them, want a study judged and shown."""
+    """Form in which the flags, as far as a command has them, want a study judged and shown."""
     from iolab.library.answer import AnswerForm
 
     return AnswerForm(

@@ -62,7 +62,7 @@ def add_table_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def table_words(arguments: argparse.Namespace) -> TableWords:
-    """What the flags of `add_table_flags` say."""
+    """Words of the flags of `add_table_flags`."""
     from iolab.library.tables import TableWords
 
     return TableWords(

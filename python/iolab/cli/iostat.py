@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @frozen
 class Wanted:
-    """What was asked for."""
+    """Reports that were asked for."""
 
     devices: tuple[str, ...]
     interval_s: float | None
@@ -97,7 +97,7 @@ def execute(arguments: argparse.Namespace, _: Services, console: Console) -> int
 
 
 def _is_results(word: str) -> bool:
-    """Whether a word means a stored study, not a device."""
+    """Tell whether a word means a stored study, not a device."""
     return not _is_number(word) and not word.startswith("/dev/") and is_stored(Path(word))
 
 
@@ -280,7 +280,7 @@ class _Table:
         )
 
     def skipped(self) -> str:
-        """What stands instead of the report since the start."""
+        """Text instead of the report since the start."""
         return "" if self._flags.solaris else "\n"
 
     def report(self, before: Reading, now: Reading) -> str:
@@ -308,7 +308,7 @@ class _Table:
         return text + "\n"
 
     def end(self) -> str:
-        """What follows the last report."""
+        """Text after the last report."""
         return "" if self._flags.solaris else "\n"
 
 
@@ -363,5 +363,5 @@ class _Json:
 
 
 def json_end() -> str:
-    """What closes the document."""
+    """Text that closes the document."""
     return "\n\t\t\t]\n\t\t}\n\t]\n}}\n"

@@ -11,7 +11,7 @@ from iolab.library.disk_counters import Figures
 
 @frozen
 class ReportLayout:
-    """What a report of stored intervals looks like."""
+    """Layout of a report of stored intervals."""
 
     flags: argparse.Namespace
 
@@ -22,17 +22,17 @@ class ReportLayout:
 
     @property
     def is_json(self) -> bool:
-        """Whether it is data, not a table."""
+        """Tell whether it is data, not a table."""
         return bool(self.flags.output)
 
     @property
     def is_solaris(self) -> bool:
-        """Whether it is Solaris' layout."""
+        """Tell whether it is Solaris' layout."""
         return bool(self.flags.solaris)
 
     @property
     def has_names_last(self) -> bool:
-        """Whether Solaris' layout has names in the last column."""
+        """Tell whether Solaris' layout has names in the last column."""
         return bool(self.flags.n)
 
     @property

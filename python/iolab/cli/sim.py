@@ -160,7 +160,7 @@ def _print_twin(
 
 
 def _deviation(pair: tuple[ProcessFigures, ProcessFigures]) -> float:
-    """How far the waits of a process, real and simulated, are apart, whichever is longer."""
+    """Distance between the waits of a process, real and simulated, whichever is longer."""
     waits = [max(1.0, float(row["wait_ns"])) for row in pair]
     return max(waits) / min(waits)
 

@@ -17,7 +17,7 @@ Subject: TypeAlias = tuple[
     Callable[[argparse.Namespace, Services, Console], int],
     str,
 ]
-"""What declares its flags, what answers, and what it is about."""
+"""Function that declares its flags, function that answers, and its subject."""
 
 
 def add_subjects(parser: argparse.ArgumentParser, subjects: Mapping[str, Subject]) -> None:

@@ -1,4 +1,4 @@
-"""What surrounds a trial, as comments: machine, file system, knobs, cache, memory.
+"""Surroundings of a trial, as comments: machine, file system, knobs, cache, memory.
 
 Everything here stays a comment in what is exported: it would change the machine of whoever runs
 the file, and names devices of another one.
@@ -29,14 +29,16 @@ _FIRST_KNOBS: Final = ("driver_queue_depth", "scheduler", "nr_requests")
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a treatment ran."""
+    """Place in which a treatment ran."""
 
     machine: str
     data: StudyData
     devices: tuple[str, ...]
-    """Whose knobs were switched."""
+    """Devices whose knobs were switched."""
     actions: tuple[Action, ...]
-    """How the file system was made and mounted; empty if it was there before, or not yet made."""
+    """Actions that made and mounted the file system; empty if it was there before, or not yet
+    made.
+    """
 
 
 def comment(line: str) -> str:

@@ -144,7 +144,7 @@ def _ioengine(name: str) -> Iterator[Line]:
 
 
 def _of_dialects(item: Exported) -> Iterator[str]:
-    """What only command lines of other programs ask for, and a job file cannot."""
+    """Wishes that only command lines of other programs have, and a job file cannot fulfil."""
     phases = item.workload["phases"]
     tenants = [tenant for phase in phases for tenant in phase["tenants"]]
     refined = sorted({name for tenant in tenants for name in tenant.get("manner", {})})
@@ -265,7 +265,7 @@ def _worked_bytes(tenant: Tenant) -> int:
 
 
 def _region(tenant: Tenant) -> Iterator[Line]:
-    """Where each worker's part of the file begins; its length is the size."""
+    """Begin of each worker's part of the file; its length is the size."""
     region = tenant.get("region")
     if region is None:
         return
@@ -324,7 +324,7 @@ def _pattern_notes(item: Exported, tenant: Tenant, records: int) -> Iterator[Lin
 
 
 def _ends_at_the_end(tenant: Tenant, records: int) -> bool:
-    """Whether a strided pass reaches the last record, which IOzone's rule never touches."""
+    """Tell whether a strided pass reaches the last record, which IOzone's rule never touches."""
     stride = _stride(tenant)
     is_counted = tenant["limit"]["kind"] == "once" and tenant["opening"] != "create"
     return 1 < stride < records and (records - 1) % stride == 0 and is_counted
@@ -361,7 +361,7 @@ def _access(tenant: Tenant) -> Iterator[Line]:
 
 
 def _calls(engine: str, tenant: Tenant) -> Iterator[Line]:
-    """What is special about each call."""
+    """Special properties of each call."""
     if engine == "stdio":
         size = tenant.get("stream_buffer_bytes", 0)
         is_same = size == tenant["io_size_bytes"]

@@ -43,7 +43,7 @@ TEST_NUMBERS: Final[Mapping[str, int]] = {
 _FEW_BUILDS: Final = ("pwritev", "preadv")
 """Tests 11 and 12: builds without them ignore them, or run test 0 instead."""
 _RETESTS: Final = ("rewrite", "reread", "frewrite", "freread", "repwrite", "repread")
-"""What ``-+n`` leaves out."""
+"""Tests that ``-+n`` leaves out."""
 _FIRST_PASSES: Final = {"reread": "read", "freread": "fread", "repread": "pread"}
 _NO_RETESTS_OF: Final = (6, 7, 9, 10)
 """In throughput mode."""
@@ -115,7 +115,7 @@ def _most(item: Exported) -> Tenant:
 
 
 def _problem(item: Exported) -> str | None:
-    """Why IOzone cannot run a treatment at all, or None."""
+    """Reason why IOzone cannot run a treatment at all, or None."""
     names = [phase["name"] for phase in item.workload["phases"]]
     tenant, engine = _most(item), item.workload["engine"]
     if item.workload["name"] != "iozone" or any(
@@ -141,7 +141,7 @@ def _problem(item: Exported) -> str | None:
 
 
 def _special_calls(tenant: Tenant) -> str | None:
-    """What IOzone's calls cannot be."""
+    """Properties of calls that IOzone's cannot have."""
     if tenant["fsync"]["kind"] == "every":
         return f"a flush after every {tenant['fsync']['ops']} writes"
     vectors, flags = tenant.get("vectors", 0), tenant.get("flags")
@@ -227,7 +227,7 @@ def _groups(item: Exported) -> list[list[Phase]]:
 
 
 def _is_split_after(group: list[Phase], phase: Phase) -> bool:
-    """Whether a writing phase needs a command of its own: it is no half of the last test."""
+    """Tell whether a writing phase needs a command of its own: it is no half of the last test."""
     number = TEST_NUMBERS[phase["name"]]
     is_read = group[-1]["tenants"][0]["direction"]["kind"] == "read"
     return is_read and number != TEST_NUMBERS[group[-1]["name"]]
@@ -299,7 +299,7 @@ def _command(item: Exported, names: Sequence[str], *, keeps: bool) -> str:
 
 
 def _lock(item: Exported) -> str:
-    """What is locked in the tests that lock at all: not in those of streams."""
+    """Lock in the tests that lock at all: not in those of streams."""
     tenants = [tenant for phase in item.workload["phases"] for tenant in phase["tenants"]]
     locks = [tenant.get("lock", "none") for tenant in tenants]
     return next((lock for lock in locks if lock != "none"), "none")

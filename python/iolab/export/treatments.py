@@ -1,4 +1,4 @@
-"""What is exported: each treatment of a stored study, lowered to the workload that was run.
+"""Content of an export: each treatment of a stored study, lowered to the workload that was run.
 
 The plan is made again from the stored study and must be the stored one; the environment (mkfs,
 mount, knobs) comes from the records, as far as trials have finished.
@@ -44,9 +44,9 @@ class Exported:
     cache: str
     memory_limit_bytes: int | None
     environment: tuple[str, ...]
-    """Where it ran and what was set there: comments for people, commands for root."""
+    """Place where it ran and the settings there: comments for people, commands for root."""
     midway: tuple[str, ...] = ()
-    """What the agent did beside the workload: control groups, knobs that changed."""
+    """Actions of the agent beside the workload: control groups, knobs that changed."""
     command: tuple[str, ...] = ()
     """The command line of another program that it is part of; its name comes first."""
 
@@ -57,7 +57,7 @@ class Exported:
 
     @property
     def is_direct(self) -> bool:
-        """Whether no op goes through the page cache."""
+        """Tell whether no op goes through the page cache."""
         tenants = [tenant for phase in self.workload["phases"] for tenant in phase["tenants"]]
         return all(tenant["access"] == "direct" for tenant in tenants)
 

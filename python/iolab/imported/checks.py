@@ -1,4 +1,6 @@
-"""What a table says about itself, checked: printed means, and Little's law in iostat's columns."""
+"""Statements of a table about itself, checked: printed means, and Little's law in iostat's
+columns.
+"""
 
 from __future__ import annotations
 

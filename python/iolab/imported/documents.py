@@ -1,4 +1,4 @@
-"""What is known about published documents beyond the cells of their tables.
+"""Facts about published documents beyond the cells of their tables.
 
 Facts only, each with its source; a row applies where document and testbed of a table both match.
 Adding one needs the document itself.
@@ -32,7 +32,7 @@ DOCUMENT_FACTS: Final[tuple[DocumentFact, ...]] = (
 
 
 def averages_remark(constants: dict[str, str]) -> str:
-    """What is known of the averages of the table with these constant columns; maybe empty."""
+    """Remark about the averages of the table with these constant columns; maybe empty."""
     for fact in DOCUMENT_FACTS:
         if (constants.get("document"), constants.get("testbed")) == (fact.document, fact.testbed):
             return fact.about_averages

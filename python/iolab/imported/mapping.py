@@ -1,4 +1,4 @@
-"""Which column means what: by the names that tables usually have, or as the user says."""
+"""Meaning of the columns: by the names that tables usually have, or as the user says."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SIZE_SUFFIXES: Final = {"_bytes": 1, "_b": 1, "_kb": 1024, "_kib": 1024, "": 1}
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What the user said about a table."""
+    """Statements of the user about a table."""
 
     columns: dict[str, str] = field(default_factory=dict[str, str])
     """Role to column."""
@@ -92,7 +92,9 @@ def understand_columns(table: Table, wishes: Wishes) -> Mapping:
 
 
 def _is_known(column: str) -> bool:
-    """Whether a column is a factor of iolab's own, which names a configuration even if constant."""
+    """Tell whether a column is a factor of iolab's own, which names a configuration even if
+    constant.
+    """
     return is_factor(column.lower()) or _factor(column, "", ()).bytes_per_unit is not None
 
 

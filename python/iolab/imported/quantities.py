@@ -56,7 +56,7 @@ KNOWN_UNITS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What a value in a unit is: a metric, and the factor to the metric's own unit."""
+    """Quantity of a value in a unit: a metric, and the factor to the metric's own unit."""
 
     metric: str
     scale: float

@@ -38,14 +38,16 @@ class Value:
     printed: str
     unit: str
     quantity: Quantity | None
-    """None where no verdict can rest on the unit."""
+    """Quantity; None where no verdict can rest on the unit."""
     notes: str
     file: str = ""
-    """Where the table was put together from several: the name of the value's own."""
+    """File of the row, where the table was put together from several: the name of the value's
+    own.
+    """
 
     @property
     def place(self) -> tuple[str, Levels, str, str]:
-        """What is measured, whatever the run."""
+        """Place of the value: its row without the run."""
         return (self.workload, self.levels, self.operation, self.unit)
 
     @property

@@ -22,11 +22,11 @@ class InstalledAgent:
     """Rule that lets the user start it; None if no user is known."""
     policy_file: Path
     has_policy: bool
-    """Whether an administrator wrote that file."""
+    """True if an administrator wrote that file."""
 
 
 def default_policy() -> tuple[Path, str]:
-    """Where a policy lies, and the text of one with the default values."""
+    """Path of a policy, and the text of one with the default values."""
     return installed.POLICY_FILE, installed.DEFAULT_POLICY
 
 

@@ -32,7 +32,7 @@ Note: TypeAlias = Callable[[str], None]
 
 @frozen
 class AnswerForm:
-    """How a stored study is judged and shown."""
+    """Form in which a stored study is judged and shown."""
 
     metric: str | None = None
     """Another metric to judge by than the study named."""
@@ -48,16 +48,16 @@ class AnswerForm:
 
 @frozen
 class StudyAnswer:
-    """What a study has to say, and the files that say it at length."""
+    """Answer of a study, and the files that give it at length."""
 
     text: str
     """Begins with the verdict's sentence."""
     files: tuple[tuple[str, Path], ...] = ()
-    """What each file is, and its path; the last one is the data."""
+    """Description of each file, and its path; the last one is the data."""
     is_open: bool = False
-    """Whether the levels that were compared are not told apart, or it depends."""
+    """True if the levels that were compared are not told apart, or it depends."""
     refusal: RefusedError | None = None
-    """Why the report was not written over somebody's file."""
+    """Reason why the report was not written over a foreign file."""
 
 
 def answer(

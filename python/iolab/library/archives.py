@@ -52,14 +52,14 @@ class Packed:
 
 @dataclass(frozen=True, slots=True)
 class CheckedArchive:
-    """What an archive was found to be."""
+    """State in which an archive was found."""
 
     problems: tuple[str, ...]
-    """What is wrong with it; none if it is whole."""
+    """Faults of the archive; none if it is whole."""
     n_files: int
     """Files in it that are as they were packed."""
     about: str | None
-    """What it says of itself; None if it says nothing that can be read."""
+    """Statement of the archive about itself; None if it says nothing that can be read."""
     sha256: str
     """Digest of the content that it promises; empty where `about` is None."""
 
@@ -131,7 +131,7 @@ def check(target: Path) -> CheckedArchive:
 
 
 def problems_inside(found: Inspection) -> list[str]:
-    """What is wrong with the database, if it is at least what the manifest promises."""
+    """Faults of the database, if it is at least what the manifest promises."""
     if STORE_NAME not in found.contents:
         return []
     with copied(found) as database:

@@ -29,7 +29,7 @@ STANDARD: Final = "-"
 Group: TypeAlias = Literal["device", "process", "direction", "size"]
 """By what the stages of a trace are measured."""
 Style: TypeAlias = Literal["stages", "summary", "btt"]
-"""What the text of measures looks like."""
+"""Form of the text of measures."""
 Sink: TypeAlias = Callable[[bytes], object]
 """Takes a piece of output."""
 Inputs: TypeAlias = list[tuple[str, Callable[[int], bytes] | None]]
@@ -37,7 +37,7 @@ Inputs: TypeAlias = list[tuple[str, Callable[[int], bytes] | None]]
 
 
 class _Reader(trace_tables.ColumnsCore, Protocol):
-    """What the extension does with traces."""
+    """Functions of the extension about traces."""
 
     def trace_show(self, inputs: Inputs, options_json: str, sink: Sink, /) -> str: ...
     def trace_convert(self, inputs: Inputs, output: str, facts: str, sink: Sink, /) -> str: ...
@@ -184,7 +184,7 @@ def _only_trace_in(directory: Path) -> Path:
 
 
 def _is_part_of(part: Path, name: str) -> bool:
-    """Whether a file is ``NAME.blktrace.CPU``."""
+    """Tell whether a file is ``NAME.blktrace.CPU``."""
     rest = part.name.removeprefix(f"{name}.blktrace.")
     return rest != part.name and rest.isdecimal()
 

@@ -1,4 +1,4 @@
-"""What an A/A study says about its testbed, in words."""
+"""Result of an A/A study about its testbed, in words."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def length_lines(rows: Sequence[ErrorOfLength]) -> list[str]:
 
 
 def _level_lines(result: Calibration) -> list[str]:
-    """Where the noise is, and whether longer trials or more of them pay."""
+    """Sources of the noise, and advice on longer trials or more of them."""
     lines: list[str] = []
     noise = result.noise_by_level
     if noise is not None:

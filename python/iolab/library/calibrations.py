@@ -1,4 +1,4 @@
-"""Where A/A results are kept, and which one belongs to a testbed on this machine.
+"""Folder of A/A results, and the one that belongs to a testbed on this machine.
 
 One file per testbed, machine and design under ``iolab-out/aa``, named by a fingerprint of these:
 another kernel, another host, another testbed or alternating slices have another noise. Simulated
@@ -34,11 +34,11 @@ class KnownNoise:
 
     sd: float
     text: str
-    """Where it comes from, for people."""
+    """Source of the value, for people."""
 
 
 def machine_facts(testbed: Testbed, design: str = "") -> dict[str, str]:
-    """What an A/A result depends on, as far as it is known before a trial.
+    """Facts that an A/A result depends on, as far as they are known before a trial.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def fingerprint(testbed: Testbed, design: str = "") -> str:
 
 
 def file_of(testbed: Testbed, design: str = "") -> Path:
-    """Where a testbed's result is kept."""
+    """Path of a testbed's result."""
     return FOLDER / f"{fingerprint(testbed, design)}.json"
 
 

@@ -67,12 +67,12 @@ class StudyComparison:
 
 @dataclass(frozen=True, slots=True)
 class Gated:
-    """Whether a study is worse than a baseline."""
+    """Answer of a gate: is a study worse than a baseline?."""
 
     diff: StudyDiff
     result: GateResult
     notes: tuple[str, ...] = ()
-    """What differs around the two."""
+    """Differences around the two."""
 
     def text(self, width: int = 80) -> str:
         """One line per cell and a summary, in lines of `width` columns."""
@@ -83,7 +83,7 @@ class Gated:
 
 @dataclass(frozen=True, slots=True)
 class GateQuestion:
-    """What must not be worse than what.
+    """Question of a gate: the metric that must not be worse, and the baseline.
 
     Parameters
     ----------

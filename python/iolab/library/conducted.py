@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from iolab.errors import StudyError
 from iolab.library.forecast import forecast, short_text
 from iolab.library.services import Services
-from iolab.library.stored import directory_of, stored_study
+from iolab.library.stored import directory_of, is_archive, stored_study
 from iolab.library.study import Study, checked_study, is_testbed_from_file, public_study
 from iolab.run.conduct import Conducted, conduct, note_plan
 from iolab.run.dry_run import rehearse
@@ -18,6 +18,7 @@ from iolab.run.observer import Observer
 from iolab.run.options import RunOptions
 from iolab.run.prepare import Prepared, prepare
 from iolab.run.stop import StopSwitch, pressed_by_signals
+from iolab.store.users_files import Allowed
 
 if TYPE_CHECKING:
     from iolab.library.flag_words import StudyKeys
@@ -88,6 +89,7 @@ def study_again(path: Path, keys: StudyKeys, options: RunOptions) -> tuple[Study
     Raises
     ------
     StudyError : nothing of it can be run; or an archive is to be continued.
+    RefusedError : an archive chooses a file in the user's own directory that nobody named today.
     StoreError : it cannot be read.
     """
     checked = stored_study(path, keys.values, keys.source)
@@ -102,4 +104,9 @@ def study_again(path: Path, keys: StudyKeys, options: RunOptions) -> tuple[Study
             )
         # Its device was confirmed when it began; the serial or the marker on it is asked again.
         options, is_from_file = replace(options, out=directory), False
+    if is_from_file and is_archive(path):
+        from iolab.library.dialect.files import refuse_unnamed
+        from iolab.run.in_place import made_in_place
+
+        refuse_unnamed(made_in_place(checked), Allowed.of(options.overwrite), path)
     return public_study(checked, is_testbed_from_file=is_from_file), options

@@ -51,13 +51,13 @@ class Counters:
     fl_ticks: int = 0
 
     def since(self, before: Counters) -> Counters:
-        """What was counted since another reading; 0 for a counter that went backwards."""
+        """Counts since another reading; 0 for a counter that went backwards."""
         pairs = ((getattr(self, name), getattr(before, name)) for name in _COUNTERS)
         return Counters(*(max(0, now - then) for now, then in pairs))
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing was counted that iostat shows."""
+        """Tell whether nothing was counted that iostat shows."""
         return self.rd_ios + self.wr_ios + self.dc_ios + self.fl_ios == 0
 
 
@@ -182,7 +182,7 @@ class Direction:
 
 @frozen
 class Figures:
-    """What a device did in an interval."""
+    """Work of a device in an interval."""
 
     read: Direction
     write: Direction
@@ -254,7 +254,7 @@ class Kstat:
 
 @frozen
 class SolarisFigures:
-    """What Solaris' iostat shows of a device."""
+    """Figures of a device that Solaris' iostat shows."""
 
     reads_per_s: float
     writes_per_s: float

@@ -26,7 +26,7 @@ class DiskSeries:
     device: str
     """Name in the kernel."""
     at_ns: tuple[int, ...]
-    """When each reading was made, from the first on."""
+    """Times of the readings, from the first on."""
     counters: tuple[tuple[int, ...], ...]
     """One reading each: counted since the first, in the order of the kernel's ``stat`` file (Linux
     Documentation/block/stat.rst); the ninth, requests in flight, as it was."""

@@ -1,4 +1,4 @@
-"""What is possible as this user, and what is noisy on this machine."""
+"""Check of what is possible as this user, and what is noisy on this machine."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _of_extension(services: Services) -> Check:
 
 
 def _of_sudo() -> Check:
-    """Whether the agent can be root for this user, and what it does then."""
+    """Tell whether the agent can be root for this user, and what it does then."""
     name = "agent by sudo"
     try:
         command = agent_command(needs_root=True, is_asking=False)
@@ -76,7 +76,9 @@ def _allowed(boundary: BoundaryOf | None) -> str:
 
 
 def _open_journals(agent: Agent) -> Sequence[OpenJournal]:
-    """What dead runs left behind; nothing where there can be no journal: a check tells why."""
+    """Changes that dead runs left behind; nothing where there can be no journal: a check tells
+    why.
+    """
     try:
         return agent.hello(f"doctor-{uuid.uuid4().hex[:8]}", is_dry_run=True).open_journals
     except AgentError:

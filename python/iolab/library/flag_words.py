@@ -50,7 +50,7 @@ class FactorFlag:
     """Flags for its level false; none of a factor whose flag takes levels."""
     aliases: tuple[str, ...]
     about: str
-    """What it is, its levels and its default."""
+    """Description: meaning, levels and default."""
 
 
 def factor_flags() -> tuple[FactorFlag, ...]:
@@ -161,7 +161,9 @@ class StudyWords:
 
     @property
     def has_pattern(self) -> bool:
-        """Whether something was given that belongs to IOzone's tests: sizes, depth, workers."""
+        """Tell whether something was given that belongs to IOzone's tests: sizes, depth,
+        workers.
+        """
         return any(self.levels.get(row.name) for row in FACTORS if row.scope is Scope.PATTERN)
 
     def factors_and_workloads(self) -> tuple[dict[str, Levels], list[Entry]]:
@@ -192,7 +194,7 @@ class StudyWords:
 
     @property
     def compares_record_sizes(self) -> bool:
-        """Whether record sizes are compared because nobody said what is.
+        """Tell whether record sizes are compared because nobody said what is.
 
         Of a scheduler, a file system or another knob or layer that is named with one level it is
         asked how it does, not how record sizes do under it: it is held, and nothing is compared.

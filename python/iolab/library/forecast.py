@@ -1,4 +1,4 @@
-"""What a study will cost and can decide, in words, before anything is touched.
+"""Cost of a study and what it can decide, in words, before anything is touched.
 
 Durations and bytes are the plan's own estimates; noise comes from a stored A/A study of the same
 testbed, from ``--noise``, or is an honest range. Rounds needed are those of `iolab.stats.planning`.
@@ -49,7 +49,7 @@ class Forecast:
     """One for a known noise, else one for each of a range."""
     is_noise_known: bool
     round_ns: int | None
-    """None: nobody knows before the first round."""
+    """Time of a round, in ns; None: nobody knows before the first round."""
 
     @property
     def rounds_wanted(self) -> int | None:
@@ -193,7 +193,7 @@ def _rounds_text(found: Forecast, row: RoundsNeeded) -> str:
 
 
 def _width_parts(found: Forecast) -> Iterator[tuple[str, str]]:
-    """What a wanted width will probably cost; its pilot decides."""
+    """Probable cost of a wanted width; its pilot decides."""
     from iolab.stats.planning import rounds_for_width
 
     study = found.plan.study

@@ -24,7 +24,7 @@ class ImportedStudy:
     renamed: tuple[tuple[str, str], ...]
     """Each column whose factor has another name, with that name."""
     checked_means: str
-    """What came of checking the means that a table printed; empty if it printed none."""
+    """Result of checking the means that a table printed; empty if it printed none."""
 
 
 def import_files(

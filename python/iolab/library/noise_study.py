@@ -132,7 +132,7 @@ def _only(name: str, levels: Levels) -> object:
 
 
 def _is_study(path: Path) -> bool:
-    """Whether a file describes a study, and not only a workload."""
+    """Tell whether a file describes a study, and not only a workload."""
     try:
         return "workloads" in tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -168,7 +168,7 @@ def _of_study(path: Path, words: StudyWords, labels: tuple[str, ...]) -> Study:
 
 
 def lacking(study: Study, n_planned: int) -> list[str]:
-    """What this A/A study will not show, and how to have it: told before it runs."""
+    """Limits of this A/A study, and how to remove them: told before it runs."""
     checked, found = checked_study(study), list[str]()
     if len(checked.factors[0].levels) == len(_LABELS):
         is_stream = isinstance(checked.workloads[0], MixedWorkload)
@@ -230,7 +230,7 @@ class NoiseRun:
     """An A/A study that is about to run, and where its result will be kept."""
 
     options: RunOptions
-    """How it is run: in a directory that is named."""
+    """Options of its run: in a directory that is named."""
     out_dir: Path
     testbed: Testbed
     allowed: Allowed

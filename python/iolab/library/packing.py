@@ -1,4 +1,4 @@
-"""What goes into an archive: the database, and everything that can be made from it, made afresh."""
+"""Content of an archive: the database, and everything that can be made from it, made afresh."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class PlannedStudy:
 
     forecast: Forecast
     notes: tuple[str, ...]
-    """What speaks against its plan, with what would help."""
+    """Objections to its plan, with advice."""
 
     def text(self) -> str:
         """The plan, a fact per line."""
@@ -44,7 +44,7 @@ class PlannedStudy:
 
 
 def is_result(path: Path) -> bool:
-    """Whether a path means results to look back at, not a study file."""
+    """Tell whether a path means results to look back at, not a study file."""
     return path.is_dir() or path.suffix in (".db", ".iolab")
 
 
@@ -79,7 +79,7 @@ def planned(path: Path, keys: StudyKeys, noise: str | None, services: Services) 
 def look_back_at(
     path: Path, keys: StudyKeys, noise: str | None, services: Services, note: Callable[[str], None]
 ) -> str:
-    """What a stored study says about the next one like it, a fact per line.
+    """Facts of a stored study about the next one like it, one per line.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What killed runs left changed, put back."""
+"""Restoring of changes that killed runs left."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ ROOTS_JOURNALS: Final = Path("/var/lib/iolab/journal")
 
 @frozen
 class Restoration:
-    """What was put back, and what was not; each as a line for people."""
+    """Changes that were put back, and those that were not; each as a line for people."""
 
     restored: tuple[str, ...]
     obsolete: tuple[str, ...]
     """Changes that were gone already."""
     problems: tuple[str, ...]
-    """What could not be put back, and why."""
+    """Changes that could not be put back, with the reasons."""
     alive: tuple[str, ...]
     """Runs that are under way, whose changes are in place."""
     unasked: str | None
-    """Why changes made as root were not looked at; None if they were."""
+    """Reason why changes made as root were not looked at; None if they were."""
 
     @property
     def may_hold_more(self) -> bool:
-        """Whether root may have journals that were not looked at."""
+        """Tell whether root may have journals that were not looked at."""
         return self.unasked is not None and may_hold_journals(ROOTS_JOURNALS)
 
 
@@ -70,7 +70,7 @@ def restore(run_id: str | None, note: Callable[[str], None]) -> Restoration:
 
 
 def may_hold_journals(folder: Path) -> bool:
-    """Whether journals may lie in a folder: it cannot be looked into, or there are some."""
+    """Tell whether journals may lie in a folder: it cannot be looked into, or there are some."""
     try:
         return any(path.suffix == ".jsonl" for path in folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):

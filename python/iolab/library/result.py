@@ -1,4 +1,4 @@
-"""What a study was run to: its trials, their measurements, and the verdict."""
+"""Result of a study: its trials, their measurements, and the verdict."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Result:
 
     @property
     def is_simulated(self) -> bool:
-        """Whether the trials ran in simulation."""
+        """Tell whether the trials ran in simulation."""
         return self._data.study.is_simulated
 
     @property
@@ -70,7 +70,7 @@ class Result:
 
     @property
     def caveats(self) -> tuple[Caveat, ...]:
-        """What speaks against the study as a whole; those of a trial are with the trial."""
+        """Objections to the study as a whole; those of a trial are with the trial."""
         return self._data.caveats
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What commands call outside the light part of the package, imported only when called.
+"""Functions that commands call outside the light part of the package, imported only when called.
 
 Judging and drawing pull in numpy and scipy, and the extension is compiled: ``iolab --help`` must
 not wait for any of them. Tests hand in stand-ins.
@@ -69,7 +69,7 @@ class Services:
 
     @property
     def analysis(self) -> Analysis:
-        """What a run asks of the statistics."""
+        """Analysis that a run asks of the statistics."""
         from iolab.run.prepare import Analysis
 
         return Analysis(self.judge, _rounds_for_width)

@@ -52,7 +52,7 @@ _Recording: TypeAlias = tuple[str, str, str]
 
 
 class _Books(Simulator, Protocol):
-    """What the extension says of the simulator."""
+    """Functions of the extension about the simulator."""
 
     def sim_scenarios(self, subject: str, text: str, /) -> str: ...
     def sim_predict(self, recording: _Recording, scheduler: str, tunables: str, /) -> str: ...
@@ -107,9 +107,9 @@ class Replay:
     recorded: str
     """The one that was recorded."""
     prediction: Prediction | None
-    """None of a scheduler whose choices cannot be forced one by one."""
+    """Prediction; None of a scheduler whose choices cannot be forced one by one."""
     twin: ReplayTwin | None
-    """None of a device without a model."""
+    """Twin; None of a device without a model."""
 
 
 def replay(

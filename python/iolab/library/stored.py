@@ -40,7 +40,7 @@ def find_database(path: Path) -> Path:
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a path means an archive: a file that is no database.
+    """Tell whether a path means an archive: a file that is no database.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def directory_of(path: Path) -> Path | None:
 
 
 def is_stored(path: Path) -> bool:
-    """Whether a path means a stored study: its directory, its database or an archive."""
+    """Tell whether a path means a stored study: its directory, its database or an archive."""
     from iolab.archive.format import SUFFIX
 
     is_file = path.is_file() and path.suffix in (Path(STORE_NAME).suffix, SUFFIX)

@@ -146,7 +146,7 @@ class Study:
 
     @property
     def testbed(self) -> str:
-        """Where it runs, in the short form: ``loop:1g``."""
+        """Testbed in the short form: ``loop:1g``."""
         return self._checked.testbed.text
 
     @property
@@ -173,7 +173,7 @@ class Study:
 
     @property
     def is_comparison(self) -> bool:
-        """Whether a factor has several levels, which the verdict compares."""
+        """Tell whether a factor has several levels, which the verdict compares."""
         return self._checked.is_comparison
 
     @property
@@ -237,10 +237,12 @@ def public_study(checked: model.Study, *, is_testbed_from_file: bool = False) ->
 
 
 def checked_study(study: Study) -> model.Study:
-    """What the planner takes of a public study."""
+    """Study of the planner, made of a public one."""
     return study._checked  # pyright: ignore[reportPrivateUsage]
 
 
 def is_testbed_from_file(study: Study) -> bool:
-    """Whether a text, not the program, names the testbed: of a device it must name the serial."""
+    """Tell whether a text, not the program, names the testbed: of a device it must name the
+    serial.
+    """
     return study._is_from_file  # pyright: ignore[reportPrivateUsage]

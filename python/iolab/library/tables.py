@@ -23,7 +23,7 @@ TABLE_SUFFIXES: Final = (".csv", ".tsv")
 
 @frozen
 class TableWords:
-    """How a table is to be read, in the words of the command line."""
+    """Words of the command line about how a table is to be read."""
 
     map: tuple[str, ...] = ()
     """``ROLE=COLUMN``: the column of a role."""
@@ -54,7 +54,7 @@ class TableWords:
             raise IolabError(f"--margin: {error}") from None
 
     def wishes(self) -> Wishes:
-        """What the words mean.
+        """Wishes that the words mean.
 
         Raises
         ------

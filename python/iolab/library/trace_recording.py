@@ -74,7 +74,7 @@ class RecordingWords:
     command: str | None = None
     """Shell command whose end ends it."""
     seconds: str | None = None
-    """How long it takes; without both it lasts until Ctrl-C."""
+    """Time that it takes; without both it lasts until Ctrl-C."""
     events: str = "full"
     """One of `EVENT_SETS`, and of `LAYERS`, separated by commas."""
     backend: Backend = "auto"
@@ -238,7 +238,7 @@ class _Command:
 
     @property
     def presses(self) -> int:
-        """How often the user asked, or 1 if the command has ended."""
+        """Number of times that the user asked, or 1 if the command has ended."""
         return self._switch.presses or int(self._is_over)
 
     def fileno(self) -> int:

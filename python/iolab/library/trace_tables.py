@@ -32,7 +32,7 @@ KINDS: Final = ("parquet", "arrow")
 
 
 class ColumnsCore(Protocol):
-    """What is needed of `iolab._core`."""
+    """Functions of `iolab._core` that are needed."""
 
     def trace_column_kinds(self) -> str:
         """Names and types of the columns, as JSON."""
@@ -44,7 +44,7 @@ class ColumnsCore(Protocol):
 
 
 class BatchWriter(Protocol):
-    """What is needed of a writer of pyarrow."""
+    """Functions that are needed of a writer of pyarrow."""
 
     def write_batch(self, batch: object, /) -> None:
         """Append a batch."""

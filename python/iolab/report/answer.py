@@ -36,7 +36,7 @@ NOISY_MARGINS = 3
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """What to take for one purpose."""
+    """Level to take for one purpose."""
 
     purpose: str
     """``throughput``, ``low p99``."""

@@ -23,7 +23,7 @@ class Balanced:
     values: dict[Place, dict[int, float]]
     ordinals: dict[tuple[CellKey, str, int], int]
     derived: dict[str, dict[int, float]] = field(default_factory=dict[str, dict[int, float]])
-    """What was made of the values and is asked for again."""
+    """Values that were derived and are asked for again."""
 
     def round_means(self) -> dict[int, float]:
         """Mean over all places, by round."""

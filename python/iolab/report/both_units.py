@@ -27,7 +27,7 @@ _TAG: Final = re.compile(r"(<[^>]*>)")
 
 
 def is_same(drawings: dict[System, Markup]) -> bool:
-    """Whether the page shows no amount of bytes at all."""
+    """Tell whether the page shows no amount of bytes at all."""
     return drawings["iec"] == drawings["si"]
 
 

@@ -65,7 +65,7 @@ class Point:
     symbol: str = ""
     """Text inside a square of a `strip` (one character) or a cell of a `heat`."""
     shade: float | None = None
-    """How dark a cell of a `heat` is, from 0 to 1."""
+    """Darkness of a cell of a `heat`, from 0 to 1."""
     is_start: bool = False
     """No line leads to it: between it and the point before nothing was there to be measured."""
     z: float = 0.0
@@ -83,7 +83,9 @@ class Series:
     is_joined: bool = False
     """Joined by a line; only where values between the points make sense."""
     dash: int = 0
-    """How its line is broken, 0 is not at all: beside one of its colour, or on top of another."""
+    """Pattern of its broken line, 0 is not broken: beside one of its colour, or on top of
+    another.
+    """
 
     def runs(self) -> list[tuple[Point, ...]]:
         """Return the stretches of points without a gap."""
@@ -98,7 +100,7 @@ class Shape:
     kind: Literal["warm_up", "window", "slope", "level", "stall"]
     x: tuple[float, float]
     y: tuple[float, float] | None = None
-    """None is the full height."""
+    """Vertical extent, None is the full height."""
     label: str = ""
 
 
@@ -127,7 +129,7 @@ class Band:
 BYTES_COLUMN: Final = "(bytes)"
 RATE_COLUMN: Final = "(bytes/s)"
 PER_BYTE_COLUMN: Final = "(ns/byte)"
-"""How the headers of a table's columns end that hold amounts of bytes."""
+"""End of the headers of those table columns that hold amounts of bytes."""
 IN_WORDS: Final = "in words"
 """Header of a column that says what the others hold; it is read, not saved."""
 
@@ -211,13 +213,13 @@ class ChartSpec:
     guides: tuple[tuple[float, str], ...] = ()
     """Values on the value axis with what they are: dotted lines (a noise floor, a bound)."""
     has_own_scales: bool = False
-    """Whether each panel has a value axis of its own: panels then show different quantities."""
+    """True if each panel has a value axis of its own: panels then show different quantities."""
     tab: tuple[str, str] | None = None
     """Name of a figure with several views, and of this view; views follow each other."""
     is_folded: bool = False
     """Shown by the page when it is unfolded, left out by the workbook."""
     notes: tuple[tuple[str, str], ...] = ()
-    """What unusual marks mean: a sign and its meaning, below the drawing."""
+    """Meanings of unusual marks: a sign and its meaning, below the drawing."""
     z: Axis | None = None
     """Axis of the heights of a `surface`."""
 

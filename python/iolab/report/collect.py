@@ -24,7 +24,7 @@ class DrawnChart:
 
     @property
     def specs(self) -> tuple[ChartSpec, ...]:
-        """What the workbook draws too: nothing folded, and the first of several views."""
+        """Charts that the workbook draws too: nothing folded, and the first of several views."""
         views: set[str] = set()
         kept: list[ChartSpec] = []
         for spec in self.built:

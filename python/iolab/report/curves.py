@@ -35,7 +35,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """What has a distribution: a group, a clock, a cell, a level."""
+    """Place of a distribution: a group, a clock, a cell, a level."""
 
     workload: str
     is_direct: bool | None

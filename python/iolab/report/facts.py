@@ -14,7 +14,7 @@ from iolab.wording import profile_text
 
 VALUES_MAX: Final = 20
 FEW_VALUES: Final = 3
-"""So many are listed even if no two trials saw the same."""
+"""Number that are listed even if no two trials saw the same."""
 
 
 def varying_rows(data: StudyData) -> list[tuple[str, str, int]]:

@@ -1,4 +1,5 @@
-"""What a paper has to say about a study: a methods paragraph, an environment table, a citation.
+"""Facts about a study that a paper has to state: a methods paragraph, an environment table, a
+citation.
 
 Everything comes from what is stored (and, for the tests that were used, from the verdict): the
 paragraph never says more than the study knows. Left out: versions of the libraries that judged,

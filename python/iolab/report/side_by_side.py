@@ -1,4 +1,5 @@
-"""What charts owe each other: series in one order everywhere, and a word where lines coincide.
+"""Agreement between charts side by side: series in one order everywhere, and a word where lines
+coincide.
 
 Applied to every chart after it was built, so that page and workbook draw the same.
 """

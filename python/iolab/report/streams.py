@@ -76,7 +76,7 @@ def _rows(verdict: StudyVerdict) -> dict[tuple[str, str], list[TreatmentSummary]
 
 
 def _alone(t: TreatmentSummary) -> bool:
-    """Whether a phase is called like its workload: a mixed workload of one stream."""
+    """Tell whether a phase is called like its workload: a mixed workload of one stream."""
     return t.operation == t.workload
 
 

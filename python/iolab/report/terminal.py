@@ -42,7 +42,7 @@ WIDTH_MIN: Final = 60
 BAR_SPAN_MIN: Final = 1.25
 """The bars show at least ratios from 1/1.25 to 1.25."""
 BAR_SPAN_MAX: Final = 4.0
-"""And at most 1/4 to 4; longer intervals end in an arrow."""
+"""Largest span, at most 1/4 to 4; longer intervals end in an arrow."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,6 @@
-"""How far to trust a study: one line per reason, with a sign that says whether it is in order."""
+"""Reasons to trust a study, or not to: one line per reason, with a sign that says whether it is in
+order.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,7 @@ def _floor(data: StudyData, verdict: StudyVerdict) -> Reason:
 
 
 def _false_positives(data: StudyData) -> Reason:
-    """What `iolab aa` found on this testbed, if it was ever asked."""
+    """Finding of `iolab aa` on this testbed, if it was ever asked."""
     known = data.calibration
     label = "A/A false positives"
     if not known or not known.get("small_studies"):
@@ -135,7 +137,7 @@ def _count(label: str, figures: dict[str, str]) -> Reason:
 
 
 def _generator(data: StudyData) -> list[Reason]:
-    """How much faster the generator could have asked than it was answered, at the least."""
+    """Least factor by which the generator could have asked faster than it was answered."""
     cost = harness_cost_ns(data)
     if cost is None:
         return []

@@ -52,7 +52,7 @@ def verdict_document(data: StudyData, verdict: StudyVerdict) -> dict[str, object
 
 
 def _slices(data: StudyData, verdict: StudyVerdict) -> dict[str, object]:
-    """How levels alternated, with the ratios of totals; no key of a study in trials."""
+    """Arrangement of alternating levels, with the ratios of totals; no key of a study in trials."""
     design = design_of(data)
     if design is None:
         return {}

@@ -13,7 +13,7 @@ from iolab.store.rows import StudyData
 
 @dataclass(frozen=True, slots=True)
 class ReportPaths:
-    """Where the report lies."""
+    """Paths of the report."""
 
     html: Path
     xlsx: Path

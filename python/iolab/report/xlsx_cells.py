@@ -57,7 +57,7 @@ Triple = tuple[float, float | None, float | None]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a value and its interval stand, and what turns them into those of a chart."""
+    """Cells of a value and its interval, and the factor that turns them into those of a chart."""
 
     value: str
     low: str
@@ -82,7 +82,7 @@ class Place:
 
 @dataclass(slots=True)
 class Links:
-    """Which cells hold what a chart shows, by the point's title and numbers, or by these alone.
+    """Cells that hold the values of a chart, by the point's title and numbers, or by these alone.
 
     Two places with the same title and numbers cannot be told apart: then nothing is linked.
     """

@@ -48,7 +48,7 @@ Linked = tuple[SheetWriter, Links]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Where a column of a chart's data lies: zero-based, rows inclusive."""
+    """Position of a column of a chart's data: zero-based, rows inclusive."""
 
     first_row: int
     last_row: int
@@ -61,7 +61,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where the data and the charts of a sheet go."""
+    """Positions of the data and the charts of a sheet."""
 
     data_row: int
     """First row for the data blocks."""
@@ -126,7 +126,7 @@ def layout(specs: Sequence[ChartSpec]) -> tuple[list[tuple[int, int]], int]:
 
 
 def _is_wide(spec: ChartSpec) -> bool:
-    """Whether the names of the categories need room, and there is only one chart of them."""
+    """Tell whether the names of the categories need room, and there is only one chart of them."""
     return len(spec.panels) == 1 and len(spec.y.categories) > CATEGORIES_MAX
 
 

@@ -276,6 +276,12 @@ def _runs_table(
     return row + 1
 
 
+def _possible(t: TreatmentSummary, formula: str) -> str:
+    """Return a formula without values that no share can have, as the verdict's own intervals."""
+    highest = METRIC_BY_NAME[t.metric].highest
+    return formula if highest is None else f"MIN({highest:.12g},{formula})"
+
+
 def _mean_cells(
     out: SheetWriter, row: int, t: TreatmentSummary, by_round: dict[int, list[float]], rounds: int
 ) -> None:
@@ -299,7 +305,7 @@ def _mean_cells(
     out.formula(row, column + 1, middle, t.value, "rate")
     if t.value_interval is not None:
         half = log_half_width(cells, f"{1 - t.value_interval.confidence:.12g}")
-        low, high = f"EXP({log_mean(cells)}-{half})", f"EXP({log_mean(cells)}+{half})"
+        low, high = (_possible(t, f"EXP({log_mean(cells)}{sign}{half})") for sign in "-+")
         out.formula(row, column + 2, low, t.value_interval.low, "rate")
         out.formula(row, column + 3, high, t.value_interval.high, "rate")
     out.formula(row, column + 4, f"COUNT({cells})", t.n, "rate")

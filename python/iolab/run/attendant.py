@@ -1,4 +1,4 @@
-"""What accompanies the trials of a run: adds to their specs, hears of their progress, looks on."""
+"""Attendants of the trials of a run: adds to their specs, hears of their progress, looks on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Attendant:
         """Take part from here on: the testbed is open, no trial of this start has run."""
 
     def around(self, trial: Trial) -> AbstractContextManager[None]:
-        """What holds from before a trial's spec is made until its record is stored."""
+        """Context that holds from before a trial's spec is made until its record is stored."""
         del trial
         return nullcontext()
 
@@ -68,7 +68,7 @@ class Attendants(Attendant):
 
     @contextmanager
     def around(self, trial: Trial) -> Generator[None, None, None]:
-        """What holds around a trial for all."""
+        """Context of all attendants around a trial."""
         with ExitStack() as stack:
             for one in self._all:
                 stack.enter_context(one.around(trial))

@@ -46,18 +46,18 @@ Ending: TypeAlias = Literal["complete", "decided", "budget", "writes", "interrup
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a campaign ended."""
+    """End of a campaign."""
 
     ending: Ending
     n_ok: int
     n_failed: int
     rounds_complete: int
     message: str = ""
-    """Why it ended early; empty if it is complete."""
+    """Reason why it ended early; empty if it is complete."""
     mismatches: tuple[str, ...] = ()
-    """What storage gave back that was not what was written, as ``trial: where and what``."""
+    """Data that storage gave back and that were not those written, as ``trial: where and what``."""
     hint: str = ""
-    """What to do about an early end, if more is known than the message says."""
+    """Advice after an early end, if more is known than the message says."""
 
 
 class TrialRunner(Protocol):
@@ -71,11 +71,11 @@ class TrialRunner(Protocol):
 
 
 class Presses(Protocol):
-    """Whether the user asked to stop."""
+    """Count of the user's requests to stop."""
 
     @property
     def presses(self) -> int:
-        """How often."""
+        """Number of presses."""
         ...
 
 
@@ -88,13 +88,13 @@ class Start:
     report: Callable[[Progress], None]
     clock: Callable[[], int] = time.monotonic_ns
     spent_ns: int = 0
-    """What this start has used of the budget already."""
+    """Budget that this start has used already."""
     is_decided: Callable[[], bool] = lambda: False
     """Asked at the planned looks, between rounds, whether the stored rounds decide everything."""
     rounds_for_width: Callable[[], int | None] = lambda: None
     """Asked after the pilot of a study with a wanted width: complete rounds that give it."""
     writes: WriteBudget | None = None
-    """What may be written to a whole device (rule R11)."""
+    """Budget of writes to a whole device (rule R11)."""
     attendant: Attendant = Attendant()  # noqa: RUF009 - it has no state
     """Accompanies the trials."""
     failures_max: int | None = FAILURES_MAX
@@ -242,7 +242,7 @@ class Campaign:
         return derived
 
     def _is_failing(self, derived: DerivedRecord) -> bool:
-        """Whether this was the last straw; numbers in messages do not make them different."""
+        """Tell whether this was the last straw; numbers in messages do not make them different."""
         if derived.status != "failed":
             self._recent_failures.clear()
             return False
@@ -261,7 +261,7 @@ class Campaign:
             raise StudyError(equal.message, equal.hint)
 
     def _is_narrow_enough(self) -> bool:
-        """Whether the rounds that the pilot asked for are there; the pilot is asked once."""
+        """Tell whether the rounds that the pilot asked for are there; the pilot is asked once."""
         complete = self._rounds_complete()
         if self._plan.study.width is None or complete < PILOT_ROUNDS:
             return False

@@ -57,9 +57,9 @@ class Conducted:
 
     database: Path
     outcome: Outcome | None
-    """How it ended; None if it could not go on."""
+    """End of the campaign; None if it could not go on."""
     problem: IolabError | None
-    """What is wrong although records were stored; to be raised after they were shown."""
+    """Problem although records were stored; to be raised after they were shown."""
 
 
 def conduct(prepared: Prepared, stop: StopSwitch) -> Conducted:
@@ -149,7 +149,7 @@ def measure(
 
 
 def _not_measured(prepared: Prepared, store: Store) -> IolabError | None:
-    """What has no number, unless who looks on has told of each failure."""
+    """Error for cells without a number, unless the observer has been told of each failure."""
     if prepared.options.failures_max is None:
         return None
     from iolab.run.not_measured import not_measured
@@ -158,7 +158,7 @@ def _not_measured(prepared: Prepared, store: Store) -> IolabError | None:
 
 
 def _counted(prepared: Prepared, stop: StopSwitch, stack: ExitStack) -> WriteBudget | None:
-    """What counts what is written to a whole device; None where nothing was agreed upon."""
+    """Counter of the writes to a whole device; None where nothing was agreed upon."""
     if prepared.accepted is None:
         return None
     from iolab.run.writes import begin_counting
@@ -228,7 +228,7 @@ def _run_campaign(
 
 
 def _is_decided(store: Store, analysis: Analysis) -> bool:
-    """Whether every headline comparison has a word, at the level of this look."""
+    """Tell whether every headline comparison has a word, at the level of this look."""
     headline = getattr(analysis.judge(store.load_data()), "headline", [])
     return bool(headline) and all(c.effect.word not in ("undecided", "depends") for c in headline)
 
@@ -272,7 +272,7 @@ def note_caveats(observer: Observer, caveats: Sequence[Caveat]) -> None:
 
 
 def _store_caveats(prepared: Prepared) -> list[Caveat]:
-    """What is to be said of all results."""
+    """Caveats of all results."""
     return [*_caveats_of_order(prepared), *_caveats_of_place(prepared)]
 
 

@@ -19,7 +19,9 @@ from iolab.testbed.device import DeviceTestbed
 WEAR_ASKED_SHARE: Final = 0.01
 """Rule R11: above this share of what a drive is rated to write, the user is asked."""
 UNRATED_DRIVE_WRITES: Final = 200
-"""What a drive that says nothing is taken to be rated for: Intel SSD 660p, 200 TBW for 1 TB."""
+"""Number of drive writes that a drive without data is taken to be rated for: Intel SSD 660p, 200
+TBW for 1 TB.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class Device:
 
     @classmethod
     def of(cls, facts: Mapping[str, str]) -> Self:
-        """What the facts of an opened testbed say."""
+        """Wear that the facts of an opened testbed tell."""
         rated = facts.get("erase.rated_bytes")
         return cls(
             node=facts["erase.node"],
@@ -70,23 +72,23 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Wear:
-    """What a study writes to a device, and what that means for it."""
+    """Writes of a study to a device, and their meaning for it."""
 
     planned_bytes: int
     device: Device
     is_bound: bool = False
-    """Whether it cannot become more than planned."""
+    """True if it cannot become more than planned."""
     earlier_bytes: int = 0
-    """What earlier starts of the study wrote; part of what is planned."""
+    """Bytes that earlier starts of the study wrote; part of what is planned."""
 
     @classmethod
     def of(cls, forecast: Forecast, device: Device) -> Self:
-        """What a forecast means for `device`."""
+        """Meaning of a forecast for `device`."""
         return cls(forecast.total_bytes, device, forecast.is_bound, forecast.earlier_bytes)
 
     @property
     def drive_writes(self) -> float:
-        """How often the whole device is written."""
+        """Number of times that the whole device is written."""
         return self.planned_bytes / max(1, self.device.size_bytes)
 
     @property
@@ -99,7 +101,7 @@ class Wear:
 
     @property
     def unasked_bytes(self) -> int | None:
-        """How much may be written without a question; None if discs do not wear."""
+        """Number of bytes that may be written without a question; None if discs do not wear."""
         if self.device.is_rotational:
             return None
         rated = self.device.rated_bytes or UNRATED_DRIVE_WRITES * self.device.size_bytes
@@ -107,7 +109,7 @@ class Wear:
 
     @property
     def is_asked(self) -> bool:
-        """Whether the user must agree."""
+        """Tell whether the user must agree."""
         return self.share is not None and self.share > WEAR_ASKED_SHARE
 
     def describe(self) -> str:

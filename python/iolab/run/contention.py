@@ -29,11 +29,11 @@ MISSED_SHARE_MAX: Final = 0.01
 """Missed operations up to this share are those that were due in the last moment."""
 
 Grants = Mapping[str, tuple[object, ...]]
-"""What each stream was granted beside its work: weight, priority, limits."""
+"""Grants of each stream beside its work: weight, priority, limits."""
 
 
 def grants_of(workload: WorkloadPlan) -> Grants:
-    """What makes streams unequal that do the same; a record tells only their shares."""
+    """Properties that make streams unequal that do the same; a record tells only their shares."""
     if not isinstance(workload, MixedWorkload):
         return {}
     return {

@@ -1,4 +1,4 @@
-"""What `run` needs from the compiled half, as an interface that tests can stand in for."""
+"""Functions of the compiled half that `run` needs, as an interface that tests can stand in for."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Core(Protocol):
         ...
 
     def workload_demand(self, workload_json: JsonText[Workload], /) -> JsonText[Demand | None]:
-        """What the programs of a workload may take of a disk, as JSON."""
+        """Space that the programs of a workload may take of a disk, as JSON."""
         ...
 
     def sim_refusals(

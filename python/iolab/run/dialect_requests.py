@@ -1,4 +1,4 @@
-"""What a command asks for beside measuring: another user, CPUs, random numbers of a file.
+"""Requests of a command beside measuring: another user, CPUs, random numbers of a file.
 
 Users and groups are looked up here and taken by the measuring child.
 """
@@ -52,7 +52,7 @@ class Asked(Attendant):
 
 
 def asked(study: Study, testbed: Testbed, observer: Observer) -> Asked:
-    """What accompanies the trials of a study whose commands ask for such things.
+    """Attendants of the trials of a study whose commands ask for such things.
 
     Raises
     ------

@@ -28,7 +28,7 @@ from iolab.store.users_files import (
 from iolab.study.dialects import find_dialect
 from iolab.study.model import DialectWorkload, Study
 from iolab.study.plan import Trial
-from iolab.testbed.model import DirectoryTestbed, Testbed
+from iolab.testbed.model import DirectoryTestbed, Testbed, make_testbed
 
 if TYPE_CHECKING:
     from iolab.protocol import Progress, Record, Replaceable, Tenant, TrialSpec
@@ -42,7 +42,7 @@ _MAKING: Final = ("create", "new")
 
 
 def _advice(status: os.stat_result) -> str:
-    """What to do about something that is no file."""
+    """Advice about something that is no file."""
     if stat.S_ISBLK(status.st_mode):
         return "name a file; --on device:PATH measures a whole device, and erases it"
     return "name a file of its own"
@@ -114,7 +114,7 @@ class InPlace(Attendant):
 
 
 def in_place(study: Study, testbed: Testbed, allowed: Allowed) -> InPlace | None:
-    """What accompanies the trials of a study in a directory of the user's; None elsewhere.
+    """Attendants of the trials of a study in a directory of the user's; None elsewhere.
 
     Raises
     ------
@@ -126,6 +126,21 @@ def in_place(study: Study, testbed: Testbed, allowed: Allowed) -> InPlace | None
     files = NamedFiles([one for one in study.workloads if isinstance(one, DialectWorkload)])
     files.check(testbed.path, allowed)
     return InPlace(files, testbed.path, allowed)
+
+
+def made_in_place(study: Study) -> list[Path]:
+    """Files in a directory of the user's that the commands of a study make, remove or write.
+
+    Raises
+    ------
+    TestbedError : the directory cannot be used.
+    """
+    request = study.testbed
+    testbed = make_testbed(request.kind, request.argument, dict(request.options))
+    workloads = [one for one in study.workloads if isinstance(one, DialectWorkload)]
+    if not isinstance(testbed, DirectoryTestbed) or not testbed.is_in_place or not workloads:
+        return []
+    return [testbed.path / name for name in sorted(NamedFiles(workloads).written())]
 
 
 class NamedFiles:
@@ -143,7 +158,7 @@ class NamedFiles:
     def check(self, directory: Path, allowed: Allowed) -> None:
         """Refuse, before anything is measured, what the measuring would refuse, too."""
         expected = self._expected()
-        written = self._written()
+        written = self.written()
         in_place = self._written_in_place()
         for name in self.names:
             path = directory / name
@@ -194,7 +209,7 @@ class NamedFiles:
             seen.update(name for _, name in named)
         return found
 
-    def _written(self) -> set[str]:
+    def written(self) -> set[str]:
         """Names of the files that some phase makes, removes or writes."""
         return {
             name
@@ -209,23 +224,25 @@ class NamedFiles:
         for tenant in (tenant for phase in self._phases for tenant in phase["tenants"]):
             for name in file_names(tenant):
                 first.setdefault(name, tenant["opening"])
-        return {name for name in self._written() if first[name] not in _MAKING}
+        return {name for name in self.written() if first[name] not in _MAKING}
 
     def removed(self, directory: Path, allowed: Allowed) -> list[str]:
         """Files that are there, that the user let be overwritten and that are gone at the end."""
         if not self._phases or self._phases[-1]["keeps_files"]:
             return []
-        written = self._written()
+        written = self.written()
         paths = {name: directory / name for name in self.names if name in written}
         return [name for name, path in paths.items() if path.exists() and allowed.has(path)]
 
     def foreign_reads(self, directory: Path, allowed: Allowed) -> list[str]:
         """Files that are there, that iolab did not make and that are only read: they stay."""
-        known = self._written() | set(self.replaceable(directory, allowed))
+        known = self.written() | set(self.replaceable(directory, allowed))
         return [name for name in self.names if name not in known and (directory / name).exists()]
 
     def replaceable(self, directory: Path, allowed: Allowed) -> dict[str, Replaceable]:
-        """What the agent is told of files that are there: named by the user, or made by iolab."""
+        """Description for the agent of files that are there: named by the user, or made by
+        iolab.
+        """
         found: dict[str, Replaceable] = {}
         for name in self.names:
             path = directory / name

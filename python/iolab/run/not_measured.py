@@ -1,4 +1,6 @@
-"""What a study that ran to its end did not measure: an error, not a remark below the report."""
+"""Cells that a study that ran to its end did not measure: an error, not a remark below the
+report.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from iolab.wording import counted
 
 
 def not_measured(store: Store, study: Study, way_on: str) -> IolabError | None:
-    """Why a study, or a treatment of it, has no number at all, by its first failure.
+    """Reason why a study, or a treatment of it, has no number at all, by its first failure.
 
     A treatment that failed now and then is told by the report; one that never worked was asked for
     in vain, and nothing that is said of the others answers for it. `way_on` is the command that
@@ -37,7 +39,7 @@ def not_measured(store: Store, study: Study, way_on: str) -> IolabError | None:
 
 
 def _again(study: Study, way_on: str) -> str:
-    """How to go on: failed trials are repeated, as far as the budget of all starts allows."""
+    """Way to go on: failed trials are repeated, as far as the budget of all starts allows."""
     more = " and a larger --budget" if study.budget_ns is not None else ""
     return f"correct the cause, then continue with {way_on}{more}"
 

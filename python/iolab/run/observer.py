@@ -1,4 +1,4 @@
-"""Where a run tells what happens, and who answers its questions: a console, a notebook, nobody."""
+"""Observer of a run, which answers its questions, too: a console, a notebook, nobody."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from iolab.run.progress import Progress
 
 
 class Observer(Protocol):
-    """What hears of a run while it goes on."""
+    """Observer of a run while it goes on."""
 
     def note(self, text: str) -> None:
         """Take a message about the work."""

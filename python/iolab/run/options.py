@@ -1,4 +1,4 @@
-"""How a study is run, apart from what it asks: where results go, what may be touched."""
+"""Options of a run, apart from what its study asks: where results go, what may be touched."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class RunOptions:
     is_resumed: bool = False
     """Continue what `out` holds, or the newest study of this name."""
     continued_by: str = ""
-    """How it is continued, for messages; empty: by `iolab run` of its directory."""
+    """Command that continues it, for messages; empty: by `iolab run` of its directory."""
     is_dry_run: bool = False
     is_traced: bool = False
-    """Whether block events are recorded during each trial."""
+    """True if block events are recorded during each trial."""
     overwrite: tuple[str, ...] = ()
     """Files of the user's own that may be replaced."""
     is_other_machine_allowed: bool = False
     image_dir: str | None = None
-    """Where images of loop devices go."""
+    """Directory of the images of loop devices."""
     allow_knobs_on: tuple[str, ...] = ()
     """Devices of the running system whose knobs may be switched."""
     erase_serial: str | None = None
@@ -39,13 +39,13 @@ class RunOptions:
     accept_writes: str | None = None
     """Size of what may be written to a device, as typed."""
     is_announced: bool = True
-    """Whether the observer is told the plan and the caveats; a line's own output begins at once."""
+    """True if the observer is told the plan and the caveats; a line's own output begins at once."""
     failures_max: int | None = FAILURES_MAX
     """Equal failures in a row that end the run; None is no such end."""
     note: str = ""
-    """What to say of the study once nothing has refused it."""
+    """Sentence about the study once nothing has refused it."""
     is_testbed_from_file: bool = False
-    """Whether a study file, not the user, names the testbed."""
+    """True if a study file, not the user, names the testbed."""
 
     @property
     def accepted_bytes(self) -> int | None:

@@ -1,4 +1,4 @@
-"""Which results directory a study gets, and whether what lies there may be continued."""
+"""Results directory of a study, and conditions for continuing what lies there."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _check_room(existing: Path, out_dir: Path) -> None:
 
 
 def missing_directories(out_dir: Path) -> list[Path]:
-    """What would have to be made for `out_dir`, the innermost first."""
+    """Directories that would have to be made for `out_dir`, the innermost first."""
     return [folder for folder in (out_dir, *out_dir.parents) if not folder.exists()]
 
 

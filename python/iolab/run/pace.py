@@ -1,4 +1,4 @@
-"""How long trials take: guesses first, observations as soon as there are any."""
+"""Time that trials take: guesses first, observations as soon as there are any."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Pace:
 
     @property
     def is_observed(self) -> bool:
-        """Whether at least one trial was seen."""
+        """Tell whether at least one trial was seen."""
         return bool(self._observed_ns)
 
     def observe(self, treatment: Treatment, elapsed_ns: int) -> None:

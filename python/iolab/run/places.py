@@ -1,4 +1,4 @@
-"""Which set of files lies where: checked against the places of a testbed, and told."""
+"""Place of each set of files: checked against the places of a testbed, and told."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def check_room(testbed: Testbed, plan: Plan, kept_bytes: int) -> None:
 
 
 def placement_lines(testbed: Testbed, plan: Plan) -> list[str]:
-    """Where each set of files lies, one line each; none if all lie in the only place."""
+    """Place of each set of files, one line each; none if all lie in the only place."""
     offered = {place.name: place for place in testbed.places}
     sets = list(_sets(plan))
     if not any(described.get("place") for _, described in sets):

@@ -52,7 +52,9 @@ _SEED_MAX: Final = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What a run asks of the statistics while it goes on; `iolab.stats` is above this package."""
+    """Analysis that a run asks of the statistics while it goes on; `iolab.stats` is above this
+    package.
+    """
 
     judge: Callable[[StudyData], Any]
     """Verdict of what is stored: asked at planned looks."""
@@ -76,13 +78,13 @@ class Prepared:
     attendant: Attendant
     """Accompanies the trials."""
     accepted: Accepted | None = None
-    """What may be written to a whole device; None is as much as it takes."""
+    """Agreed amount of writes to a whole device; None is as much as it takes."""
     writes: WriteBudget | None = None
-    """What counts that, once it runs."""
+    """Counter of those writes, once it runs."""
 
     @property
     def database(self) -> Path:
-        """Where the records go."""
+        """Path of the database with the records."""
         return self.out_dir / STORE_NAME
 
     @property
@@ -93,18 +95,18 @@ class Prepared:
 
     @property
     def is_resumed(self) -> bool:
-        """Whether it continues what is stored."""
+        """Tell whether it continues what is stored."""
         return self.options.is_resumed
 
     @property
     def needs_root(self) -> bool:
-        """Whether the testbed, or a factor in use, needs it."""
+        """Tell whether the testbed, or a factor in use, needs it."""
         study = self.plan.study
         is_asked = study.is_traced or bool(root_factors(study))
         return self.testbed.needs_root or (self.testbed.can_need_root and is_asked)
 
     def choose_runner(self) -> StartRunner:
-        """What starts the runner of its testbed; a password is asked here, if one is needed.
+        """Starter of the runner of its testbed; a password is asked here, if one is needed.
 
         A rehearsal changes nothing, so it needs no root even where the study does.
 
@@ -117,7 +119,7 @@ class Prepared:
 
     @property
     def round_text(self) -> str:
-        """What a round does to the testbed, and how long it may take."""
+        """Sentence about the effects of a round on the testbed, and the time that it may take."""
         cost = self.plan.round_cost()
         return self.testbed.round_text(cost.written_bytes, cost.duration_ns, round_ops(self.plan))
 
@@ -205,7 +207,7 @@ def _kept_bytes(plan: Plan, testbed: Testbed) -> int:
 
 
 def _protected(out_dir: Path) -> tuple[str, ...]:
-    """Where the results and this program lie: never on a device that is erased (rule R4)."""
+    """Paths of the results and of this program: never on a device that is erased (rule R4)."""
     places = [out_dir.absolute(), Path(sys.executable).resolve(), Path(__file__).resolve()]
     return tuple(str(outputs.existing(place)) for place in places)
 
@@ -245,7 +247,7 @@ def _testbed(study: Study, options: RunOptions) -> Testbed:
 
 
 def root_factors(study: Study) -> list[str]:
-    """What a study uses that only root can set."""
+    """Factors of a study that only root can set."""
     held = [study.settings, *(workload.settings for workload in study.workloads)]
     names = [factor.name for factor in study.factors]
     names += [name for levels in held for name, _ in levels]
@@ -310,7 +312,7 @@ def confirmed(prepared: Prepared, start_runner: StartRunner) -> Prepared:
 
 
 def history(prepared: Prepared) -> History:
-    """What earlier starts of this study wrote."""
+    """Writes of earlier starts of this study."""
     from iolab.run.wear import History
     from iolab.run.writes import stored_history
 

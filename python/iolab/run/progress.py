@@ -1,4 +1,4 @@
-"""What a progress line shows; apart from the campaign, so that commands without one need none."""
+"""Content of a progress line; apart from the campaign, so that commands without one need none."""
 
 from __future__ import annotations
 

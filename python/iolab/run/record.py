@@ -48,7 +48,7 @@ FLUSH_METRICS: Final = (
     "flush_ns_p99",
     "flush_ns_max",
 )
-"""Which of the flushes' quantiles are metrics."""
+"""Quantiles of the flushes that are metrics."""
 
 
 def derive(record: Record, core: Core, grants: Grants | None = None) -> DerivedRecord:
@@ -274,7 +274,7 @@ def _grouped(phase: PhaseRecord, operation: str) -> tuple[Caveat, ...]:
 
 
 def _rates(tenants: Sequence[TenantOutcome]) -> dict[str, float]:
-    """What all workers moved, by the time from the first's start to the last's end.
+    """Rate of all workers: bytes and ops by the time from the first's start to the last's end.
 
     A sum of the workers' own rates would count time in which some had ended already: IOzone may
     print it, for there the first that ends stops the others. Empty if nothing was done in

@@ -83,6 +83,6 @@ def check_plan(testbed: Testbed, plan: Plan, core: Core) -> None:
 
 
 def _way_past_the_cache(workload: DialectWorkload) -> str:
-    """How its words would bypass the page cache; those of a file are not looked at."""
+    """Advice on words that would bypass the page cache; those of a file are not looked at."""
     own = find_dialect(workload.dialect)
     return own.way_past_the_cache(() if own.has_file else words_of(workload.text))

@@ -1,4 +1,4 @@
-"""What the agent would refuse, found on paper before an image is written.
+"""Refusals of the agent, found on paper before an image is written.
 
 The agent knows which file systems, options and memory limits it can serve. In a dry run it looks at
 them by the same code, changes nothing and takes milliseconds. Knobs are looked at where the device

@@ -1,4 +1,5 @@
-"""Whether a study may be continued here: the kernel and the processor must be those it began on.
+"""Conditions under which a study may be continued here: the kernel and the processor must be those
+it began on.
 
 What the stored trials said of them is compared with what the opened testbed says now. Another one
 is refused unless the user insists; then the report says so (caveat `environment_changed`).

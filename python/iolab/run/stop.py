@@ -30,7 +30,7 @@ class StopSwitch:
 
     @property
     def presses(self) -> int:
-        """How often the user asked."""
+        """Number of times that the user asked."""
         return self._presses
 
     def press(self) -> None:

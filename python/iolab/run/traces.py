@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
 
 FOLDER: Final = "traces"
-"""Where traces lie, in the results directory."""
+"""Folder of traces in the results directory."""
 ENDING: Final = ".iotrace"
 _STAGES: Final = ("Q2D", "D2C", "Q2C")
 _QUANTILES: Final = ("p50", "p99")
@@ -55,7 +55,7 @@ BLOCK_METRICS: Final = (
     "in_flight_mean",
     "in_flight_max",
 )
-"""What the devices did, as metrics of a cell."""
+"""Work of the devices, as metrics of a cell."""
 
 
 class Traces(Attendant):
@@ -164,7 +164,7 @@ def stage_metrics(phase: PhaseRecord) -> dict[str, float]:
 
 
 def block_metrics(phase: PhaseRecord) -> dict[str, float]:
-    """What the devices did during a phase that was recorded; amounts that are zero are left out.
+    """Work of the devices during a phase that was recorded; amounts that are zero are left out.
 
     Of several devices, as the members of a software RAID, amounts and mean depths are sums.
     """

@@ -252,7 +252,7 @@ def _mixed_input(workload: MixedWorkload, trial: Trial) -> MixedRequest:
 
 
 def _share(stream: Stream) -> float | None:
-    """What a stream is promised relative to others.
+    """Share that a stream is promised relative to others.
 
     Best-effort levels count as BFQ maps them to weights: 8 - level (Linux block/bfq-iosched.h).
     """

@@ -1,4 +1,4 @@
-"""What a study writes to a whole device: foretold, counted and stopped at the accepted amount.
+"""Writes of a study to a whole device: foretold, counted and stopped at the accepted amount.
 
 Counted are the bytes that the kernel says were written to the device, whoever caused them: data,
 layouts, file systems, preconditioning. Sum of all starts of a study: each record keeps its part.
@@ -32,7 +32,9 @@ _SECTOR_BYTES: Final = 512
 _WRITE_SECTORS_FIELD: Final = 6
 _JOURNAL_BYTES_MAX: Final = 1 << 30
 _METADATA_SHARE: Final = 0.05
-"""What a file system adds to the data of large writes; small ones that are flushed cost more."""
+"""Share that a file system adds to the data of large writes; small ones that are flushed cost
+more.
+"""
 _LOOK_S_MIN: Final = 0.05
 _LOOK_S_MAX: Final = 1.0
 _FASTEST_BYTES_PER_S: Final = 4e9
@@ -41,13 +43,13 @@ _FASTEST_BYTES_PER_S: Final = 4e9
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What earlier starts of a study wrote."""
+    """Writes of earlier starts of a study."""
 
     written_bytes: int = 0
     seen: Mapping[str, int] = field(default_factory=dict[str, int])
     """Most that a finished trial of each treatment wrote, by its name."""
     doubts: Mapping[str, int] = field(default_factory=dict[str, int])
-    """What a treatment may write of which a trial was ended half way."""
+    """Bytes that a treatment may write whose trial was ended half way."""
     finished: frozenset[str] = frozenset()
 
     @classmethod
@@ -79,18 +81,18 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a study will have written when it is complete."""
+    """Writes of a study when it is complete."""
 
     total_bytes: int
     earlier_bytes: int
     is_bound: bool
-    """Whether it cannot be more; else it depends on the device's speed, or on a file system."""
+    """True if it cannot be more; else it depends on the device's speed, or on a file system."""
 
 
 def forecast_writes(
     plan: Plan, size_bytes: int, before_bytes: int, history: History | None = None
 ) -> Forecast:
-    """What all rounds write, with all that is written before and around them.
+    """Bytes that all rounds write, with all that is written before and around them.
 
     Parameters
     ----------
@@ -114,7 +116,7 @@ def forecast_writes(
 
 
 def expected_bytes(trial: Trial, size_bytes: int, largest: Mapping[str, int]) -> int:
-    """What a trial writes: the most that one like it wrote, else its estimate."""
+    """Bytes that a trial writes: the most that one like it wrote, else its estimate."""
     if trial.treatment.name in largest:
         return largest[trial.treatment.name]
     written = cost_of(trial.treatment).written_bytes
@@ -127,7 +129,7 @@ def expected_bytes(trial: Trial, size_bytes: int, largest: Mapping[str, int]) ->
 
 
 def _doubted_bytes(trial: Trial, written: int) -> int:
-    """What a trial may write that was ended half way, perhaps because it wrote too much."""
+    """Bytes that a trial may write that was ended half way, perhaps because it wrote too much."""
     return max(2 * written, cost_of(trial.treatment).written_bytes)
 
 
@@ -136,7 +138,7 @@ def _has_file_system(trial: Trial) -> bool:
 
 
 def written_counter(device: Path) -> Callable[[], int]:
-    """What was written to `device` since the kernel knows it.
+    """Bytes that were written to `device` since the kernel knows it.
 
     Raises
     ------
@@ -159,13 +161,13 @@ def written_counter(device: Path) -> Callable[[], int]:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What the user agreed to, and what is known of the device."""
+    """Agreement of the user, with the facts about the device."""
 
     bytes: int
     """By all starts of the study together."""
     size_bytes: int
     before_bytes: int = 0
-    """What each start writes before its first trial, at most."""
+    """Largest number of bytes that each start writes before its first trial."""
     history: History = field(default_factory=History)
 
 
@@ -210,7 +212,7 @@ class WriteBudget:
 
     @property
     def is_spent(self) -> bool:
-        """Whether more was written than was accepted, as far as was looked."""
+        """Tell whether more was written than was accepted, as far as was looked."""
         return self._is_spent
 
     def why_not(self, trial: Trial) -> str:
@@ -229,7 +231,7 @@ class WriteBudget:
         return f"{what} was ended while it wrote; {self._so_far(self.written_bytes)}"
 
     def hint(self, finished: Iterable[str]) -> str:
-        """How to go on after the trials that are `finished`."""
+        """Way to go on after the trials that are `finished`."""
         history = History(
             self.written_bytes + ENDS_BYTES, self._seen, self._doubts, frozenset(finished)
         )
@@ -244,7 +246,7 @@ class WriteBudget:
         )
 
     def hint_to_begin_anew(self) -> str:
-        """What to do if not even the first trial was begun."""
+        """Advice if not even the first trial was begun."""
         accepted = self._accepted
         wanted = forecast_writes(
             self._plan, accepted.size_bytes, accepted.before_bytes, accepted.history
@@ -268,14 +270,14 @@ class WriteBudget:
             self._doubts[name] = _doubted_bytes(trial, written)
 
     def counted(self) -> int:
-        """What the kernel's counter says now."""
+        """Present value of the kernel's counter."""
         return self._count()
 
     # As a stop switch.
 
     @property
     def presses(self) -> int:
-        """How often the user pressed; at least once if the amount is spent."""
+        """Number of times that the user pressed; at least once if the amount is spent."""
         return max(self._stop.presses, int(self._is_spent))
 
     def fileno(self) -> int:

@@ -1,4 +1,4 @@
-"""How much a study may write to a whole device: foretold, agreed upon, counted (rule R11)."""
+"""Budget of a study's writes to a whole device: foretold, agreed upon, counted (rule R11)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from iolab.testbed.runner import Runner
 
 
 def stored_history(plan: Plan, database: Path) -> History:
-    """What earlier starts of the study in `database` wrote."""
+    """Writes of earlier starts of the study in `database`."""
     with Store.open_reader(database) as store:
         return History.of(plan, store.contents.attempts())
 
 
 def wear_of(plan: Plan, testbed: DeviceTestbed, device: Device, history: History) -> Wear:
-    """What the study means for the device."""
+    """Wear of the device by the study."""
     before = testbed.precondition_bytes(device.size_bytes)
     return Wear.of(forecast_writes(plan, device.size_bytes, before, history), device)
 

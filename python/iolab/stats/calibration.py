@@ -1,4 +1,4 @@
-"""What an A/A study says about a testbed: how often nothing looks like something, and from where.
+"""Answer of an A/A study about a testbed: how often nothing looks like something, and from where.
 
 The same treatment ran under two labels in real random rounds. Each round gives the ln-ratio of the
 pooled primary metric. False positives: rounds are cut into disjoint small studies of the planned
@@ -56,14 +56,14 @@ class Control:
     low: float
     high: float
     is_found: bool
-    """Whether the interval excludes "no difference" in the right direction."""
+    """True if the interval excludes "no difference" in the right direction."""
     is_as_expected: bool
-    """Whether the interval, 2 % wider for what the harness itself costs, holds that ratio."""
+    """True if the interval, 2 % wider for what the harness itself costs, holds that ratio."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What is kept of an A/A study."""
+    """Kept values of an A/A study."""
 
     n_rounds: int
     planned_rounds: int
@@ -90,9 +90,9 @@ class Calibration:
     position_p: float | None
     control: Control | None
     noise_by_level: NoiseByLevel | None = None
-    """Where the noise is (Kalibera and Jones); None if trials are too short to cut."""
+    """Noise of each level (Kalibera and Jones); None if trials are too short to cut."""
     trial_length: TrialLength | None = None
-    """How long trials should be."""
+    """Recommended length of trials."""
 
     def to_dict(self) -> dict[str, object]:
         """Return plain data for JSON."""

@@ -102,7 +102,7 @@ def stall_text(s: StalledTrial) -> str:
 
 
 def _is_typical(course: TimeCourse, shape: str) -> bool:
-    """Whether at least half of the trials that can tell have this shape."""
+    """Tell whether at least half of the trials that can tell have this shape."""
     known = course.n_trials - course.shapes.get("too_short", 0)
     seen = course.shapes.get(shape, 0)
     return seen >= TRIALS_MIN and 2 * seen >= known

@@ -1,4 +1,4 @@
-"""What a cell measures, in one word: only cells of one class are pooled.
+"""Class of a cell by what it measures, in one word: only cells of one class are pooled.
 
 A mean over reads and writes, memory and device, real and processor time can say the opposite of
 each. The class is that of the operation (:func:`class_of_cell` is the only place that decides it),

@@ -1,4 +1,4 @@
-"""What a closer look at a study found: types only; `iolab.stats.secondary_analyses` fills them.
+"""Types of a closer look at a study: types only; `iolab.stats.secondary_analyses` fills them.
 
 Nothing here decides a verdict word. Ratios are oriented so that above 1 is better. Every class is
 plain frozen data and goes into ``verdict.json`` under ``closer``.
@@ -24,7 +24,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class TimeCourse:
-    """What the trials of one level did over time, in one operation."""
+    """Course of the trials of one level over time, in one operation."""
 
     workload: str
     operation: str
@@ -58,7 +58,7 @@ class StalledTrial:
     trial_id: str
     round: int
     began_ns: int
-    """When its longest stall began, from the beginning of the stream."""
+    """Time at which its longest stall began, from the beginning of the stream."""
     longest_ns: int
     total_ns: int
     """All its stalls."""
@@ -68,7 +68,7 @@ class StalledTrial:
 
 @dataclass(frozen=True, slots=True)
 class RoundSteadiness:
-    """Whether the values of a level became steady over the rounds (SNIA's window of five)."""
+    """Steadiness of the values of a level over the rounds (SNIA's window of five)."""
 
     workload: str
     is_direct: bool | None
@@ -220,7 +220,7 @@ class QuantileEffect:
     baseline: str
     ratio: float
     interval: Bounds | None
-    """None below six rounds."""
+    """Interval; None below six rounds."""
     n_rounds: int
     kind: str = ""
     """Class of the cells; empty where the workload has only one."""

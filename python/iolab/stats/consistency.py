@@ -1,4 +1,5 @@
-"""Whether the numbers of a published table agree with each other, as far as their rounding allows.
+"""Check that the numbers of a published table agree with each other, as far as their rounding
+allows.
 
 Two checks: a printed mean against the mean of its printed runs, and a printed product against the
 product of its factors (rate x size = bandwidth, rate x latency = queue). A printed number stands
@@ -23,7 +24,7 @@ class Check:
 
     @property
     def is_consistent(self) -> bool:
-        """Whether rounding alone explains the difference."""
+        """Tell whether rounding alone explains the difference."""
         return abs(self.printed - self.derived) <= self.tolerance
 
     def __str__(self) -> str:

@@ -42,10 +42,10 @@ SESSIONS_MIN: Final = 3
 """Sessions a side from which on their difference has a known spread."""
 _UNKNOWN: Final = "not known"
 _SIZES: Final = ("record_size", "file_size", "workers", "depth")
-"""What an operation is made of; other settings are what two runs may differ by."""
+"""Factors that make up an operation; other settings are what two runs may differ by."""
 _MOMENTARY_ENDS: Final = (".diskseq",)
 _FIRST: Final = ("kernel.", "source.", "cpu.model", "device.", "fs.", "vm.")
-"""What most often explains a difference comes first."""
+"""Prefixes in order of how often they explain a difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +97,11 @@ class StudyDiff:
     sessions_before: int = 1
     sessions_after: int = 1
     is_interleaved: bool = False
-    """Whether both sides were measured in one session, round by round."""
+    """True if both sides were measured in one session, round by round."""
 
     @property
     def has_other_kinds(self) -> bool:
-        """Whether one is simulated and the other is not."""
+        """Tell whether one is simulated and the other is not."""
         return any(difference.name == KIND for difference in self.machines)
 
     def to_dict(self) -> dict[str, object]:
@@ -110,14 +110,14 @@ class StudyDiff:
 
     @property
     def has_session_variance(self) -> bool:
-        """Whether the difference between sessions is known, or cannot be one."""
+        """Tell whether the difference between sessions is known, or cannot be one."""
         fewest = min(self.sessions_before, self.sessions_after)
         return self.is_paired or self.is_interleaved or fewest >= SESSIONS_MIN
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What makes a cell the same in both."""
+    """Key of a cell that is the same in both."""
 
     workload: str
     operation: str

@@ -19,13 +19,14 @@ TIMES_FROM: Final = 2.0
 """From this factor on a change is a multiple."""
 
 CAP: Final = 1000.0
-"""What an interval has from this factor on is written as ``>999``, and its inverse ``<.001``, as in
-the tables, where it reaches over more than the factor."""
+"""Factor from which on an interval's end is written as ``>999``, and its inverse ``<.001``, as in
+the tables, where it reaches over more than the factor.
+"""
 ROUNDS_MIN: Final = 3
 """From fewer an interval may be so wide that it says nothing."""
 
 Form = Literal["percent", "times"]
-"""How changes are written: as percentages, or as multiples."""
+"""Form of changes: as percentages, or as multiples."""
 
 
 def no_interval(n: int, ends: tuple[float, float], unit: str = "round") -> str:

@@ -42,7 +42,7 @@ def all_estimates(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a pair stands in both families."""
+    """Position of a pair in both families."""
 
     estimate: MeanEstimate | None
     divisor: float

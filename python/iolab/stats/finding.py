@@ -75,9 +75,9 @@ class Finding:
     kind: str
     """Stable name: a row of `iolab.stats.findings.FINDINGS`."""
     says: str
-    """What was found, as one sentence or more."""
+    """Statement, as one sentence or more."""
     hint: str = ""
-    """What to do about it."""
+    """Advice: the next thing to do."""
     count: int = 1
     """Places (trials, cells, levels) where it was seen."""
     evidence: tuple[Evidence, ...] = ()
@@ -112,33 +112,33 @@ class FindingKind:
     section: str
     """Heading of docs/explanation/honesty.md under which it stands."""
     seen: str
-    """When it is found, in Markdown."""
+    """Condition of the finding, in Markdown."""
     advice: str
-    """What to do, in Markdown."""
+    """Advice, in Markdown."""
     severity: Severity = "doubt"
     scope: Scope = "study"
     title: str = ""
     """Heading of a block of its own; kinds without one are listed among the caveats."""
     find: Finder | None = None
-    """None: it is recorded (by plan, agent, simulator, store or import) or derived."""
+    """Function that finds it; None: recorded (plan, agent, simulator, store, import) or derived."""
     derive: Deriver | None = None
     closing: Closing | None = None
     has_rows: bool = False
-    """Whether the terminal shows a line per finding, not only the closing sentence."""
+    """True if the terminal shows a line per finding, not only the closing sentence."""
     charts: tuple[str, ...] = ()
     """Rows of `CHARTS` that print it: as a table in the page, as a caption in the workbook."""
     is_quoting: bool = False
-    """Whether sizes in its text are quoted: names of levels, or another's words."""
+    """True if sizes in its text are quoted: names of levels, or another's words."""
     is_of_rounds: bool = False
-    """Whether it speaks of rounds, which an imported table does not have."""
+    """True if it speaks of rounds, which an imported table does not have."""
     is_of_shortest: bool = False
-    """Whether of several places the shortest time is said."""
+    """True if of several places the shortest time is said."""
     is_of_plan: bool = False
-    """Whether the plan's guess gives way once there are rounds to judge."""
+    """True if the plan's guess gives way once there are rounds to judge."""
     bars_answer: bool = False
-    """Whether an imported table with it does not say which level is best."""
+    """True if an imported table with it does not say which level is best."""
     is_in_methods: bool = False
-    """Whether the methods paragraph quotes it."""
+    """True if the methods paragraph quotes it."""
     next_step: NextStep | None = None
 
     @property
@@ -153,11 +153,11 @@ class FindingKind:
 
     @property
     def is_listed(self) -> bool:
-        """Whether it stands in the list of caveats, not in a block of its own."""
+        """Tell whether it stands in the list of caveats, not in a block of its own."""
         return not self.title
 
     def is_shown(self, where: Format) -> bool:
-        """Whether the severity puts it into a format."""
+        """Tell whether the severity puts it into a format."""
         return where in SHOWN[self.severity]
 
 

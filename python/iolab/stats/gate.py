@@ -33,7 +33,7 @@ class GateResult:
     """Cells of the baseline that the new study does not have: nobody knows whether they are
     worse."""
     obstacle: str = ""
-    """Why nothing can be gated; every cell is undecided then."""
+    """Reason why nothing can be gated; every cell is undecided then."""
 
     def count(self, outcome: Outcome) -> int:
         """Number of cells with this outcome."""

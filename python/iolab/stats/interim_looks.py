@@ -32,7 +32,7 @@ FIRST_SHARE: Final = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Where a study stands among its looks."""
+    """Position of a study among its looks."""
 
     number: int
     """1-based; 1 also before the first."""
@@ -44,7 +44,7 @@ class Look:
     resumed: int = 0
     """Times that the study had been seen before, and was continued."""
     next_share: float = 1.0
-    """What a further look would have of `level`."""
+    """Share of `level` that a further look would have."""
 
 
 def spent_share(seen: int) -> float:

@@ -255,7 +255,9 @@ def _judge_secondary(ledger: Ledger, pooled: list[Comparison]) -> list[Compariso
 
 
 def _is_beside(ledger: Ledger, metric: Metric, primary_name: str) -> bool:
-    """Whether a metric is judged beside the primary one; throughput is, beside a chosen one."""
+    """Tell whether a metric is judged beside the primary one; throughput is, beside a chosen
+    one.
+    """
     is_usual = metric.name == METRICS[0].name and ledger.data.study.metric is not None
     return metric.name != primary_name and (metric.role == "secondary" or is_usual)
 

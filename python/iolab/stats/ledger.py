@@ -46,7 +46,7 @@ AnyGroup = Group | Place
 
 @dataclass(frozen=True, slots=True)
 class CellKey:
-    """Where two levels can be compared like with like."""
+    """Key of a cell in which two levels can be compared like with like."""
 
     workload: str
     operation: str
@@ -77,7 +77,7 @@ class Samples:
 
     @property
     def is_generator_bound(self) -> bool:
-        """Whether the load generator took much of the time in most of the trials behind it."""
+        """Tell whether the load generator took much of the time in most of the trials behind it."""
         return self.n_generator * 2 > self.n_all
 
     def add(self, m: Measurement, *, is_generator: bool = False) -> None:
@@ -120,7 +120,7 @@ class Ledger:
     """Metric -> values that were zero, negative or not finite."""
     unknown_metrics: list[str]
     inert: InertCells
-    """Where the compared factor cannot matter."""
+    """Cells in which the compared factor cannot matter."""
     begun: dict[tuple[str, Levels, str | None], list[TrialRow]]
     """Trials that were run, whatever came of them: by workload, levels of cells, compared level."""
     kinds: dict[str, dict[CellKey, str]] = field(default_factory=dict[str, dict[CellKey, str]])

@@ -1,4 +1,4 @@
-"""What many parts look up in a study's measurements, sorted out once: there may be millions."""
+"""Tables of a study's measurements that many parts look up, made once: there may be millions."""
 
 from __future__ import annotations
 

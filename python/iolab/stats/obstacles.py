@@ -1,4 +1,5 @@
-"""What more rounds, or finishing a study, would not change: one setting twice, trials that fail.
+"""Obstacles that more rounds, or finishing a study, would not remove: one setting twice, trials
+that fail.
 
 Advice to measure on is printed only where measuring on can help.
 """

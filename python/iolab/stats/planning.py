@@ -1,4 +1,4 @@
-"""How many rounds, and what they can decide: from the noise of one round to a plan in numbers.
+"""Number of rounds, and what they can decide: from the noise of one round to a plan in numbers.
 
 The noise is the sd of the ln-ratio of two equal treatments in one round (an A/A study measures it);
 a plan uses the upper 80 % bound of it, as the verdict rule does for further rounds, so that the
@@ -61,7 +61,7 @@ class RoundsNeeded:
 
 @dataclass(frozen=True, slots=True)
 class Achievable:
-    """What so few rounds can show at all, whatever the noise."""
+    """Result that so few rounds can show at all, whatever the noise."""
 
     family: int
     rounds_for_exact_test: int

@@ -1,4 +1,4 @@
-"""What a finished study says about the next one like it: rounds, medians, length of trials.
+"""Power that a finished study predicts for the next one like it: rounds, medians, length of trials.
 
 Nothing here changes a verdict. The noise is the study's own, pooled as the verdict pools it: Stein
 and the power of the rule turn it into rounds, CONFIRM asks how many rounds would have told each
@@ -61,7 +61,7 @@ class LookBack:
     margin: float
     levels: list[LevelNoise]
     medians: Medians | None
-    """None below ten rounds."""
+    """Medians; None below ten rounds."""
     lengths: list[TrialLength]
 
 

@@ -1,4 +1,4 @@
-"""What a word rests on besides its interval: agreement of cells, what was measured, who failed.
+"""Conditions of a word besides its interval: agreement of cells, what was measured, who failed.
 
 The rule gives a word for the mean over cells. It becomes `depends` where cells disagree beyond the
 margin, and is withheld (`undecided`, with the reason) where the measurement could not have shown
@@ -103,7 +103,7 @@ class Censored:
 
     @property
     def reason(self) -> str:
-        """Why `same` cannot be said; empty if it can."""
+        """Reason why `same` cannot be said; empty if it can."""
         what = [
             text
             for n, text in (

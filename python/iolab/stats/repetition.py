@@ -1,4 +1,5 @@
-"""Where repetition pays: longer trials, or more of them? Kalibera and Jones on stored series.
+"""Level at which repetition pays: longer trials, or more of them? Kalibera and Jones on stored
+series.
 
 The noise of a verdict is that of a round's ln-ratio. Each trial is cut into tenths; the ln-ratio of
 the same tenth of two paired trials cancels what both did alike (warm-up, the round's own luck).
@@ -30,12 +31,14 @@ PARTS: Final = 10
 ROUNDS_MIN: Final = 4
 """Fewer rounds do not tell a spread between rounds from chance."""
 LENGTH_FACTOR_MAX: Final = 10.0
-"""Nobody has seen how a trial goes on after its end: advice stops at ten times its length."""
+"""Factor beyond which no trial's course after its end was seen: advice stops at ten times its
+length.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialLength:
-    """What one cell says about the length of its trials."""
+    """Recommendation of one cell about the length of its trials."""
 
     workload: str
     operation: str
@@ -49,7 +52,7 @@ class TrialLength:
     length_ns: float
     """Timed length of a trial's operation, mean."""
     overhead_ns: float
-    """What a trial takes beside it, shared among its operations."""
+    """Time that a trial takes beside it, shared among its operations."""
     best_ns: float
     """Timed length that buys most precision for the time, at most ten times the present one."""
     saving: float
@@ -197,7 +200,7 @@ def _length_ns(row: SeriesRow) -> float:
 
 
 def _overheads(data: StudyData) -> dict[str, float]:
-    """What each finished trial took beside its timed phases, per phase."""
+    """Time that each finished trial took beside its timed phases, per phase."""
     timed: dict[str, dict[str, float]] = defaultdict(dict)
     for detail in data.phase_details:
         phase = str(detail["operation"]).partition("@")[0].partition("/")[0]

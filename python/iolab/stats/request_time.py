@@ -1,4 +1,4 @@
-"""What one request costs, and what each of its bytes: time per request = a + b x size.
+"""Cost of one request, and of each of its bytes: time per request = a + b x size.
 
 Where record size is a factor, a table of throughputs invites conclusions about "the block size of
 the device": throughput doubles with the record. It also doubles if a request simply takes a time

@@ -33,7 +33,7 @@ SETUP_FACTS: Final = ("kernel.release", "cpu.model", "memory.total")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one rule says of a study."""
+    """Answer of one rule about a study."""
 
     status: Status
     evidence: str
@@ -57,14 +57,14 @@ class RuleAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What the rules are asked about."""
+    """Case that the rules are asked about."""
 
     data: StudyData
     verdict: StudyVerdict
 
     @property
     def is_table(self) -> bool:
-        """Whether the numbers were imported."""
+        """Tell whether the numbers were imported."""
         return self.data.study.kind == "imported"
 
     def caveat(self, code: str) -> Caveat | None:
@@ -73,7 +73,7 @@ class Case:
 
     @property
     def printed_means(self) -> str:
-        """What is known of a table's printed means; empty without any."""
+        """Remark about a table's printed means; empty without any."""
         return self.data.facts.get("source.printed_means", "")
 
 
@@ -203,7 +203,7 @@ def _normality(case: Case) -> Answer:
 
 
 def _samples(case: Case) -> list[list[float]]:
-    """What t intervals are taken of: ln of the round ratios, or of the runs of a table."""
+    """Samples that t intervals are taken of: ln of the round ratios, or of the runs of a table."""
     if not case.is_table:
         return [
             [math.log(ratio) for ratio in c.round_ratios.values()] for c in case.verdict.headline

@@ -82,7 +82,7 @@ def closer_look(
 
 @dataclass(slots=True)
 class _Course:
-    """What was seen so far of one operation at one level."""
+    """Values so far of one operation at one level."""
 
     shapes: Counter[str] = field(default_factory=Counter[str])
     steady_trials: int = 0

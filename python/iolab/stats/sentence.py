@@ -386,7 +386,7 @@ def _undecided(verdict: StudyVerdict, metric: Metric, ours: str, base: str, effe
 
 
 def _is_beyond(effect: Effect, margin: float) -> bool:
-    """Whether the whole interval lies on one side of the margin."""
+    """Tell whether the whole interval lies on one side of the margin."""
     found = effect.interval_95
     return found is not None and (found.low > 1 + margin or found.high < 1 / (1 + margin))
 

@@ -1,4 +1,5 @@
-"""What slices say beyond their balanced units: whether totals agree, and whether levels carry over.
+"""Results of slices beyond their balanced units: whether totals agree, and whether levels carry
+over.
 
 The unit of analysis is the balanced unit (a round): its value is the geometric mean of the rates of
 a level's slices, so that the ln-ratio of a round is the mean ln-ratio of its slices. Slices are
@@ -48,7 +49,7 @@ _COLUMNS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class SliceDesign:
-    """How a study's slices were arranged."""
+    """Arrangement of a study's slices."""
 
     text: str
     """``alternating slices of 26 ms, one session, one layout``."""
@@ -188,7 +189,7 @@ def about_slices(ledger: Ledger, _: StudyVerdict) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class ErrorOfLength:
-    """How well slices of a length would compare two equal levels."""
+    """Error with which slices of a length would compare two equal levels."""
 
     length_ns: float
     error: float

@@ -1,4 +1,4 @@
-"""Where metrics or cells point different ways: one sentence each, for every level."""
+"""Metrics or cells that point different ways: one sentence each, for every level."""
 
 from __future__ import annotations
 

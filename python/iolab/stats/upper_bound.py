@@ -41,7 +41,7 @@ ABOVE: Final = 1.02
 class _Place:
     ceilings: list[float]
     kind: str | None = None
-    """What the operation does, as its records say."""
+    """Kind of the operation, as its records say."""
     best: float = 0.0
     is_cached: bool = False
 

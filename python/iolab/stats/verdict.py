@@ -1,4 +1,4 @@
-"""What a judged study says: typed results from one comparison up to the whole study.
+"""Answer of a judged study: typed results from one comparison up to the whole study.
 
 Ratios are oriented so that above 1 is better, whatever the metric; the values beside them are in
 the unit that the metric's name carries. Every class is plain frozen data; `to_dict` gives what
@@ -36,7 +36,7 @@ class Effect:
     ratio: float | None
     """Geometric mean of the per-round ratios, oriented (above 1 = better); None without a pair."""
     interval_95: Interval | None
-    """None below two rounds."""
+    """Interval; None below two rounds."""
     interval_90: Interval | None
     p: float | None
     """Unadjusted two-sided p of "no difference"."""
@@ -51,15 +51,15 @@ class Effect:
     is_further_rounds_at_least: bool
     """Too few rounds to plan with: `further_rounds` are needed first, and may not decide."""
     further_rounds_least: int | None = None
-    """So few decide with 20 % chance."""
+    """Number of rounds that decide with 20 % chance."""
     chance_within_limit: float | None = None
-    """That 200 further rounds decide; None if that was not asked."""
+    """Chance that 200 further rounds decide; None if that was not asked."""
     divisor: float = 1.0
     """Alpha is divided by this for `better`, `worse` and the sign."""
     divisor_same: float = 1.0
     """Alpha is divided by this for `same` and `trivial`."""
     reason: str = ""
-    """Why the word is withheld, where the intervals alone would give one."""
+    """Reason why the word is withheld, where the intervals alone would give one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class CellGroup:
     """Cells in which a level does alike, where it does not in all."""
 
     label: str
-    """What they have in common, or their names: ``4k``."""
+    """Common part of the cells, or their names: ``4k``."""
     direction: Literal["better", "worse", "same"]
     """Of their mean: beyond the margin, or inside."""
     ratio: float
@@ -161,7 +161,7 @@ class CellComparison:
     is_page_cache: bool
     is_generator_bound: bool
     is_affected: bool = True
-    """Whether the compared factor can change what is done there; otherwise it is not pooled."""
+    """True if the compared factor can change what is done there; otherwise it is not pooled."""
     kind: str = ""
     """Class of the cell; empty where the workload has only one."""
 
@@ -179,9 +179,9 @@ class MidwayChange:
     operation: str
     level: str | None
     at_ns: int
-    """When it was to happen, from the beginning of the timed region."""
+    """Time at which it was to happen, from the beginning of the timed region."""
     change: str
-    """What changed: ``scheduler none -> bfq``."""
+    """Change: ``scheduler none -> bfq``."""
     metric: str
     before: float
     after: float
@@ -215,7 +215,7 @@ class TreatmentSummary:
     is_page_cache: bool
     is_generator_bound: bool
     statistic: Statistic = "geometric mean"
-    """What `value` is: of times that are the longest of their trial, the longest of all."""
+    """Meaning of `value`: of times that are the longest of their trial, the longest of all."""
     value: float = math.nan
     """The one figure of the treatment, which every page, table and drawing shows."""
     maximum_trial: str = ""
@@ -256,11 +256,11 @@ class BestLevels:
     candidates: tuple[str, ...]
     """Levels that are not ruled out as the best."""
     is_joint: bool
-    """Whether they were compared jointly; else by their signs against the baseline."""
+    """True if they were compared jointly; else by their signs against the baseline."""
     plateau_interval: Interval | None = None
     """Of the plateau's ratio to the best, paired by round; None if it is the best itself."""
     is_flat_beyond: bool = False
-    """Whether every level above the plateau is a member too."""
+    """True if every level above the plateau is a member too."""
     kind: str = ""
     """Class of the cells; empty where the workload has only one."""
 
@@ -272,7 +272,7 @@ class BestLevels:
 
 @dataclass(frozen=True, slots=True)
 class PositionNote:
-    """How much the place inside a round mattered (`position_effect`)."""
+    """Influence of the place inside a round (`position_effect`)."""
 
     metric: str
     ratio: float
@@ -293,7 +293,7 @@ class UpperBound:
     best_bytes_per_s: float
     """Largest throughput that a trial reached there."""
     is_cached: bool
-    """Whether that trial had most of its bytes from the page cache."""
+    """True if that trial had most of its bytes from the page cache."""
 
     @property
     def share(self) -> float:
@@ -313,7 +313,7 @@ class RequestTime:
     label: str
     """Operation, level and the other levels that vary, for people."""
     request_ns: float
-    """What a request costs whatever its size."""
+    """Cost of a request whatever its size."""
     request_ns_interval: Interval | None
     byte_ns: float
     byte_ns_interval: Interval | None
@@ -326,7 +326,7 @@ class RequestTime:
 
 @dataclass(frozen=True, slots=True)
 class TrialCounts:
-    """What became of the planned trials."""
+    """Fate of the planned trials."""
 
     planned: int
     ok: int
@@ -362,7 +362,9 @@ class StudyVerdict:
     is_paired: bool = True
     """False for imported tables, whose order nobody knows: levels are independent samples."""
     request_times: list[RequestTime] = field(default_factory=list[RequestTime])
-    """Where record size is a factor: what one request costs, and what each byte of it."""
+    """Request times, if record size is a factor: what one request costs, and what each byte of
+    it.
+    """
     metric_of: str | None = None
     """Stream or test that carries the headline; None is all of them."""
     upper_bounds: list[UpperBound] = field(default_factory=list[UpperBound])

@@ -1,4 +1,4 @@
-"""How many cells measure memory, and whether all of their levels do or only some."""
+"""Number of cells that measure memory, and whether all of their levels do or only some."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands beside the comparisons: best levels or plateau, position effect, trial counts."""
+"""Rows beside the comparisons: best levels or plateau, position effect, trial counts."""
 
 from __future__ import annotations
 

@@ -26,14 +26,14 @@ NAMES_MAX: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What is known of the best level of one group."""
+    """Standing of the best level of one group."""
 
     winners: tuple[str, ...]
     """Within the margin of the best, and no other level may be the best; empty if not settled."""
     candidates: tuple[str, ...]
     """Not ruled out as the best."""
     is_joint: bool
-    """Whether all levels were compared jointly."""
+    """True if all levels were compared jointly."""
 
 
 def candidates(
@@ -107,13 +107,13 @@ def winner_rows(verdict: StudyVerdict) -> list[tuple[Group, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Leads:
-    """Which levels have the best mean in each cell of a group; equal means are shared."""
+    """Levels with the best mean in each cell of a group; equal means are shared."""
 
     by_cell: dict[CellKey, frozenset[str]]
 
     @property
     def text(self) -> str:
-        """Which level leads in how many cells, and where cells are identical."""
+        """Sentence about the leading level, its number of cells, and identical cells."""
         total = len(self.by_cell)
         alone = Counter(next(iter(v)) for v in self.by_cell.values() if len(v) == 1)
         shared = Counter(v for v in self.by_cell.values() if len(v) > 1)

@@ -60,7 +60,7 @@ def lists(texts: Sequence[str], column: str) -> list[object] | None:
 
 
 def _bodies(texts: Sequence[str]) -> list[str] | None:
-    """What stands between the brackets of every cell; None if one is no plain list of ASCII."""
+    """Text between the brackets of every cell; None if one is no plain list of ASCII."""
     try:
         are_lists = all(text[:1] == "[" and text[-1:] == "]" for text in texts)
         is_plain = all(map(str.isascii, texts))

@@ -120,7 +120,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _are_whole(value: Any) -> bool:
-    """Whether it is a list of whole numbers; lists are long: their types are asked at once."""
+    """Tell whether it is a list of whole numbers; lists are long: their types are asked at once."""
     return (
         type(value) is list
         and set(map(type, value)) <= {int}  # pyright: ignore[reportUnknownArgumentType]

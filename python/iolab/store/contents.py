@@ -32,7 +32,7 @@ class SessionRow(TypedDict):
 
 @frozen
 class Contents:
-    """What lies in one open database."""
+    """Content of one open database."""
 
     path: Path
     connection: sqlite3.Connection
@@ -72,7 +72,7 @@ class Contents:
             ]
 
     def n_trials(self) -> int:
-        """How many trials are planned so far, whole rounds at a time."""
+        """Number of trials that are planned so far, whole rounds at a time."""
         with errors_named(self.path):
             return int(self.connection.execute("SELECT count(*) FROM trial").fetchone()[0])
 

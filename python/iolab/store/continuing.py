@@ -1,4 +1,4 @@
-"""What to type to measure a stored study again, or otherwise."""
+"""Command that measures a stored study again, or otherwise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from iolab.study.words import without_options
 from iolab.wording import counted
 
 FILE = "study.toml"
-"""Where the study is taken to be saved, if it is one that can be."""
+"""Path at which the study is taken to be saved, if it is one that can be."""
 PLACE = "DIR"
 """Stands in reports for the directory that holds the study; what is printed names it."""
 _PAST_THE_CACHE = {"iozone": "-I", "bonnie++": "-D"}
@@ -113,7 +113,7 @@ def can_get_rounds(study: StudyRow) -> bool:
 
 
 def _has_budget(study: StudyRow) -> bool:
-    """Whether a study may end by its budget, before its last round."""
+    """Tell whether a study may end by its budget, before its last round."""
     return "budget" in _spec(study)
 
 

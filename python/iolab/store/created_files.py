@@ -85,12 +85,14 @@ class Birth:
         return {"device": self.device, "inode": self.inode, "born_ns": self.born_ns}
 
     def is_of(self, status: os.stat_result) -> bool:
-        """Whether a file may be this one: its inode may have had another file before."""
+        """Tell whether a file may be this one: its inode may have had another file before."""
         return (self.device, self.inode) == (status.st_dev, status.st_ino)
 
 
 def state_directory(environment: Mapping[str, str] = os.environ) -> Path | None:
-    """Where this user's lists lie; root's place is the system's, whatever the environment says."""
+    """Directory of this user's lists; root's place is the system's, whatever the environment
+    says.
+    """
     if os.geteuid() == 0:
         return _SYSTEM_STATE
     for name, below in (("XDG_STATE_HOME", ""), ("HOME", ".local/state")):
@@ -101,7 +103,7 @@ def state_directory(environment: Mapping[str, str] = os.environ) -> Path | None:
 
 
 def is_made(status: os.stat_result) -> bool:
-    """Whether iolab made a file and nobody has changed it since."""
+    """Tell whether iolab made a file and nobody has changed it since."""
     return Mark.of(status) in _read().values()
 
 

@@ -52,7 +52,7 @@ _DAMAGES_SHOWN: Final = 3
 
 @frozen
 class Origin:
-    """Where a study comes from: what made it, on which testbed, with which doubts."""
+    """Origin of a study: what made it, on which testbed, with which doubts."""
 
     iolab_version: str
     testbed: str
@@ -390,7 +390,7 @@ class Store:
 
     @property
     def contents(self) -> Contents:
-        """What an archive and an export need beside the rows."""
+        """Contents that an archive and an export need beside the rows."""
         return Contents(self.path, self._connection)
 
     def load_data(self) -> StudyData:
@@ -600,7 +600,7 @@ def _refuse_lost(path: Path) -> Stored | None:
 
 
 def _stored(connection: sqlite3.Connection) -> Stored:
-    """How much there is; each number is found at the end of an index."""
+    """Number of stored rows; each number is found at the end of an index."""
     row = connection.execute(
         "SELECT (SELECT study_id FROM study), (SELECT max(session_id) FROM session), "
         "(SELECT max(ordinal) FROM trial), (SELECT max(record_id) FROM record)"

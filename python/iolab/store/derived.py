@@ -1,4 +1,4 @@
-"""What `iolab.run.record` derives from one record, in the shape of the tables."""
+"""Values that `iolab.run.record` derives from one record, in the shape of the tables."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PhaseRow:
     caveats: tuple[Caveat, ...]
     metrics: dict[str, float]
     kind: Kind | None = None
-    """What it does; None where nobody knows (an imported table)."""
+    """Kind of the operation; None where nobody knows (an imported table)."""
     access: Access | None = None
     """The way to the data, as performed; None for several ways, for none, or if not known."""
 
@@ -65,4 +65,4 @@ class DerivedRecord:
     record: Record | None = None
     """The record as it came, to be kept whole; None: see ``source``."""
     source: Mapping[str, object] = field(default_factory=dict[str, object])
-    """What is kept in place of a record: the rows of an imported table."""
+    """Source that is kept in place of a record: the rows of an imported table."""

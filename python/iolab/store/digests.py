@@ -19,7 +19,9 @@ from iolab.frozen import frozen
 from iolab.store.natures import has_natures
 
 Made = Literal["with_rows", "later"]
-"""When a digest was made: together with its rows, or for rows that an older program had stored."""
+"""Time at which a digest was made: together with its rows, or for rows that an older program had
+stored.
+"""
 
 FIRST_VERSION: Final = 3
 """Schema version from which on there are digests."""
@@ -121,13 +123,13 @@ def store_again(connection: sqlite3.Connection, part: str) -> None:
 
 
 def made_later(connection: sqlite3.Connection) -> int:
-    """How many records have a digest that was made long after them."""
+    """Number of records whose digest was made long after them."""
     query = "SELECT count(*) FROM digest WHERE part = 'record' AND made <> 'with_rows'"
     return int(connection.execute(query).fetchone()[0])
 
 
 def problems(connection: sqlite3.Connection) -> Iterator[str]:
-    """What is not as it was stored: table and row, or trial and table."""
+    """Contents that are not as they were stored: table and row, or trial and table."""
     stored = dict[tuple[str, int], bytes]()
     for part, number, digest in connection.execute("SELECT part, number, digest FROM digest"):
         stored[part, number] = digest

@@ -29,12 +29,12 @@ class EqualLevels:
 
     @property
     def message(self) -> str:
-        """What was found, as the beginning of a sentence."""
+        """Finding, as the beginning of a sentence."""
         return f"{self.factor} {self.first} and {self.second} are the same setting: {self.reason}"
 
     @property
     def hint(self) -> str:
-        """What to do."""
+        """Advice: the next thing to do."""
         return f"leave one of {self.first} and {self.second} out"
 
 

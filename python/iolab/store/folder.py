@@ -73,7 +73,7 @@ class Folder:
             os.close(fd)
 
     def status(self, name: str) -> os.stat_result | None:
-        """What has the name, a link as a link; None if nothing has."""
+        """Status of the file with that name, a link as a link; None if nothing has."""
         try:
             return os.stat(name, dir_fd=self.fd, follow_symlinks=False)
         except FileNotFoundError:

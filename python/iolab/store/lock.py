@@ -30,12 +30,12 @@ from iolab.store.owner import (
 _BYTES_MAX: Final = 256
 _ATTEMPTS: Final = 3
 _PAUSE_S: Final = 0.02
-"""Who only looks whether the lock is taken has it for a moment."""
+"""Pause between tries: a process that only looks whether the lock is taken has it for a moment."""
 
 
 @frozen
 class Stored:
-    """How much a study holds; its rows are never removed."""
+    """Number of rows that a study holds; its rows are never removed."""
 
     study_id: str
     sessions: int
@@ -43,7 +43,7 @@ class Stored:
     records: int
 
     def lacks(self, noted: Stored) -> str:
-        """What was noted and is not there, in words; nothing if all is."""
+        """Rows that were noted and are not there, in words; nothing if all is."""
         if noted.study_id != self.study_id:
             return ""  # Another study's file lies here now.
         _, *before = astuple(noted)
@@ -173,7 +173,7 @@ def _opened_to_look(database: Path) -> int | None:
 
 
 def is_held(database: Path) -> bool:
-    """Whether another process writes the study now."""
+    """Tell whether another process writes the study now."""
     fd = _opened_to_look(database)
     if fd is None:
         return False
@@ -187,7 +187,7 @@ def is_held(database: Path) -> bool:
 
 
 def noted(database: Path) -> Stored | None:
-    """What the last writer noted; None if nothing that can be understood."""
+    """Note of the last writer; None if nothing that can be understood."""
     fd = _opened_to_look(database)
     if fd is None:
         return None

@@ -22,7 +22,7 @@ from iolab.frozen import frozen
 LOG: Final = "-wal"
 JOURNAL: Final = "-journal"
 SIDE_SUFFIXES: Final = (LOG, "-shm", JOURNAL)
-"""What SQLite adds to the database's name for files of its own."""
+"""Suffixes that SQLite adds to the database's name for files of its own."""
 
 _HEADER: Final = struct.Struct(">8I")
 _FRAME: Final = struct.Struct(">6I")
@@ -37,7 +37,7 @@ _CHECKED_OF_FRAME: Final = 8
 
 @frozen
 class Lost:
-    """What a log held and SQLite would not read any more."""
+    """Part of a log that SQLite would not read any more."""
 
     what: str
     commits: int
@@ -91,7 +91,7 @@ def read_log(database: Path) -> bytes:
 
 
 def lost_in(content: bytes) -> Lost | None:
-    """What is lost in a log, None if SQLite reads all that was committed in it.
+    """Loss in a log, None if SQLite reads all that was committed in it.
 
     A log of which only the end is not right has lost nothing that can be seen: see the count that
     `iolab.store.lock` keeps.

@@ -39,7 +39,7 @@ _DEFAULT_ACCESS: Final = {engine.name: engine.default_access for engine in ENGIN
 
 @frozen
 class Nature:
-    """What is known of an operation; None is not known, or several."""
+    """Nature of an operation; None is not known, or several."""
 
     kind: Kind | None = None
     access: Access | None = None
@@ -51,12 +51,12 @@ Place = tuple[int, str]
 
 
 def has_natures(connection: sqlite3.Connection) -> bool:
-    """Whether the table of phases has columns for kind and access."""
+    """Tell whether the table of phases has columns for kind and access."""
     return any(row[1] == "kind" for row in connection.execute("PRAGMA table_info(phase)"))
 
 
 def unknown_natures(connection: sqlite3.Connection) -> dict[Place, Nature]:
-    """What is known of the operations whose record does not say what they are.
+    """Natures of the operations whose record does not say it.
 
     Those of which nothing is known but the size that is stored are left out.
     """
@@ -189,7 +189,7 @@ class _Command:
 
 
 def _moved(record: Record) -> dict[str, tuple[bool, bool]]:
-    """Whether the operations that moved data read and wrote, as their workers counted."""
+    """Tell whether the operations that moved data read and wrote, as their workers counted."""
     found = dict[str, tuple[bool, bool]]()
     for phase in record.get("phases") or []:
         tenants = phase.get("tenants") or []
@@ -206,7 +206,7 @@ def _moved(record: Record) -> dict[str, tuple[bool, bool]]:
 
 
 def _of_text(spec_toml: str) -> _Text | None:
-    """What a study file says; None if the text is none."""
+    """Content of a study file; None if the text is none."""
     from iolab.study.load import parse_study
 
     try:
@@ -216,7 +216,7 @@ def _of_text(spec_toml: str) -> _Text | None:
 
 
 def _of_command(spec_toml: str, connection: sqlite3.Connection) -> _Command | None:
-    """What is known of a command line; None if the text is none."""
+    """Nature of a command line; None if the text is none."""
     import tomllib
 
     try:

@@ -85,7 +85,7 @@ def log_kept(path: Path) -> Generator[None, None, None]:
 
 
 def lost_records(path: Path) -> Lost | None:
-    """What SQLite would leave out of a study's log without a word.
+    """Records of a study's log that SQLite would leave out without a word.
 
     A log that another process writes changes while it is read, and is not judged.
 

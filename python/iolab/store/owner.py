@@ -1,4 +1,4 @@
-"""Whose a directory is: files made under sudo go to who typed it, and root writes in no stranger's.
+"""Owner of a directory: files made under sudo go to who typed it, and root writes in no stranger's.
 
 The user behind sudo is that of ``SUDO_UID`` and ``SUDO_GID``.
 """
@@ -34,7 +34,7 @@ def trusted_users() -> set[int]:
 
 
 def distrusted(path: Path) -> str | None:
-    """Why root must not write in `path`, in words; None if it may, or if this is not root.
+    """Reason why root must not write in `path`, in words; None if it may, or if this is not root.
 
     Who may change a directory can lead whoever writes in it elsewhere: by a link of the right
     name, or by renaming what lies above it. A directory that does not exist yet is judged by those
@@ -65,7 +65,7 @@ def _strangers(status: os.stat_result, *, is_above: bool) -> str | None:
 
 
 def _is_private(gid: int, uid: int) -> bool:
-    """Whether a group is one user's alone: it bears the user's name and lists nobody else.
+    """Tell whether a group is one user's alone: it bears the user's name and lists nobody else.
 
     Many systems give every user such a group, and directories that it may write; others put all
     users into one (`users`, `staff`). That another user has it as the primary group, with another

@@ -170,7 +170,7 @@ class _Asked(TypedDict, total=False):
 
 
 def _asked(spec_toml: str) -> _Asked:
-    """What only the study's file says; that of an older program may be unreadable."""
+    """Values that only the study's file holds; that of an older program may be unreadable."""
     try:
         asked = tomllib.loads(spec_toml)
     except (tomllib.TOMLDecodeError, RecursionError):
@@ -195,7 +195,7 @@ def _asked(spec_toml: str) -> _Asked:
 
 
 class ReadBack(NamedTuple):
-    """What was read back before a trial."""
+    """Values that were read back before a trial."""
 
     trial_id: str
     levels: dict[str, str]
@@ -212,7 +212,7 @@ class ReadBack(NamedTuple):
 
 
 def read_first_round(connection: sqlite3.Connection) -> list[ReadBack]:
-    """What was read back before the finished trials of the first round."""
+    """Values that were read back before the finished trials of the first round."""
     rows = connection.execute(
         "SELECT record_id, trial_id, levels_json, record_zlib FROM record "
         "JOIN trial USING (trial_id) WHERE status = 'ok' AND round = 1 ORDER BY trial.ordinal"
@@ -228,7 +228,7 @@ def read_first_round(connection: sqlite3.Connection) -> list[ReadBack]:
 
 
 def _is_imported(connection: sqlite3.Connection) -> bool:
-    """Whether trials are rows of a table, of which nobody knows when and how they were run."""
+    """Tell whether trials are rows of a table, of which nobody knows when and how they were run."""
     return connection.execute("SELECT kind FROM study").fetchone()[0] == "imported"
 
 
@@ -468,7 +468,7 @@ def _study_caveats(connection: sqlite3.Connection) -> tuple[Caveat, ...]:
 
 
 def _caveats_of_digests(connection: sqlite3.Connection) -> list[Caveat]:
-    """What is to be known of a study that an older program stored, or began."""
+    """Caveats of a study that an older program stored, or began."""
     if connection.execute("PRAGMA user_version").fetchone()[0] < digests.FIRST_VERSION:
         return [
             Caveat(

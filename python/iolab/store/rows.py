@@ -1,4 +1,4 @@
-"""What a stored study looks like to those who judge and draw it.
+"""Rows of a stored study for judging and drawing.
 
 The store (`iolab.store.db`) hands these frozen rows out; `iolab.stats` and `iolab.report` are pure
 functions of one :class:`StudyData`. Nothing here knows SQLite, the agent or a chart.
@@ -76,17 +76,17 @@ class StudyRow:
 
     @property
     def is_simulated(self) -> bool:
-        """Whether its trials ran on models, in virtual time."""
+        """Tell whether its trials ran on models, in virtual time."""
         return self.kind == "simulated"
 
     @property
     def stores_nothing(self) -> bool:
-        """Whether its operations completed at once: what was measured is iolab itself."""
+        """Tell whether its operations completed at once: what was measured is iolab itself."""
         return testbed_kind(self.testbed.partition(":")[0]).stores_nothing
 
     @property
     def is_comparison(self) -> bool:
-        """Whether there is more than one configuration."""
+        """Tell whether there is more than one configuration."""
         return any(len(levels) > 1 for levels in self.factors.values())
 
 
@@ -105,7 +105,7 @@ class TrialRow:
     levels: dict[str, str]
     """Level of every factor for this trial (a workload without record size has no such key)."""
     status: TrialStatus | None
-    """None while it has not been run."""
+    """Status; None while it has not been run."""
     started_at_unix_ns: int | None = None
     elapsed_ns: int | None = None
     error: str | None = None
@@ -207,7 +207,7 @@ class ChangeMark:
 
     @property
     def text(self) -> str:
-        """What changed: ``scheduler none -> bfq``."""
+        """Change: ``scheduler none -> bfq``."""
         return f"{self.knob} {self.before or '?'} -> {self.after or '?'}"
 
 
@@ -224,7 +224,7 @@ class ByHand:
 
 
 class StoredWorker(TypedDict):
-    """What one worker of a phase did."""
+    """Work of one worker of a phase."""
 
     worker: int
     ops: int
@@ -233,7 +233,7 @@ class StoredWorker(TypedDict):
 
 
 class PhaseDetail(TypedDict):
-    """What was stored of a phase of a trial beside its metrics; None where it is not known."""
+    """Stored values of a phase of a trial beside its metrics; None where it is not known."""
 
     trial_id: str
     operation: str
@@ -272,7 +272,7 @@ class StudyData:
     file_systems: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """Trial id to the parameters of its file system, for the same trials."""
     marks: list[ChangeMark] = field(default_factory=list[ChangeMark])
-    """What changed while workloads ran, by trial and time."""
+    """Changes while workloads ran, by trial and time."""
     phase_details: list[PhaseDetail] = field(default_factory=list[PhaseDetail])
     """One per trial and phase."""
     looks: tuple[int, ...] = ()
@@ -287,4 +287,4 @@ class StudyData:
     derived: dict[str, Any] = field(
         default_factory=dict[str, Any], init=False, compare=False, repr=False
     )
-    """What was made of the rows above and is asked for again; a changed copy has none of it."""
+    """Values derived from the rows above and asked for again; a changed copy has none of it."""

@@ -11,7 +11,7 @@ from iolab.store import digests, natures
 SCHEMA_VERSION: Final = 4
 FIRST_VERSION: Final = 1
 BASE_VERSION: Final = 2
-"""What `schema.sql` makes."""
+"""Version that `schema.sql` makes."""
 APPLICATION_ID: Final = 0x696F6C62
 """``iolb``: lets `file` and this program recognise a study."""
 

@@ -1,4 +1,4 @@
-"""Whether a file that anybody may have made has the shape of a study, and nothing beside it.
+"""Check that a file that anybody may have made has the shape of a study, and nothing beside it.
 
 A view, a trigger or a virtual table in the place of a table, a generated column or an index with an
 expression would run what its author wrote, perhaps for ever. Nothing of a database is asked for
@@ -23,9 +23,9 @@ _TEXT_MAX: Final = 10_000
 _LENGTH_MAX: Final = 64 << 20
 """Of one value; the largest is a packed record, of at most 16 MiB."""
 _TABLES_OF_ALL: Final = {table for table in schema.TABLES if table != "digest"}
-"""What a study of any version has."""
+"""Tables of a study of any version."""
 _IMPORTED: Final = ", 'imported'"
-"""What the first version did not know as a kind of study."""
+"""Kind of study that the first version did not know."""
 _DEFENSIVE: Final = ("SQLITE_DBCONFIG_DEFENSIVE", "SQLITE_DBCONFIG_TRUSTED_SCHEMA")
 
 Objects = dict[tuple[str, str], str]
@@ -83,7 +83,7 @@ def check_version(connection: sqlite3.Connection, name: str) -> int:
 
 
 def problems_of_shape(connection: sqlite3.Connection, version: int) -> Iterator[str]:
-    """What is missing, other than expected, or more than a study of this version has."""
+    """Parts that are missing, other than expected, or more than a study of this version has."""
     rows = connection.execute(
         "SELECT type, name, substr(sql, 1, ?) FROM sqlite_schema LIMIT ?", (_TEXT_MAX, _OBJECTS_MAX)
     )
@@ -101,7 +101,7 @@ def problems_of_shape(connection: sqlite3.Connection, version: int) -> Iterator[
 
 
 def problems_of_pages(connection: sqlite3.Connection) -> Iterator[str]:
-    """What SQLite itself finds: pages, their links, indexes."""
+    """Faults that SQLite itself finds: pages, their links, indexes."""
     for (answer,) in connection.execute(f"PRAGMA integrity_check({PROBLEMS_MAX})"):
         if answer != "ok":
             yield f"integrity_check: {answer}"
@@ -114,7 +114,7 @@ def _plain(sql: str | None) -> str:
 
 @cache
 def _model(version: int) -> Objects:
-    """What a study of a version has."""
+    """Objects of a study of a version."""
     connection = sqlite3.connect(":memory:")
     try:
         schema.create_schema(connection, max(version, schema.BASE_VERSION))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from iolab.protocol import Record
 
 COLUMNS: Final = ("begin_ns", "length_ns", "ops", "bytes", "longest_ns")
-"""What is kept of every slice."""
+"""Columns that are kept of every slice."""
 
 
 def read_slices(connection: sqlite3.Connection) -> list[SlicesRow]:

@@ -13,7 +13,7 @@ from iolab.errors import DamageError, StoreError
 from iolab.store.cells import CellError
 
 PUT_BACK: Final = "put back a copy of the file that was made before that, if there is one"
-"""What is left to do about a damaged study; `iolab restore` is about the machine."""
+"""Advice about a damaged study; `iolab restore` is about the machine."""
 _DAMAGES: Final = (
     "not a database",
     "malformed",

@@ -44,11 +44,11 @@ class Allowed:
 
     @classmethod
     def of(cls, names: Iterable[str]) -> Allowed:
-        """What ``--overwrite`` named, as often as it was given."""
+        """Files that ``--overwrite`` named, as often as it was given."""
         return cls(frozenset(map(_resolved, names)))
 
     def has(self, path: Path) -> bool:
-        """Whether the user named this file."""
+        """Tell whether the user named this file."""
         return bool(self.paths) and _resolved(path) in self.paths
 
     def refuse_useless(self, written: Iterable[Path]) -> None:
@@ -125,7 +125,7 @@ def refuse_special(path: Path, status: os.stat_result) -> None:
 
 
 def is_replaceable(path: Path, status: os.stat_result, allowed: Allowed) -> bool:
-    """Whether a file outside of results directories may be replaced or written."""
+    """Tell whether a file outside of results directories may be replaced or written."""
     refuse_special(path, status)
     return (
         allowed.has(path)
@@ -247,7 +247,7 @@ class Filling:
 
     @property
     def path(self) -> Path:
-        """Where it lies now, free of links."""
+        """Present path, free of links."""
         return self._path.parent.resolve() / self._draft
 
     def begin(self) -> None:
@@ -262,7 +262,7 @@ class Filling:
             self._draft = self._path.name
 
     def is_there(self) -> bool:
-        """Whether the name still leads to it."""
+        """Tell whether the name still leads to it."""
         now = self._folder.status(self._path.name)
         return now is not None and os.path.samestat(now, self.status)
 
@@ -445,7 +445,7 @@ def _digest(content: bytes) -> str:
 
 
 def _digests(folder: Folder) -> dict[str, list[str]]:
-    """What the list says; one that is damaged or no file says nothing."""
+    """Content of the list; one that is damaged or no file says nothing."""
     found = dict[str, list[str]]()
     with suppress(OSError, OutputError, UnicodeDecodeError):
         for line in folder.read(LIST_NAME, _LIST_BYTES_MAX).decode().splitlines():

@@ -1,4 +1,4 @@
-"""Whether a database that somebody else may have made is a study that can be used.
+"""Check that a database that others may have made is a study that can be used.
 
 Left out: whether its numbers are true, which no file can show.
 """
@@ -24,7 +24,7 @@ VALUE_MAX: Final = 1e24
 
 
 def problems_of_study(path: Path) -> tuple[str, ...]:
-    """What is wrong with a database; nothing if every part of iolab can read it.
+    """Faults of a database; nothing if every part of iolab can read it.
 
     The file is opened to be read; the caller gives a copy of his own, in a directory of his own.
     """
@@ -83,7 +83,7 @@ def _of_columns(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _of_question(data: StudyData) -> Iterator[str]:
-    """What is ranked exists, and every trial has a level of every factor or none."""
+    """Check that ranked values exist, and that every trial has a level of every factor or none."""
     study = data.study
     if study.factors and study.compared_factor not in study.factors:
         yield f"table study: the compared factor {study.compared_factor!r} is none of the factors"

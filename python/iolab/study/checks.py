@@ -1,4 +1,4 @@
-"""What makes a study impossible or doubtful, found before anything is touched.
+"""Faults that make a study impossible or doubtful, found before anything is touched.
 
 Errors stop; notes travel with the results. Every check looks at treatments, so that a combination
 is judged as it would really run.
@@ -220,7 +220,7 @@ def _check_testbed_can(study: Study, treatments: Sequence[Treatment]) -> None:
 
 
 def _check_calls(study: Study, treatments: Sequence[Treatment]) -> None:
-    """Whether the testbed knows the calls that are asked for, and the engine can make them."""
+    """Tell whether the testbed knows the calls that are asked for, and the engine can make them."""
     kind = study.testbed.row
     for treatment in treatments:
         workload = treatment.workload
@@ -316,7 +316,7 @@ def _check_contention_is_possible(
 
 
 def _calls_asked(treatment: Treatment) -> dict[str, bool]:
-    """What is special about the calls of a treatment."""
+    """Special properties of the calls of a treatment."""
     workload, effective = treatment.workload, treatment.effective
     if isinstance(workload, IozoneWorkload):
         return {

@@ -1,4 +1,6 @@
-"""What the programs of a row may take of a disk, as the compiled half says (`Demand` there)."""
+"""Space that the programs of a row may take of a disk, as the compiled half says (`Demand`
+there).
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,10 @@ if TYPE_CHECKING:
     from iolab.protocol import Demand, Workload
 
     class DemandCore(Protocol):
-        """What is needed of `iolab._core`."""
+        """Functions of `iolab._core` that are needed."""
 
         def workload_demand(self, workload_json: JsonText[Workload], /) -> JsonText[Demand | None]:
-            """What the programs of a workload may take."""
+            """Space that the programs of a workload may take."""
             ...
 
 
@@ -28,7 +30,7 @@ class DiskDemand:
     file_bytes: int
     """Space that files take at the same time."""
     is_file_bound: bool
-    """Whether they never take more."""
+    """True if they never take more."""
     laid_bytes: int
     """Written before anything is measured."""
     written_bytes: int | None
@@ -43,7 +45,7 @@ class DiskDemand:
 
 
 def demand_of(core: DemandCore, workload: Workload) -> DiskDemand | None:
-    """What the programs of a workload may take; None if it has none."""
+    """Space that the programs of a workload may take; None if it has none."""
     tenants = [tenant for phase in workload["phases"] for tenant in phase["tenants"]]
     if not any(tenant.get("program") for tenant in tenants):
         return None

@@ -42,7 +42,7 @@ PRESENT, ABSENT = "on", "off"
 _SHORT: Final = 2
 """Length of an option whose value may be attached: ``-r4k``."""
 _SIZES: Final = ("record_size", "file_size", "workers")
-"""What rows of a table differ by; the first that does is compared."""
+"""Factors by which rows of a table differ; the first that does is compared."""
 _OURS: Final[Mapping[str, object]] = {
     **{"on": None, "out": None, "repeat": 0, "overwrite": [], "testbed": []},
     "is_resumed": False,
@@ -69,24 +69,24 @@ class Dialect:
     make_plan: Callable[[DialectCore, str, str], EntryPlan]
     """Plan of (core, name of the text for messages, command or text of a file)."""
     suffixes: tuple[str, ...] = ()
-    """How names of its files end; empty: it is described by a command."""
+    """Suffixes of its files; empty: it is described by a command."""
     is_seeded_by_round: bool = False
-    """Whether random numbers are those of the round; a command's are its own."""
+    """True if random numbers are those of the round; a command's are its own."""
     direct_hint: str = "describe direct I/O, or use --on loop:1g"
-    """How it is made to bypass the page cache; `{flags}` are those of `direct_flags` not typed."""
+    """Advice on bypassing the page cache; `{flags}` are those of `direct_flags` not typed."""
     direct_flags: tuple[str, ...] = ()
 
     file_hint: str = "name one that exists"
     """Advice where a file that is read is missing."""
     is_told_by_records: bool = False
-    """Whether its results are made of whole records, not of sums per worker."""
+    """True if its results are made of whole records, not of sums per worker."""
     has_jobs: bool = False
-    """Whether its words belong to the jobs that they follow, and may stand in a file of jobs."""
+    """True if its words belong to the jobs that they follow, and may stand in a file of jobs."""
     keeps_files: bool = False
-    """Whether its files are what it is run for; a file that cannot be made stops no other."""
+    """True if its files are what it is run for; a file that cannot be made stops no other."""
 
     def way_past_the_cache(self, words: Sequence[str]) -> str:
-        """How a command of these words is made to bypass the page cache."""
+        """Way to make a command of these words bypass the page cache."""
         letters = {flag[-1] for flag in self.direct_flags}
         typed = {letter for word in words if set(word[1:]) <= letters for letter in word[1:]}
         missing = [flag for flag in self.direct_flags if flag[-1] not in typed]
@@ -96,7 +96,7 @@ class Dialect:
 
     @property
     def has_file(self) -> bool:
-        """Whether it is described by a file, else by a command."""
+        """Tell whether it is described by a file, else by a command."""
         return bool(self.suffixes)
 
 
@@ -133,7 +133,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect("iolab", plan_of_file, suffixes=(".toml",), is_seeded_by_round=True),
 )
 FILE_DIALECT: Final = "iolab"
-"""What a file is written in if nothing else is said."""
+"""Dialect of a file if nothing else is said."""
 
 
 def find_dialect(name: object) -> Dialect:
@@ -297,7 +297,7 @@ class Entry:
     vary: tuple[Factor, ...] = ()
     settings: Levels = ()
     is_line: bool = False
-    """Whether it is a command line of its own, which may ask for what no study can."""
+    """True if it is a command line of its own, which may ask for what no study can."""
 
 
 def workloads_of(entry: Entry, core: DialectCore) -> tuple[DialectWorkload, ...]:
@@ -402,7 +402,7 @@ def _plan_at(entry: Entry, levels: Levels, core: DialectCore) -> EntryPlan:
 
 
 def _checked(entry: Entry, levels: Levels, make: Callable[[], _Made]) -> _Made:
-    """What is made of an entry; an error names the entry and the levels."""
+    """Value that is made of an entry; an error names the entry and the levels."""
     try:
         return make()
     except DialectError as error:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
 
     class DialectCore(Protocol):
-        """What is needed of `iolab._core`."""
+        """Functions of `iolab._core` that are needed."""
 
         def dialect_parse(self, dialect: str, words: list[str], /) -> JsonText[CommandPlan]:
             """Plan of a command line."""
@@ -41,20 +41,20 @@ if TYPE_CHECKING:
             ...
 
         def workload_demand(self, workload_json: JsonText[Workload], /) -> JsonText[Demand | None]:
-            """What the programs of a workload may take."""
+            """Space that the programs of a workload may take."""
             ...
 
 
 @frozen
 class PlannedRow:
-    """What is measured at once."""
+    """Row that is measured at once."""
 
     name: str
     workload: Workload
     row: IozoneRow | CommandRow | None = None
     """The row of a command; None of a file, where only the workload says sizes."""
     demand: DiskDemand | None = None
-    """What its programs may take of a disk."""
+    """Space that its programs may take of a disk."""
 
     @property
     def tenants(self) -> list[Tenant]:
@@ -64,7 +64,7 @@ class PlannedRow:
 
 @frozen
 class EntryPlan:
-    """What the words, or the file, of an entry mean."""
+    """Meaning of the words, or the file, of an entry."""
 
     rows: Sequence[PlannedRow]
     cache: str

@@ -1,4 +1,4 @@
-"""What a trial will cost, guessed before anything ran.
+"""Cost of a trial, guessed before anything ran.
 
 Bytes are exact for workloads that visit every record once, upper bounds for streams that a rate,
 a limit, a pause or a number of operations holds back, and guesses for those that write as fast as
@@ -49,9 +49,9 @@ class Cost:
     """Space its files take at the same time."""
     duration_ns: int
     is_bound: bool = True
-    """Whether no device, however fast, is made to write more data than that."""
+    """True if no device, however fast, is made to write more data than that."""
     is_file_bound: bool = True
-    """Whether files never take more; else they grow as long as the clock lets them."""
+    """True if files never take more; else they grow as long as the clock lets them."""
 
 
 def cost_of(treatment: Treatment) -> Cost:
@@ -160,7 +160,7 @@ def _file_bytes(tenant: Tenant) -> int:
 
 
 def space_text(cost: Cost) -> str:
-    """What its files take, in words."""
+    """Space that its files take, in words."""
     size = units.format_bytes_rounded(cost.file_bytes)
     if cost.is_file_bound:
         return f"files take {size} at most"
@@ -201,7 +201,7 @@ def _mixed_cost(workload: MixedWorkload, *, is_direct: bool) -> Cost:
 
 
 def _window_ns(stream: Stream, workload: MixedWorkload) -> int:
-    """How long a stream runs."""
+    """Time that a stream runs."""
     end = workload.duration_ns if stream.ends_ns is None else stream.ends_ns
     return max(0, min(end, workload.duration_ns) - stream.begins_ns)
 

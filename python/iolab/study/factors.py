@@ -39,7 +39,7 @@ _LABEL = pattern(r"[A-Za-z][\w-]{0,29}")
 
 
 class FactorKind(Enum):
-    """How a level is written."""
+    """Form in which a level is written."""
 
     SIZE = "size"
     COUNT = "count"
@@ -51,7 +51,7 @@ class FactorKind(Enum):
 
 
 class Scope(Enum):
-    """What a factor belongs to, hence which workloads and testbeds have it."""
+    """Part of a study that a factor belongs to, hence which workloads and testbeds have it."""
 
     STACK = "stack"
     MACHINE = "machine"
@@ -94,12 +94,12 @@ class FactorDefinition:
 
     @property
     def has_own_flag(self) -> bool:
-        """Whether the command line has an option for it (tunables go through ``--knob``)."""
+        """Tell whether the command line has an option for it (tunables go through ``--knob``)."""
         return "." not in self.name
 
     @property
     def is_numeric(self) -> bool:
-        """Whether its levels are sizes or counts, which lie on a scale."""
+        """Tell whether its levels are sizes or counts, which lie on a scale."""
         return self.kind in (FactorKind.SIZE, FactorKind.COUNT)
 
     def parse(self, value: object) -> tuple[str, ...]:
@@ -472,7 +472,7 @@ _BY_ALIAS: Final = {alias: definition for definition in FACTORS for alias in def
 
 
 def is_factor(name: str) -> bool:
-    """Whether `name` (or an alias, dashes allowed) is in the table."""
+    """Tell whether `name` (or an alias, dashes allowed) is in the table."""
     plain = name.replace("-", "_")
     return any(key in table for key in (name, plain) for table in (_BY_NAME, _BY_ALIAS))
 

@@ -1,4 +1,5 @@
-"""Which factors cannot matter where: what is varied without effect must not look like a finding.
+"""Factors that cannot matter in some cells: what is varied without effect must not look like a
+finding.
 
 Left out: effects that are merely unlikely. A row stands here only if the calls that are made, or
 the simulated events, are the same whatever the level. What a file looks like on the disk is such an
@@ -56,7 +57,7 @@ _TRANSFERS: Final = frozenset({"read", "write", "mixed", "update"})
 
 @frozen
 class Inert:
-    """Why a factor has no effect, and what to do."""
+    """Reason why a factor has no effect, and advice."""
 
     reason: str
     hint: str
@@ -127,7 +128,7 @@ def _reason_of_writes(study: Study, factor: str) -> str | None:
 
 
 def _polls(treatment: Treatment) -> bool:
-    """Whether a treatment may wait for completions by polling."""
+    """Tell whether a treatment may wait for completions by polling."""
     flags = {*treatment.effective.get("flags", "").split(",")}
     if isinstance(treatment.workload, MixedWorkload):
         flags |= {flag for stream in treatment.workload.streams for flag in stream.flags}
@@ -135,7 +136,7 @@ def _polls(treatment: Treatment) -> bool:
 
 
 def _is_unaffected(operation: Operation, factor: str) -> bool:
-    """Whether an operation makes the same calls whatever the level of a factor."""
+    """Tell whether an operation makes the same calls whatever the level of a factor."""
     is_stream = operation.access == "stdio" and operation.has_own_calls
     return (factor in _OF_CHOSEN_CALLS and operation.has_own_calls) or (
         factor in _NOT_OF_STREAMS and is_stream

@@ -78,7 +78,7 @@ _STUDY_KEYS: Final = (
     "command",
 )
 _TESTBED_ARGUMENTS: Final = {kind.name: kind.argument_key for kind in TESTBED_KINDS}
-"""What separates a testbed from its places, and these from each other."""
+"""Separator between a testbed and its places, and between these."""
 _TESTBED_OPTIONS: Final = (
     PLACES,
     "image_dir",
@@ -280,7 +280,7 @@ def _parse_command(value: object) -> tuple[str, ...]:
 
 
 def _read_metric(reader: Reader, workload: WorkloadPlan) -> tuple[str | None, str | None]:
-    """What the verdict is about: as asked, or as the first workload's preset says."""
+    """Metric of the verdict: as asked, or as the first workload's preset says."""
     first = reader.tables("workloads")[0].values
     preset = find_preset(first["preset"]) if first.get("kind") == CONTENTION else None
     own = (None, None) if preset is None else (preset.metric, preset.metric_of)
@@ -375,7 +375,7 @@ def _read_compared(
 
 
 def _is_scale(name: str) -> bool:
-    """Whether levels of a factor are sizes or counts; those of a varied word are not known."""
+    """Tell whether levels of a factor are sizes or counts; those of a varied word are not known."""
     return is_factor(name) and find_factor(name).is_numeric
 
 
@@ -525,7 +525,7 @@ def _sorted(table: dict[str, str]) -> Levels:
 
 
 def _studies_in(folder: Path) -> str:
-    """What to name instead of a directory: only what is there."""
+    """Studies to name instead of a directory: only what is there."""
     names = sorted(entry.name for entry in folder.glob("*.toml"))
     if names:
         others = f" (there are {len(names)})" if len(names) > 1 else ""

@@ -67,7 +67,7 @@ SHORT_NAMES: Final = {
     "on_time": "on_time_share",
     "flowing": "flowing_time_share",
 }
-"""What people say instead."""
+"""Short names that people say instead."""
 
 
 def parse_metric(value: object) -> str:

@@ -39,7 +39,7 @@ class Factor:
 
 @frozen
 class TestbedRequest:
-    """Where to run, as it was asked for; `iolab.testbed.model` decides what it means."""
+    """Testbed as it was asked for; `iolab.testbed.model` decides what it means."""
 
     __test__: ClassVar[bool] = False
 
@@ -54,12 +54,12 @@ class TestbedRequest:
 
     @property
     def row(self) -> TestbedKind:
-        """What is possible there."""
+        """Abilities of that kind."""
         return testbed_kind(self.kind)
 
     @property
     def has_file_system(self) -> bool:
-        """Whether it makes a file system of its own, which a study may choose."""
+        """Tell whether it makes a file system of its own, which a study may choose."""
         return self.row.has_file_system
 
 
@@ -105,9 +105,9 @@ class Stream:
     think_ns: int = 0
     """Pause after each operation."""
     priority: Priority | None = None
-    """None leaves what a process is born with, best effort 4."""
+    """Priority; None leaves what a process is born with, best effort 4."""
     flush: Flush = "fsync"
-    """How the flushes of `fsync_every` are made."""
+    """Form of the flushes of `fsync_every`."""
     vectors: int = 1
     """Parts of each transfer, in calls that take several buffers."""
     flags: tuple[str, ...] = ()
@@ -127,7 +127,7 @@ class Stream:
 
     @property
     def has_cgroup(self) -> bool:
-        """Whether its workers go into a control group of their own."""
+        """Tell whether its workers go into a control group of their own."""
         return self.cgroup_weight is not None or bool(self.limits)
 
 
@@ -164,17 +164,17 @@ class MixedWorkload:
 
 @frozen_with_caches
 class DialectRow:
-    """What a dialect measures at once, as data."""
+    """Row that a dialect measures at once, as data."""
 
     name: str
     levels: Levels
-    """Where it is among the rows of its workload: varied words first, then sizes."""
+    """Levels of its place among the rows of its workload: varied words first, then sizes."""
     facts: Levels
     """Levels that follow from the description, for reports and checks."""
     description: JsonText[Workload]
     """The workload as it crosses to the agent: docs/design/0002, workload spec, as JSON."""
     demand: DiskDemand | None = None
-    """What its programs may take of a disk; None if it has none."""
+    """Space that its programs may take of a disk; None if it has none."""
 
     @cached_property
     def workload(self) -> Workload:
@@ -216,16 +216,16 @@ class DialectWorkload:
     entry: str = ""
     """Name in the study file; other than `name` if the command has unlike rows."""
     cache: str = "as_is"
-    """What the dialect does to the page cache, if the study says nothing."""
+    """Treatment of the page cache by the dialect, if the study says nothing."""
     files: tuple[str, ...] = ()
     """Names of files that it uses; empty if nobody needs to know them."""
     asked: str = "{}"
-    """What the command asks for beside measuring, as JSON."""
+    """Requests of the command beside measuring, as JSON."""
     rows: tuple[DialectRow, ...] = ()
 
     @cached_property
     def request(self) -> CommandExtras:
-        """What the command asks for beside measuring; without keys if it is a file."""
+        """Requests of the command beside measuring; without keys if it is a file."""
         return json.loads(self.asked)
 
     @cached_property
@@ -277,13 +277,15 @@ class Study:
     metric_of: str | None = None
     """Stream or test whose metric it is; None is all of them."""
     specification: tuple[tuple[str, int], ...] = ()
-    """What the device's data sheet promises: ``read`` and ``write``, bytes per second."""
+    """Promises of the device's data sheet: ``read`` and ``write``, bytes per second."""
     width: float | None = None
     """Wanted half width of the headline's intervals, relative; a pilot says how many rounds."""
     is_traced: bool = False
-    """Whether block events are recorded during each trial."""
+    """True if block events are recorded during each trial."""
     design: str | None = None
-    """How levels are brought together: ``trials`` or ``pairs``; None is the usual one."""
+    """Design, by which levels are brought together: ``trials`` or ``pairs``; None is the usual
+    one.
+    """
     command: tuple[str, ...] = ()
     """The command line of another program that it stands for: dialect and words."""
 
@@ -293,7 +295,7 @@ class Study:
 
     @property
     def is_comparison(self) -> bool:
-        """Whether there is more than one configuration."""
+        """Tell whether there is more than one configuration."""
         return bool(self.factors)
 
     def factor(self, name: str) -> Factor | None:
@@ -302,7 +304,7 @@ class Study:
 
     @property
     def has_real_time_streams(self) -> bool:
-        """Whether some stream asks for real-time priority."""
+        """Tell whether some stream asks for real-time priority."""
         streams = [
             stream
             for workload in self.workloads
@@ -313,7 +315,7 @@ class Study:
 
     @property
     def has_cgroups(self) -> bool:
-        """Whether some stream has a control group of its own."""
+        """Tell whether some stream has a control group of its own."""
         return any(
             stream.has_cgroup
             for workload in self.workloads

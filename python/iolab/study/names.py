@@ -1,4 +1,5 @@
-"""What may be typed for an engine, a knob or a test: `names.json` beside this file, as typed rows.
+"""Names that may be typed for an engine, a knob or a test: `names.json` beside this file, as typed
+rows.
 
 That file is what ``iolab-agent names`` prints, written by `make docs`; its sources are the lists
 of the Rust crates, so that an engine or a knob is added there and nowhere else. A copy is kept

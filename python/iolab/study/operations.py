@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from iolab.protocol import Workload
 
 Kind: TypeAlias = Literal["read", "write", "mixed", "update", "sync", "name", "key_value", "other"]
-"""What an operation does, as `OperationKind` of crates/iolab-workload/src/operation.rs."""
+"""Kind of an operation, as `OperationKind` of crates/iolab-workload/src/operation.rs."""
 Access: TypeAlias = Literal["plain", "direct", "mapped", "stdio", "append"]
 """The way to the data."""
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -40,7 +40,7 @@ _PLAIN: Final = "plain"
 
 @frozen
 class Operation:
-    """What a workload repeats, by its properties.
+    """Operation that a workload repeats, by its properties.
 
     ``io_size_bytes`` is None for several sizes, or where levels decide that are not known here;
     ``access`` is None for several ways, for none, or where levels decide that are not known here.
@@ -54,7 +54,7 @@ class Operation:
     io_size_bytes: int | None = None
     access: Access | None = None
     has_own_calls: bool = False
-    """Whether it makes its calls in its own way, whatever engine is chosen."""
+    """True if it makes its calls in its own way, whatever engine is chosen."""
 
 
 def operations_of(

@@ -39,7 +39,7 @@ class Trial:
     seed: int
     """Equal for all treatments of a workload in a round, so that they do the same random work."""
     is_plot_start: bool
-    """Whether a round begins, or its hard-to-change levels differ from the trial before."""
+    """True if a round begins, or its hard-to-change levels differ from the trial before."""
 
     @property
     def workload(self) -> str:

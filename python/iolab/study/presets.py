@@ -35,7 +35,7 @@ class Preset:
     about: str
     """One line."""
     question: str
-    """What its metric answers."""
+    """Question that its metric answers."""
     metric: str
     metric_of: str
     streams: Callable[[int, int], tuple[Stream, ...]]

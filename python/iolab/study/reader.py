@@ -23,7 +23,7 @@ _KINDS: Final = (
     (dict, "a table"),
     (date | time, "a date or a time"),
 )
-"""What TOML calls the types of values."""
+"""Names of the types of values in TOML."""
 _LONG_WORD = re.compile(r"\S{100,}")
 _WORD_SHOWN: Final = 60
 

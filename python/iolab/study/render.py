@@ -42,7 +42,7 @@ def spec_toml(study: Study) -> str:
 
 
 def _question(study: Study) -> list[str]:
-    """What is asked, where, and of what."""
+    """Lines about the question, its testbed and its workloads."""
     lines = [
         f"name = {_text(study.name)}",
         f"testbed = {_testbed(study.testbed)}",
@@ -57,7 +57,7 @@ def _question(study: Study) -> list[str]:
 
 
 def _how(study: Study) -> list[str]:
-    """What decides, and how often it is repeated."""
+    """Lines about what decides, and the number of repetitions."""
     texts = {"metric": study.metric, "metric_of": study.metric_of}
     lines = [f"{key} = {_text(value)}" for key, value in texts.items() if value is not None]
     counts = {"seed": study.seed, "rounds": study.rounds}

@@ -1,4 +1,4 @@
-"""What a simulated stack has and cannot do: `simulated.json` beside this file, as typed rows.
+"""Abilities and limits of a simulated stack: `simulated.json` beside this file, as typed rows.
 
 Its sources are the lists of the simulator and the folder of profiles; `make docs` writes it. A
 copy is kept because a study must be read and checked where the simulator is not built. What a

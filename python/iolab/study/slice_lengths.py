@@ -1,4 +1,4 @@
-"""How long the slices of a study are, what surrounds them, and what a balanced unit takes.
+"""Length of the slices of a study, the time around them, and that of a balanced unit.
 
 The agent chooses the length of a slice between limits, from what it measures. Short slices follow
 from operations and from what a change of a knob costs; long ones from the time constants of the
@@ -45,7 +45,7 @@ LONG_WASHOUT_NS: Final = 100_000_000
 TWIN_SETTLE_NS: Final = 50_000_000
 """Driven and not counted on a device whose knobs were exchanged just before."""
 EXCHANGE_NS: Final = 60_000_000
-"""What writing a knob on two devices costs; only estimates use it."""
+"""Cost of writing a knob on two devices; only estimates use it."""
 UNIT_NS: Final = 2_500_000_000
 IMAGE_UNITS: Final = 2
 """Balanced units on a set of images; together they are one round."""
@@ -97,7 +97,7 @@ def slice_limits(study: Study, treatments: Sequence[Treatment]) -> SliceLimits:
 
 
 def unit_estimate_ns(limits: SliceLimits, cells: int) -> int:
-    """How long a balanced unit takes, about.
+    """Approximate time of a balanced unit.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def unit_cost(study: Study, treatments: Sequence[Treatment]) -> Cost:
 
 
 def _writes(workload: WorkloadPlan) -> list[bool]:
-    """Whether each phase of a workload writes."""
+    """Tell whether each phase of a workload writes."""
     if isinstance(workload, IozoneWorkload):
         return [operation.writes for operation in operations_of(workload)]
     if isinstance(workload, MixedWorkload):

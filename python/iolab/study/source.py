@@ -1,4 +1,4 @@
-"""Where a value was written, so that an error can point at it.
+"""Place at which a value was written, so that an error can point at it.
 
 A study is built from one nested table, whether that came from a TOML file or from flags; a
 :class:`Source` turns the path of a key inside that table into words for the user.
@@ -92,7 +92,9 @@ class OverriddenSource:
 
 
 def folder_of(source: Source) -> Path:
-    """Where relative names of files begin: beside the study file, else the working directory."""
+    """Folder in which relative names of files begin: beside the study file, else the working
+    directory.
+    """
     match source:
         case FileSource(file_name=name):
             return Path(name).parent

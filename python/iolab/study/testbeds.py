@@ -39,38 +39,40 @@ class TestbedKind:
     argument_key: str
     """Key of its argument in a study file."""
     is_simulated: bool = False
-    """Whether trials run in virtual time, on models."""
+    """True if trials run in virtual time, on models."""
     stores_nothing: bool = False
-    """Whether operations complete at once: what is measured is iolab itself."""
+    """True if operations complete at once: what is measured is iolab itself."""
     no_file_system: tuple[str, str] | None = None
-    """Why it makes no file system that could be chosen, and what to do instead."""
+    """Reason why it makes no file system that could be chosen, and what to do instead."""
     possible: tuple[Possible, ...] = ()
     limits: tuple[simulated.Limit, ...] = ()
     alike: tuple[simulated.Alike, ...] = ()
     flags: frozenset[str] | None = None
     is_bare_by_default: bool = False
-    """Whether a study that names no file system measures the device without any."""
+    """True if a study that names no file system measures the device without any."""
     needed: str = ""
-    """What to say where it is named without its argument; empty if it needs none."""
+    """Message where it is named without its argument; empty if it needs none."""
     next_step: str = ""
-    """Where to repeat a study before its answer is used; empty if it stands for itself."""
+    """Testbed on which to repeat a study before its answer is used; empty if it stands for
+    itself.
+    """
 
     @property
     def has_file_system(self) -> bool:
-        """Whether it makes a file system of its own, which a study may choose."""
+        """Tell whether it makes a file system of its own, which a study may choose."""
         return self.no_file_system is None
 
     @property
     def has_queue_of_model(self) -> bool:
-        """Whether its queue is the simulator's, with schedulers and knobs of its own."""
+        """Tell whether its queue is the simulator's, with schedulers and knobs of its own."""
         return self.is_simulated
 
     def limit(self, code: str) -> simulated.Limit | None:
-        """Why it cannot do something; None if it can."""
+        """Reason why it cannot do something; None if it can."""
         return next((limit for limit in self.limits if limit.code == code), None)
 
     def why_alike(self, factor: str, levels: tuple[str, ...]) -> simulated.Alike | None:
-        """Why these levels of a factor are the same; None if they may differ."""
+        """Reason why these levels of a factor are the same; None if they may differ."""
         for row in self.alike:
             if row.factor == factor and (not row.levels or set(row.levels).issuperset(levels)):
                 return row

@@ -24,7 +24,7 @@ from iolab.study.testbeds import testbed_kind
 
 _ASYNCHRONOUS: Final = tuple(engine.name for engine in ENGINES if engine.is_asynchronous)
 DEEP_ENGINE: Final = "io_uring"
-"""What keeps several operations in flight if nobody chose an engine."""
+"""Engine that keeps several operations in flight if none was chosen."""
 TREATMENTS_MAX: Final = 10_000
 """At a second each, three hours for one round."""
 Place = tuple[str, Levels]
@@ -56,13 +56,13 @@ class Treatment:
 
     @cached_property
     def row(self) -> DialectRow | None:
-        """What a dialect measures here; None of other workloads."""
+        """Row that a dialect measures here; None of other workloads."""
         workload = self.workload
         return workload.row(self.levels) if isinstance(workload, DialectWorkload) else None
 
     @property
     def place(self) -> Place:
-        """Where it is among the others."""
+        """Place among the others."""
         return (self.workload.name, self.levels)
 
     @cached_property
@@ -76,12 +76,12 @@ class Treatment:
 
     @property
     def is_deep(self) -> bool:
-        """Whether its engine can keep several operations in flight."""
+        """Tell whether its engine can keep several operations in flight."""
         return self.effective["engine"] in _ASYNCHRONOUS
 
     @property
     def is_direct(self) -> bool:
-        """Whether its operations bypass the page cache."""
+        """Tell whether its operations bypass the page cache."""
         return self.effective.get("direct") == "true"
 
 
@@ -153,7 +153,7 @@ def depth_max(workload: WorkloadPlan, effective: dict[str, str]) -> int:
 
 
 def is_varied_by(workload: WorkloadPlan, factor: str) -> bool:
-    """Whether `workload` follows the levels of a varied factor.
+    """Tell whether `workload` follows the levels of a varied factor.
 
     It does not if it holds the factor itself, or describes such things in its own words.
     """
@@ -165,7 +165,7 @@ def is_varied_by(workload: WorkloadPlan, factor: str) -> bool:
 
 
 def _has_own(workload: WorkloadPlan, scope: Scope) -> bool:
-    """Whether a workload says itself what factors of a scope would say."""
+    """Tell whether a workload says itself what factors of a scope would say."""
     if isinstance(workload, DialectWorkload):
         return scope in (Scope.PATTERN, Scope.ACCESS)
     return isinstance(workload, MixedWorkload) and scope is Scope.PATTERN

@@ -1,4 +1,5 @@
-"""Where alternating slices may stand in for trials: a table of rows, each to be earned.
+"""Table of validity: workloads and knobs for which alternating slices may stand in for trials: a
+table of rows, each to be earned.
 
 Two levels that alternate in slices of some milliseconds meet the same moment of a noisy machine,
 which whole trials seconds apart do not. It is not valid everywhere: a level that keeps state (an
@@ -43,7 +44,7 @@ DESIGNS_ASKED: Final = (PAIRS, ADJACENT, TRIALS)
 TWINS_MAX: Final = 8
 """Loop devices that the agent makes alike."""
 BUDGET_NS: Final = 180_000_000_000
-"""What a study in slices takes if it says nothing: three minutes."""
+"""Budget of a study in slices that names none: three minutes."""
 UNITS_MAX: Final = 1000
 IMAGE_SETS_MIN: Final = 5
 """Sets of images, each made anew, on which an interval may rest."""
@@ -288,7 +289,7 @@ def check_adjacent(study: Study) -> None:
 
 
 def is_shown(study: Study, treatments: Sequence[Treatment]) -> bool:
-    """Whether slices are valid for a study, and every row that it needs is shown."""
+    """Tell whether slices are valid for a study, and every row that it needs is shown."""
     rows = [row for _, row in _rows(study)]
     is_buffered = not all(treatment.is_direct for treatment in treatments)
     is_earned = bool(rows) and all(
@@ -306,7 +307,7 @@ def _rows(study: Study) -> Iterator[tuple[str, ValidityRow | None]]:
 
 
 def program_of(workload: WorkloadPlan) -> Program:
-    """What a workload counts as in the table."""
+    """Program that a workload counts as in the table."""
     if isinstance(workload, MixedWorkload):
         return "contention" if len(workload.streams) > 1 else "streams"
     return "tests"
@@ -365,7 +366,7 @@ def _problems_of_streams(workload: MixedWorkload, *, is_long: bool) -> Iterator[
 
 
 def _why_not_standing(stream: Stream) -> str:
-    """Why a stream cannot go on for ever at its own speed; empty if it can."""
+    """Reason why a stream cannot go on for ever at its own speed; empty if it can."""
     if stream.rate_ops_per_s is not None:
         return "has a rate, so that all levels have one throughput"
     if stream.fsync_every:
@@ -490,7 +491,7 @@ def knob_sets(treatments: Sequence[Treatment]) -> list[dict[str, str]]:
 
 
 def is_long(study: Study) -> bool:
-    """Whether a study needs long slices."""
+    """Tell whether a study needs long slices."""
     if any(row is not None and row.slices == "long" for _, row in _rows(study)):
         return True
     # Its knobs are exchanged under a scheduler that adapts.

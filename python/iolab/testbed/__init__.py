@@ -1,1 +1,1 @@
-"""Where trials run, and the client of the privileged program that runs them."""
+"""Testbeds, and the client of the privileged program that runs trials on them."""

@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 
 PROTOCOL_VERSION: Final = 1
 RESTORE_PATIENCE_S: Final = 60.0
-"""How long the agent may take to kill a trial, unmount and restore."""
+"""Time that the agent may take to kill a trial, unmount and restore."""
 STOPPED_LOOK_S: Final = 2.0
-"""How often an agent that is waited for is looked at, whether somebody has stopped it."""
+"""Pause between looks at an agent that is waited for, to see if it was stopped."""
 _EXIT_RESTORE_INCOMPLETE: Final = 3
 _STDERR_LINES: Final = 20
 _CHUNK_BYTES: Final = 1 << 16
@@ -80,7 +80,7 @@ class Stop(Protocol):
 
     @property
     def presses(self) -> int:
-        """How often the user asked."""
+        """Number of times that the user asked."""
         ...
 
     def fileno(self) -> int:
@@ -120,7 +120,7 @@ class OpenTestbed:
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """What was found; empty in a simulation."""
+        """Facts that were found; empty in a simulation."""
         return cast("Mapping[str, str]", self.description.get("facts") or {})
 
 
@@ -220,7 +220,7 @@ class Agent:
         )
 
     def doctor(self, paths: Sequence[str]) -> list[Check]:
-        """What is possible and what is noisy on this machine."""
+        """Checks of what is possible and what is noisy on this machine."""
         return cast("Checks", self._request("doctor", {"paths": list(paths)}))["checks"]
 
     def open_testbed(
@@ -486,7 +486,7 @@ def _refuse_unrestored(problems: Sequence[str]) -> NoReturn:
 
 
 def left_behind_text(journals: Sequence[OpenJournal]) -> str:
-    """How many earlier runs left how many changes."""
+    """Sentence about the number of earlier runs that left changes, and of the changes."""
     n_changes = sum(int(journal.get("entries", 0)) for journal in journals)
     runs = "an earlier run" if len(journals) == 1 else f"{len(journals)} earlier runs"
     if n_changes == 1:

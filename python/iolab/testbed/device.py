@@ -19,7 +19,7 @@ from iolab.testbed.places import Place, options_with, spec_with, text_with
 from iolab.testbed.real import RealTestbed, only
 
 EDGE_BYTES: Final = 1 << 20
-"""What is left alone at each end."""
+"""Bytes that are left alone at each end."""
 PRECONDITIONS: Final = ("none", "fill", "fill2x", "random")
 DRIVE_WRITES: Final = {"none": 0, "fill": 1, "fill2x": 2, "random": 4}
 """At most so many times the whole device is written before the first trial."""

@@ -22,7 +22,7 @@ from iolab.pattern import pattern
 INSTALLED_AGENT: Final = Path("/usr/local/libexec/iolab/iolab-agent")
 POLICY_FILE: Final = Path("/etc/iolab/agent.toml")
 AS_ROOT: Final = 'sudo "$(command -v iolab)"'
-"""How one types it: sudo's search path does not know a virtual environment."""
+"""Command line as one types it: sudo's search path does not know a virtual environment."""
 INSTALL_COMMAND: Final = f"{AS_ROOT} install-agent"
 
 _DIRECTORY_MODE: Final = 0o755
@@ -62,11 +62,11 @@ devices = []
 # page cache. Others act on the whole machine: "vm.dirty_ratio", "cpu.governor" and so on.
 knobs = ["device", "drop_caches"]
 """
-"""What the agent goes by without a policy file, as that file; a test lets the agent read it."""
+"""Policy of the agent without a policy file, as that file; a test lets the agent read it."""
 
 
 def version_of(agent: Path) -> str:
-    """What the program says it is, such as ``iolab-agent 0.1.0``.
+    """Version that the program tells, such as ``iolab-agent 0.1.0``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a testbed is: a private loop device, a directory, a whole device, a simulation.
+"""Definition of a testbed: a private loop device, a directory, a whole device, a simulation.
 
 Parsing is strict and touches nothing: it only looks whether paths exist.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DEFAULT_LOOP_BYTES: Final = 1 << 30
 DEFAULT_IMAGE_DIR: Final = Path("/var/tmp")
 USABLE_SHARE_OF_LOOP: Final = 0.85
-"""What file systems leave of an image for data, metadata and journal taken off."""
+"""Share of an image that file systems leave for files, data, metadata and journal taken off."""
 USABLE_SHARE_OF_FREE: Final = 0.80
 RESERVE_BYTES: Final = 5 << 30
 """Rule R10: never use more than 80 % of the free space, never leave less than 5 GiB ..."""

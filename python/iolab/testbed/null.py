@@ -57,7 +57,9 @@ class NullTestbed(RealTestbed):
         return KIND, "", ()
 
     def agent_spec(self) -> dict[str, object]:
-        """What the runner opens: an empty directory, in which nothing will be written."""
+        """Description that the runner opens: an empty directory, in which nothing will be
+        written.
+        """
         import tempfile
 
         return {"kind": "directory", "path": tempfile.gettempdir(), "allow_knobs_on": []}
@@ -67,7 +69,7 @@ class NullTestbed(RealTestbed):
         del file_bytes
 
     def round_text(self, written_bytes: int, duration_ns: int, ops: int | None) -> str:
-        """What a round does."""
+        """Sentence about the effects of a round."""
         del written_bytes, duration_ns, ops
         return "nothing is stored: operations complete at once"
 

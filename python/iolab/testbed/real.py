@@ -1,4 +1,4 @@
-"""What testbeds on the running kernel have in common."""
+"""Common part of testbeds on the running kernel."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 
 class RealTestbed:
-    """What testbeds on the running kernel have in common."""
+    """Common part of testbeds on the running kernel."""
 
     __slots__ = ()
 
     can_need_root: ClassVar[bool] = True
-    """Whether factors such as knobs need root here."""
+    """True if factors such as knobs need root here."""
     has_knobs_on_paper: ClassVar[bool] = False
     is_simulated: ClassVar[bool] = False
-    """Whether trials run in this process, on models, in virtual time."""
+    """True if trials run in this process, on models, in virtual time."""
     has_null_target: ClassVar[bool] = False
-    """Whether its operations complete at once and reach nothing."""
+    """True if its operations complete at once and reach nothing."""
     record_kind: ClassVar[Literal["real", "simulated"]] = "real"
-    """What its records are; a report never mixes the two in one comparison."""
+    """Kind of its records; a report never mixes the two in one comparison."""
 
     def round_text(self, written_bytes: int, duration_ns: int, ops: int | None) -> str:
-        """What a round does to the device, and how long it may take."""
+        """Sentence about the effects of a round on the device, and the time that it may take."""
         del ops
         return (
             f"a round writes about {units.format_bytes_rounded(written_bytes)} (roughly "
@@ -45,7 +45,7 @@ class RealTestbed:
         return parse_refusals(core.workload_refusals(write_json(abilities), workload))
 
     def expected_ns(self, duration_ns: int) -> int | None:
-        """How long a round takes that was guessed to take `duration_ns`; None if unknown."""
+        """Time that a round takes that was guessed to take `duration_ns`; None if unknown."""
         return duration_ns
 
 

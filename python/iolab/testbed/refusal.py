@@ -1,4 +1,4 @@
-"""What a testbed cannot do of what a trial asks for: a list of typed refusals, before any run.
+"""Requests of a trial that a testbed cannot fulfil: a list of typed refusals, before any run.
 
 The comparison is that of crates/iolab-drive/src/needs.rs; this module only asks for it and reads
 the answer.
@@ -22,7 +22,7 @@ Abilities: TypeAlias = "Mapping[str, Capabilities]"
 
 
 class RefusalCore(Protocol):
-    """What is needed of `iolab._core`."""
+    """Functions of `iolab._core` that are needed."""
 
     def sim_refusals(
         self, stack_json: str, trial_json: JsonText[TrialSpec], /

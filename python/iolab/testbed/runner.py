@@ -1,4 +1,4 @@
-"""What runs the trials of a testbed: the agent on a real one, this process on a simulated one."""
+"""Runner of the trials of a testbed: the agent on a real one, this process on a simulated one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Runner(Protocol):
-    """What conducts a study: opens a testbed, runs trials one by one, closes it."""
+    """Runner, which conducts a study: opens a testbed, runs trials one by one, closes it."""
 
     def __enter__(self) -> Self:
         """Return the runner itself."""
@@ -52,7 +52,7 @@ StartRunner: TypeAlias = Callable[[Stop | None, Callable[[str], None] | None], R
 
 
 def choose_runner(testbed: Testbed, *, needs_root: bool) -> StartRunner:
-    """What starts the runner of a testbed.
+    """Starter of the runner of a testbed.
 
     A password, if one is needed, is asked here, while this process still owns the terminal.
 

@@ -46,14 +46,14 @@ ASSUMED_OPS_PER_S: Final = 100_000
 _WAIT_NS: Final = 10_000_000_000
 """A round that may take longer is told with its time."""
 _HEARTBEAT_S: Final = 5.0
-"""How often a long simulated trial shows that it goes on."""
+"""Pause between two signs that a long simulated trial goes on."""
 _DIGEST: Final = "digest"
 """Option of a testbed made from a file: a hash of the stack that the file described."""
 _DIGEST_DIGITS: Final = 16
 
 
 class Simulator(Protocol):
-    """What is needed of `iolab._core`."""
+    """Functions of `iolab._core` that are needed."""
 
     def sim_profile_stack(self, profile: str, /) -> str:
         """Stack of a built-in profile, as JSON."""
@@ -103,7 +103,7 @@ class SimTestbed:
     """Profile or absolute path of a stack file."""
     stack_json: str
     description: SimulatedStack
-    """What `sim_describe` says of the stack."""
+    """Description of the stack by `sim_describe`."""
     places: tuple[Place, ...] = ()
 
     @property
@@ -139,11 +139,11 @@ class SimTestbed:
 
     @property
     def provenance(self) -> str:
-        """Where the numbers come from: ``12 from data sheets, 3 assumed``."""
+        """Sources of the numbers: ``12 from data sheets, 3 assumed``."""
         return provenance_text(self.description["provenance"])
 
     def agent_spec(self) -> Mapping[str, object]:
-        """What the runner opens."""
+        """Description that the runner opens."""
         return {
             "kind": "sim",
             "name": self.argument,
@@ -176,7 +176,9 @@ class SimTestbed:
         return parse_refusals(core.sim_refusals(self.whole_stack_json, write_json(spec)))
 
     def round_text(self, written_bytes: int, duration_ns: int, ops: int | None) -> str:
-        """What a round does, and how long it may take, as far as that can be guessed."""
+        """Sentence about the effects of a round, and the time that it may take, as far as that can
+        be guessed.
+        """
         del written_bytes, duration_ns
         text = "simulated, nothing is written but the results"
         return text if ops is None else f"{text}; {simulation_text(ops)}"
@@ -197,7 +199,9 @@ class SimTestbed:
 
 
 def simulation_text(ops: int) -> str:
-    """How much is simulated in a round; a guess of how long that takes, if anybody would wait."""
+    """Amount that is simulated in a round; a guess of how long that takes, if anybody would
+    wait.
+    """
     text = f"a round simulates {ops:,} operation{'' if ops == 1 else 's'}"
     guessed_ns = ops * 1_000_000_000 // ASSUMED_OPS_PER_S
     if guessed_ns < _WAIT_NS:
@@ -371,7 +375,7 @@ class SimRunner:
         return {"class": CLASS_LETTER, "kind": kind, "target": self._name, "detail": detail}
 
     def _watch(self, on_progress: OnProgress | None) -> Callable[[], bool]:
-        """What the simulator asks now and then: whether to stop; tells that it goes on."""
+        """Question that the simulator asks now and then: whether to stop; tells that it goes on."""
 
         def tell(phase: str) -> None:
             if on_progress is not None:

@@ -1,4 +1,4 @@
-"""Whether a process or one below it was stopped (SIGSTOP), so that nothing will come from it.
+"""Stopped processes (SIGSTOP), alone or below another, from which nothing will come.
 
 Left out: processes of other users that ``/proc`` hides; they count as running.
 """

@@ -1,4 +1,4 @@
-//! Whether a device is fit at all, and whether anybody uses it (rules R2 and R4).
+//! Fitness of a device, and its use by others (rules R2 and R4).
 //!
 //! The device, its partitions and everything that was built on them, by number and not by name, are
 //! looked for among mounts, swaps, multi-device file systems, images of loop devices and the open
@@ -19,12 +19,12 @@ use crate::machine::Machine;
 use crate::mounts::{self, Mount};
 use crate::testbed::{leaves_of, system_devices};
 
-/// Why a device is refused.
+/// Reason why a device is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Why {
     /// On what, and why.
     pub what: String,
-    /// What would be accepted.
+    /// Advice: a choice that would be accepted.
     pub hint: String,
 }
 
@@ -32,7 +32,7 @@ pub struct Why {
 pub const BYTES_MIN: u64 = 64 << 20;
 /// Volumes on volumes are followed this far.
 const DEPTH_MAX: u32 = 8;
-/// Who holds one of these is the running system.
+/// Mount points of the running system.
 const SYSTEM_POINTS: &[&str] = &["/", "/boot", "/boot/efi", "/home", "/usr", "/var"];
 
 /// Programs that look at any device (losetup, blkid, lsblk, udisks) have closed it after this.
@@ -43,7 +43,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Kernel name to `major:minor` of a device and of all that was built on it.
 type Family = BTreeMap<String, String>;
 
-/// Why a device can be no testbed, whoever uses it.
+/// Reason why a device can be no testbed, even if nobody uses it.
 pub fn unfit(machine: &Machine, name: &str) -> Option<Why> {
     let why = |what: String, hint: &str| Some(Why { what, hint: hint.to_owned() });
     let folder = Path::new("/sys/block").join(name);
@@ -86,8 +86,23 @@ pub fn unfit(machine: &Machine, name: &str) -> Option<Why> {
     None
 }
 
-/// Who uses a device; `protected` are paths that must not lie on it.
-pub fn in_use(machine: &Machine, name: &str, protected: &[PathBuf]) -> Option<Why> {
+/// Treatment of a process that has a device open at the moment of the look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Use of the device: nothing is to be taken, and a list of all devices must not wait for each.
+    None,
+    /// Use of the device only if the process still has it open two seconds later: the device is to
+    /// be taken.
+    Glance,
+}
+
+/// First use of a device that is found; `protected` are paths that must not lie on it.
+pub fn in_use(
+    machine: &Machine,
+    name: &str,
+    protected: &[PathBuf],
+    patience: Patience,
+) -> Option<Why> {
     let family = family(machine, name);
     let mounts = mounts::parse_all(&machine.peek("/proc/self/mountinfo").unwrap_or_default());
     system(machine, name, (&family, &mounts), protected)
@@ -96,7 +111,7 @@ pub fn in_use(machine: &Machine, name: &str, protected: &[PathBuf]) -> Option<Wh
         .or_else(|| image(machine, name, &family))
         .or_else(|| twin(machine, name))
         .or_else(|| held(machine, name))
-        .or_else(|| kept_open(machine, name, &family))
+        .or_else(|| kept_open(machine, name, &family, patience))
 }
 
 /// The device, its partitions, what holds any of them, and other loop devices with its image.
@@ -249,7 +264,7 @@ fn image(machine: &Machine, name: &str, family: &Family) -> Option<Why> {
     })
 }
 
-/// Whoever uses the other one, from whatever offset, loses what is on it.
+/// Other loop device with the same image: its user, from whatever offset, loses the data.
 fn twin(machine: &Machine, name: &str) -> Option<Why> {
     let (other, image) = twins(machine, name).into_iter().next()?;
     Some(Why {
@@ -294,9 +309,14 @@ fn held(machine: &Machine, name: &str) -> Option<Why> {
 
 /// Databases, servers (NBD) and virtual machines open devices and images without claiming them.
 ///
-/// Who only glances at all devices uses none: a process counts that has it open at the end too.
-fn kept_open(machine: &Machine, name: &str, family: &Family) -> Option<Why> {
-    let deadline = Instant::now() + GLANCE;
+/// Programs that look at all devices for a moment use none, so that with `Patience::Glance` a
+/// process counts only if it has the device open at the end of the wait, too.
+fn kept_open(machine: &Machine, name: &str, family: &Family, patience: Patience) -> Option<Why> {
+    let wait = match patience {
+        Patience::None => Duration::ZERO,
+        Patience::Glance => GLANCE,
+    };
+    let deadline = Instant::now() + wait;
     loop {
         let why = opened(machine, name, family)?;
         if Instant::now() >= deadline {

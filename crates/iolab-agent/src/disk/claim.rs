@@ -88,13 +88,13 @@ impl Disk {
         open_node(&self.node, self.rdev, how, flags)
     }
 
-    /// Who it is.
+    /// Identity of the claimed device.
     pub fn identity(&self, machine: &Machine) -> Identity {
         let image = self.file.as_ref().and_then(|file| sys::loop_image(file).ok());
         identity(machine, &self.name, image.map(|image| image.inode))
     }
 
-    /// Whether the kernel would hand it out, asked without a chance to write.
+    /// Tell whether the kernel would hand it out, asked without a chance to write.
     pub fn check_claim(&self) -> Result<()> {
         let how = &mut OpenOptions::new();
         let opened =
@@ -198,7 +198,7 @@ impl Claim {
     }
 }
 
-/// That a device was erased: what is needed to leave it as ours, and nobody else's.
+/// Note that a device was erased: what is needed to leave it as ours, and nobody else's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Erased {
@@ -210,14 +210,14 @@ pub struct Erased {
     pub rdev: u64,
     /// Of every file system that we make on it.
     pub uuid: String,
-    /// When it was confirmed.
+    /// Time of the confirmation.
     pub confirmed_at_unix_s: u64,
     /// Digest of the plan for which it was confirmed.
     #[serde(default)]
     pub study: Option<String>,
 }
 
-/// How a device was left.
+/// State in which a device was left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Left {
     /// Blank at both ends, with our marker.
@@ -261,7 +261,7 @@ pub fn settle(
     Ok(left.unwrap_or(Left::Marked))
 }
 
-/// What whoever repeats the study must find; none if there was no study or it cannot be read.
+/// Note for a repetition of the study; none if there was no study or it cannot be read.
 fn left_behind(claim: &Claim, erased: &Erased) -> Option<LeftBehind> {
     let study = erased.study.clone()?;
     claim.file().sync_all().ok()?;
@@ -269,7 +269,7 @@ fn left_behind(claim: &Claim, erased: &Erased) -> Option<LeftBehind> {
     Some(LeftBehind { study, seed: erased.uuid.clone(), content })
 }
 
-/// What is on the device that we did not put there.
+/// Foreign content of the device.
 fn foreign(ends: &Ends, uuid: &str) -> Option<String> {
     match verdict(ends) {
         Verdict::Unseen | Verdict::Blank | Verdict::Marked(_) => None,
@@ -279,7 +279,7 @@ fn foreign(ends: &Ends, uuid: &str) -> Option<String> {
     }
 }
 
-/// Whether a file system carries the name that we gave it. Offsets: Linux fs/ext4/ext4.h
+/// Tell whether a file system carries the name that we gave it. Offsets: Linux fs/ext4/ext4.h
 /// (`s_uuid`), `xfs_format.h` (`sb_uuid`), `btrfs_tree.h` (`fsid`).
 fn is_ours(ends: &Ends, label: &Found, uuid: &str) -> bool {
     let offset = match label.name {

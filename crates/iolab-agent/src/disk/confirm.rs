@@ -1,4 +1,4 @@
-//! Whether the user said so (rule R5): by the serial, for this device, and not by habit.
+//! True if the user said so (rule R5): by the serial, for this device, and not by habit.
 
 use std::fs::File;
 
@@ -7,7 +7,7 @@ use super::identity::Identity;
 use super::sample;
 use crate::error::{Error, Result};
 
-/// What a person must type: it differs from device to device.
+/// Phrase that a person must type: it differs from device to device.
 pub fn phrase(device: &Identity) -> String {
     format!("ERASE {} {}", device.serial, device.model)
 }
@@ -42,8 +42,8 @@ pub fn check(
     }
 }
 
-/// When the serial was typed for this very `study` on this very device, if that was within a day
-/// and what was left on `held` is there unchanged, as far as it is sampled.
+/// Time at which the serial was typed for this very `study` on this very device, if that was within
+/// a day and what was left on `held` is there unchanged, as far as it is sampled.
 pub fn repeated(
     device: &Identity,
     held: &File,

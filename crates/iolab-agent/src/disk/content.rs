@@ -1,4 +1,4 @@
-//! What lies at the two ends of a device (rule R3): labels, other data, our marker, or nothing.
+//! Content of the two ends of a device (rule R3): labels, other data, our marker, or nothing.
 //!
 //! An empty answer of a label search is no proof, so that all but zeros and the marker counts as
 //! somebody's. Left out: the middle, which is sampled and told, but refuses nothing; who blanked
@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 use super::marker::Marker;
 use super::signature::{self, Found};
 
-/// What is left alone at each end of a device: labels of others lie there, and our marker.
+/// Bytes that are left alone at each end of a device: labels of others lie there, and our marker.
 pub const EDGE_BYTES: u64 = 1 << 20;
 
 /// The first and the last mebibyte.
@@ -25,10 +25,10 @@ pub struct Ends {
     pub end: Vec<u8>,
 }
 
-/// What was found there.
+/// Content that was found there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nobody may look: a rehearsal by an ordinary user.
+    /// Content that may not be read: a rehearsal by an ordinary user.
     Unseen,
     /// Zeros.
     Blank,
@@ -82,7 +82,7 @@ pub fn verdict(ends: &Ends) -> Verdict {
     marker.map_or(Verdict::Blank, Verdict::Marked)
 }
 
-/// What the user would have to type to give up what is on the device; iolab never does it.
+/// Command with which the user gives up what is on the device; iolab never does it.
 pub fn wipe_command(node: &str, total_bytes: u64) -> String {
     let zeros = format!("dd if=/dev/zero of={node} bs=1M count=1 conv=fsync");
     let at_end = total_bytes.saturating_sub(EDGE_BYTES);

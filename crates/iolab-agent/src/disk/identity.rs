@@ -1,4 +1,4 @@
-//! What a person can compare with the sticker on a drive: serial, model, size.
+//! Identity that a person can compare with the sticker on a drive: serial, model, size.
 //!
 //! Sources: Linux Documentation/ABI (block, nvme, scsi `vpd_pg80`), udev's database for what sysfs
 //! lacks. A loop device has no serial: the name and inode of its image stand for it.
@@ -7,12 +7,12 @@ use std::path::Path;
 
 use crate::machine::Machine;
 
-/// Who a device is.
+/// Identity of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Serial, or what stands for it; one word.
     pub serial: String,
-    /// What the serial is.
+    /// Source of the serial.
     pub source: &'static str,
     /// Model; words with single blanks.
     pub model: String,

@@ -1,4 +1,4 @@
-//! Which file or device is behind a loop device, by number and not by name.
+//! File or device behind a loop device, by number and not by name.
 //!
 //! One file has many names (hard links, bind mounts, other roots), so that names say nothing about
 //! whether two loop devices share an image. The kernel tells device and inode to whoever may open
@@ -13,7 +13,7 @@ use nix::sys::stat::{major, minor};
 use crate::machine::Machine;
 use crate::sys;
 
-/// What is behind a loop device.
+/// File or device behind a loop device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     /// As sysfs names it.
@@ -46,7 +46,7 @@ pub fn number_of(rdev: u64) -> String {
 }
 
 impl Image {
-    /// Whether both are one file; by name only if nobody may look.
+    /// Tell whether both are one file; by name only if nobody may look.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self.file, other.file) {
             (Some(own), Some(theirs)) if own == theirs => true,
@@ -54,7 +54,7 @@ impl Image {
         }
     }
 
-    /// Whether the file at `path` is this one.
+    /// Tell whether the file at `path` is this one.
     pub fn is_at(&self, path: &Path) -> bool {
         let found = fs::metadata(path);
         self.file.is_some()

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use super::busy::{in_use, unfit};
+use super::busy::{Patience, in_use, unfit};
 use super::claim::Disk;
 use super::content::{Ends, Verdict, verdict, wipe_command};
 use super::identity::Identity;
@@ -14,16 +14,16 @@ use crate::machine::Machine;
 /// A device that could be used.
 #[derive(Clone, Debug)]
 pub struct Inspected {
-    /// Who it is.
+    /// Identity of the device.
     pub identity: Identity,
     /// A warning if something is stored between its blank ends.
     pub stored: Option<String>,
 }
 
 /// Looks at the device behind `path` without claiming or changing it.
-pub fn inspect(machine: &Machine, path: &Path) -> Result<Inspected> {
+pub fn inspect(machine: &Machine, path: &Path, patience: Patience) -> Result<Inspected> {
     let disk = Disk::find(machine, path)?;
-    refuse_use(machine, &disk, &[])?;
+    refuse_use(machine, &disk, &[], patience)?;
     let identity = disk.identity(machine);
     let mut stored = None;
     if let Some(file) = &disk.file {
@@ -56,10 +56,16 @@ pub fn stored(
 
 /// Rules R1, R2 and R4: refuses what is unfit, in use, or carries the running system, its programs
 /// or one of the `protected` paths.
-pub fn refuse_use(machine: &Machine, disk: &Disk, protected: &[PathBuf]) -> Result<()> {
+pub fn refuse_use(
+    machine: &Machine,
+    disk: &Disk,
+    protected: &[PathBuf],
+    patience: Patience,
+) -> Result<()> {
     let mut protected = protected.to_vec();
     protected.extend(std::fs::read_link("/proc/self/exe"));
-    let why = in_use(machine, &disk.name, &protected).or_else(|| unfit(machine, &disk.name));
+    let why = in_use(machine, &disk.name, &protected, patience);
+    let why = why.or_else(|| unfit(machine, &disk.name));
     why.map_or(Ok(()), |why| Err(Error::refused(why.what, why.hint)))
 }
 

@@ -1,4 +1,4 @@
-//! What iolab leaves at the begin of a device that it was allowed to erase.
+//! Marker that iolab leaves at the begin of a device that it was allowed to erase.
 //!
 //! It says which device it was, when its serial was typed, and by which run, so that nobody
 //! wonders. If that run closed the device itself, it says for which study, too, and what was left
@@ -24,14 +24,14 @@ pub struct Marker {
     pub size_bytes: u64,
     /// Wall clock when the serial was typed.
     pub written_at_unix_s: u64,
-    /// Who wrote it.
+    /// Run that wrote it.
     pub run: String,
-    /// What was left, and for whom; none if nobody may erase it without being asked.
+    /// Note of what was left, and for which study; none if nobody may erase it without being asked.
     #[serde(default)]
     pub left: Option<LeftBehind>,
 }
 
-/// What a run that ended in order left on a device.
+/// Note of a run that ended in order about what it left on a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LeftBehind {
@@ -75,8 +75,8 @@ impl Marker {
         is_padded.then(|| serde_json::from_slice(&block[..length]).ok())?
     }
 
-    /// What must still be there if it speaks for `device` and `study` at `now`; a clock that ran
-    /// back is not believed.
+    /// Note that must still be true if the marker speaks for `device` and `study` at `now`; a clock
+    /// that ran back is not believed.
     pub fn allows(&self, device: &Identity, study: &str, now_unix_s: u64) -> Option<&LeftBehind> {
         let age = now_unix_s.checked_sub(self.written_at_unix_s);
         let is_it = self.serial == device.serial

@@ -15,7 +15,7 @@ mod sample;
 mod signature;
 mod wear;
 
-pub use busy::BYTES_MIN;
+pub use busy::{BYTES_MIN, Patience};
 pub use claim::{Claim, Disk, Erased, Left, settle};
 pub use confirm::{check as check_confirmation, phrase, repeated};
 pub use content::{EDGE_BYTES, Ends, Verdict, verdict};

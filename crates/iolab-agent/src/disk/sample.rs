@@ -34,7 +34,7 @@ pub fn digest(device: &File, size_bytes: u64, seed: &str) -> io::Result<String> 
     Ok(format!("{:016x}", xxh64(&digests)))
 }
 
-/// What samples of a device between its ends showed.
+/// Result of samples of a device between its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Survey {
     /// Parts that were read.

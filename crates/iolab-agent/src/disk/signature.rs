@@ -18,9 +18,9 @@ struct Row(&'static str, Place, &'static [u8]);
 /// A label that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Whose it is.
+    /// Name of the format.
     pub name: &'static str,
-    /// Where, from the begin of the device.
+    /// Offset from the begin of the device.
     pub offset: u64,
 }
 

@@ -1,4 +1,4 @@
-//! How worn a drive is, as far as it says so without further tools (rule R11).
+//! Wear of a drive, as far as it says so without further tools (rule R11).
 //!
 //! Source: NVM Express base specification 2.0, 5.16.1.3 (SMART / Health log). Left out: ATA, whose
 //! attributes differ by maker; such drives answer nothing.
@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::machine::Machine;
 use crate::sys;
 
-/// What a drive says about its wear.
+/// Wear that a drive reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wear {
     /// Discs do not wear by writing.
@@ -44,7 +44,7 @@ fn parse(log: &[u8; sys::NVME_HEALTH_BYTES]) -> Wear {
 }
 
 impl Wear {
-    /// What it is rated to write in its life: known once a percent of it is used up.
+    /// Bytes that it is rated to write in its life: known once a percent of it is used up.
     pub fn rated_bytes(&self) -> Option<u64> {
         let percent = u64::from(self.used_percent.filter(|&percent| percent > 0)?);
         Some(self.written_bytes? / percent * 100)

@@ -17,7 +17,7 @@ use crate::machine::tree;
 use crate::owned_directory;
 use crate::restore::undo_dead_runs;
 
-/// What befalls a text; places are shares of its length.
+/// Damage to a text; places are shares of its length.
 #[derive(Clone, Debug)]
 enum Harm {
     Flip(f64, u8),

@@ -25,7 +25,7 @@ fn unsealed(line: &str) -> Option<String> {
     (sum == format!("{:016x}", xxh64(json.as_bytes()))).then_some(json)
 }
 
-/// What a text holds.
+/// Content of a text.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Lines that are whole, with their numbers.

@@ -5,10 +5,12 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use nix::unistd::AccessFlags;
+use nix::errno::Errno;
+use nix::unistd::{AccessFlags, geteuid};
 
 use super::lines;
 use super::record::Line;
+use crate::doctor;
 use crate::error::{Error, Result};
 use crate::run_name;
 
@@ -20,7 +22,7 @@ const HEADER_BYTES_MAX: u64 = 4096;
 ///
 /// Only what exists is looked at; what does not is made for its owner alone.
 pub fn check_place(state_dir: &Path) -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
+    if !geteuid().is_root() {
         return Ok(());
     }
     for folder in [state_dir.to_path_buf(), folder(state_dir)] {
@@ -55,17 +57,31 @@ pub fn check_writable(state_dir: &Path) -> Result<()> {
 }
 
 pub(super) fn unwritable(action: &str, path: &Path, error: &std::io::Error) -> Error {
-    let hint = match error.kind() {
+    let advice = match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            "nothing is changed before the journal says so: make room on that file system"
+            ": make room on that file system".to_owned()
         }
-        ErrorKind::ReadOnlyFilesystem => {
-            "nothing is changed before the journal says so: it needs a file system that is writable"
-        }
-        ErrorKind::PermissionDenied => "nothing is changed before the journal says so: see HOME",
-        _ => "nothing is changed before the journal says so",
+        ErrorKind::ReadOnlyFilesystem => ": it needs a file system that is writable".to_owned(),
+        ErrorKind::PermissionDenied => format!(": {}", permission_for(path)),
+        _ => String::new(),
     };
+    let hint = format!("nothing is changed before the journal says so{advice}");
     Error::failed(format!("cannot {action} {}: {error}", path.display()), hint)
+}
+
+/// Directory that keeps a journal from being written: its owner and mode, the expected ones, and
+/// the command that gives them, or another directory where it belongs to somebody else.
+fn permission_for(path: &Path) -> String {
+    let found = path.ancestors().find_map(|at| Some((at, fs::metadata(at).ok()?)));
+    let Some((there, found)) = found else { return doctor::elsewhere() };
+    let way = doctor::opened_again(there, Errno::EACCES).unwrap_or_else(doctor::elsewhere);
+    format!(
+        "{} belongs to user {} (mode {:o}) and must let user {} write in it (u+wx): {way}",
+        there.display(),
+        found.uid(),
+        found.mode() & 0o7777,
+        geteuid(),
+    )
 }
 
 /// File of a run's journal.
@@ -137,4 +153,33 @@ pub fn owner_of_lock(path: &Path) -> Option<u32> {
 /// The run that a file is named after, as it is called on this machine.
 pub fn run_of(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// Symptom: a journal that could not be made was explained by "see HOME". Fix: the directory,
+    /// its owner and mode, those that are expected, and the command.
+    #[test]
+    fn a_journal_that_may_not_be_written_names_the_directory_and_the_way() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o500)).unwrap();
+        let denied = std::io::Error::from(ErrorKind::PermissionDenied);
+        let (shown, user) = (folder.path().display(), geteuid());
+        let hint = unwritable("create", &folder.path().join("iolab/journal"), &denied).hint();
+        assert_eq!(
+            hint,
+            format!(
+                "nothing is changed before the journal says so: {shown} belongs to user {user} \
+                 (mode 500) and must let user {user} write in it (u+wx): chmod u+wx {shown}"
+            )
+        );
+        // Nobody is advised to take over what is the system's.
+        let hint = unwritable("create", Path::new("/journal-of-nobody"), &denied).hint();
+        assert!(hint.contains("/ belongs to user 0"), "{hint}");
+        assert!(hint.contains("set XDG_STATE_HOME to a directory of your own"), "{hint}");
+    }
 }

@@ -68,7 +68,7 @@ pub enum Change {
     DeviceErased {
         /// The device.
         device: DeviceIdentity,
-        /// How it is to be left.
+        /// State in which it is to be left.
         erased: Erased,
     },
     /// The page cache of everybody was dropped; nothing to undo, but somebody may wonder.
@@ -116,7 +116,7 @@ impl Change {
     }
 }
 
-/// How far a change has come.
+/// Progress of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -137,7 +137,7 @@ pub struct Entry {
     pub id: u64,
     /// The change that must be undone.
     pub change: Change,
-    /// How far it has come.
+    /// Progress of the change.
     pub state: State,
 }
 
@@ -190,7 +190,7 @@ pub(super) enum Line {
 
 /// Content of a journal.
 pub(super) struct Parsed {
-    /// None if it cannot be read, or was never written.
+    /// Header; none if it cannot be read, or was never written.
     pub(super) header: Option<Header>,
     pub(super) entries: BTreeMap<u64, Entry>,
     pub(super) lines: lines::Found,

@@ -1,4 +1,4 @@
-//! What a knob is, and the closed list of them.
+//! Interface of a knob, and the closed list of them.
 
 use std::path::PathBuf;
 
@@ -8,12 +8,12 @@ use super::{ALL, scheduler};
 use crate::error::{Error, Result};
 use crate::machine::Machine;
 
-/// What a knob belongs to.
+/// Part of the machine that a knob belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Each block device has its own.
     Device,
-    /// There is one.
+    /// Reason: there is one.
     Machine,
 }
 
@@ -54,10 +54,11 @@ impl<'a> Site<'a> {
     }
 }
 
-/// What people are told of a knob and may type; `iolab-agent names` hands it to the front end.
+/// Texts about a knob and values that people may type; `iolab-agent names` hands it to the front
+/// end.
 #[derive(Debug, Default, Serialize)]
 pub struct About {
-    /// What it is, in a few words, with the unit of its numbers.
+    /// Meaning, in a few words, with the unit of its numbers.
     pub help: &'static str,
     /// A usual value and another one: what a comparison may try and the tests do.
     pub example: [String; 2],
@@ -69,7 +70,7 @@ pub struct About {
     /// has seen: what is compared in slices needs slices of several times that.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub time_constants_ns: &'static [(&'static str, u64)],
-    /// Whether its numbers are codes that lie on no scale.
+    /// True if its numbers are codes that lie on no scale.
     pub are_codes: bool,
     /// Names and help of the settings that a row stands for, if it stands for many.
     #[serde(skip)]
@@ -78,10 +79,10 @@ pub struct About {
 
 /// A setting that is recorded before, verified after, and put back.
 pub trait Knob: Sync {
-    /// What people are told of it.
+    /// Texts about it for people.
     fn about(&self) -> About;
 
-    /// What it belongs to.
+    /// Part of the machine that it belongs to.
     fn scope(&self) -> Scope;
 
     /// The file that is written.
@@ -105,7 +106,7 @@ pub trait Knob: Sync {
         None
     }
 
-    /// Whether a switch of the scheduler gives it another value.
+    /// Tell whether a switch of the scheduler gives it another value.
     fn is_reset_by_scheduler(&self) -> bool {
         false
     }
@@ -123,7 +124,7 @@ pub trait Knob: Sync {
 
 /// One row of the list.
 pub struct Row {
-    /// What people type; `SCHEDULER.TUNABLE` stands for many.
+    /// Name that people type; `SCHEDULER.TUNABLE` stands for many.
     pub name: &'static str,
     /// The knob.
     pub knob: &'static dyn Knob,
@@ -150,7 +151,7 @@ pub fn find(name: &str) -> Result<(usize, &'static dyn Knob)> {
         .ok_or_else(|| Error::unknown("knob", name, &known()))
 }
 
-/// Whether a name is that of a scheduler's own setting.
+/// Tell whether a name is that of a scheduler's own setting.
 pub fn is_tunable(name: &str) -> bool {
     tunable_of(name).is_some()
 }
@@ -161,7 +162,7 @@ pub fn tunable_of(name: &str) -> Option<(&str, &str)> {
         .filter(|(scheduler, tunable)| scheduler::KNOWN.contains(scheduler) && is_plain(tunable))
 }
 
-/// Whether a tunable is one file name, so that its path cannot leave the `iosched` folder.
+/// Tell whether a tunable is one file name, so that its path cannot leave the `iosched` folder.
 fn is_plain(tunable: &str) -> bool {
     let is_known = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_');
     !tunable.is_empty() && tunable.bytes().all(is_known)

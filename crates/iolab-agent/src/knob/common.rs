@@ -1,4 +1,4 @@
-//! What most knobs are: one file that takes a whole number.
+//! Form of most knobs: one file that takes a whole number.
 
 use std::path::PathBuf;
 
@@ -15,11 +15,11 @@ pub struct Numbers {
     pub min: i64,
     /// Largest value.
     pub max: i64,
-    /// What most machines have: the kernel's default.
+    /// Value on most machines: the kernel's default.
     pub usual: i64,
     /// Another one that is worth a comparison.
     pub other: i64,
-    /// Whether they are codes, such as 0 for off, which lie on no scale.
+    /// True if they are codes, such as 0 for off, which lie on no scale.
     pub are_codes: bool,
 }
 
@@ -38,11 +38,11 @@ impl Numbers {
 pub struct QueueFile {
     /// Name of the file.
     pub file: &'static str,
-    /// What it is, in a few words.
+    /// Meaning, in a few words.
     pub help: &'static str,
-    /// What it takes.
+    /// Numbers that it takes.
     pub numbers: Numbers,
-    /// Whether a switch of the scheduler changes it.
+    /// True if a switch of the scheduler changes it.
     pub is_reset_by_scheduler: bool,
 }
 
@@ -72,9 +72,9 @@ impl Knob for QueueFile {
 pub struct VmSetting {
     /// Name of the file.
     pub file: &'static str,
-    /// What it is, in a few words.
+    /// Meaning, in a few words.
     pub help: &'static str,
-    /// What it takes.
+    /// Numbers that it takes.
     pub numbers: Numbers,
     /// The other way to say the same; the kernel sets it to 0 when this one changes.
     pub twin: Option<&'static str>,
@@ -127,11 +127,11 @@ impl Knob for VmSetting {
 pub struct CpuSwitch {
     /// Name of the file, with its folder.
     pub file: &'static str,
-    /// What it is, in a few words.
+    /// Meaning, in a few words.
     pub help: &'static str,
-    /// What it takes.
+    /// Numbers that it takes.
     pub numbers: Numbers,
-    /// Why a machine may have none, and what it may have instead.
+    /// Reason why a machine may have none, and what it may have instead.
     pub absence: &'static str,
 }
 

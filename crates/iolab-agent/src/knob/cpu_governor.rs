@@ -1,4 +1,4 @@
-//! Who decides on the clock rate of the CPUs: one governor for all of them.
+//! Governor, which decides on the clock rate of the CPUs: one governor for all of them.
 //!
 //! Each group of CPUs that share a clock (a policy) has a file of its own. Where they differ, what
 //! is recorded and put back is a list, `powersave,performance`, in the order of their numbers.

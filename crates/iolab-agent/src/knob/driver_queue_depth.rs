@@ -1,4 +1,4 @@
-//! How many requests the driver takes at once, below any scheduler.
+//! Number of requests that the driver takes at once, below any scheduler.
 //!
 //! A shallow driver under a deep scheduler gives the scheduler something to sort; a loop device
 //! (depth 128) otherwise swallows everything and all schedulers look like `none`. The kernel has
@@ -73,13 +73,13 @@ impl Knob for DriverQueueDepth {
     }
 }
 
-/// Where debugfs tells the depth.
+/// Path in debugfs that tells the depth.
 fn tags_of(site: Site) -> Option<PathBuf> {
     let device = site.device?;
     Some(PathBuf::from(format!("/sys/kernel/debug/block/{device}/hctx0/tags")))
 }
 
-/// What the device was made for.
+/// Depth that the device was made for.
 fn full_depth(machine: &Machine, site: Site) -> Option<i64> {
     machine.peek(site.device_file("mq/0/nr_tags"))?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! How many requests the active scheduler may hold; the kernel makes less than 4 into 4.
+//! Number of requests that the active scheduler may hold; the kernel makes less than 4 into 4.
 //!
 //! Under `none` this file is the depth of the *driver*, which survives the next switch of the
 //! scheduler although the file shows a default again. Asked for under `none` it is therefore

@@ -1,4 +1,4 @@
-//! Where a request completes: 0 anywhere, 1 in the submitter's CPU group, 2 on its very CPU.
+//! CPU on which a request completes: 0 anywhere, 1 in the submitter's CPU group, 2 on its very CPU.
 
 use super::common::{Numbers, QueueFile};
 

@@ -110,7 +110,7 @@ impl Knob for SchedulerTunable {
     }
 }
 
-/// Whether the tunables that can be seen are those of `scheduler`, also in a dry run.
+/// Tell whether the tunables that can be seen are those of `scheduler`, also in a dry run.
 fn is_active_on_disk(machine: &Machine, device: &str, scheduler: &str) -> bool {
     let path = Site { device: Some(device), knob: "scheduler" }.queue_file("scheduler");
     machine.read_unchanged(path).is_ok_and(|text| text.contains(&format!("[{scheduler}]")))

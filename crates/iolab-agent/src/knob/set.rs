@@ -18,7 +18,7 @@ use crate::protocol::Warning;
 
 type Values = BTreeMap<String, String>;
 
-/// What applying gave.
+/// Result of applying.
 #[derive(Debug, Default)]
 pub struct Applied {
     /// Every knob of the list as read back.
@@ -288,7 +288,8 @@ fn wanted(original: &Values, named: &Values) -> Values {
     wanted
 }
 
-/// Whether a switch away and back must reset what earlier trials tuned under the same scheduler.
+/// Tell whether a switch away and back must reset what earlier trials tuned under the same
+/// scheduler.
 fn needs_fresh_scheduler(
     machine: &Machine,
     device: Option<&str>,

@@ -19,10 +19,10 @@ use crate::owned_directory;
 use crate::protocol::{Action, ActionKind, RunAs};
 use crate::sys;
 
-/// Where root looks for programs, whatever the caller's PATH says.
+/// Folders in which root looks for programs, whatever the caller's PATH says.
 const SYSTEM_FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
-/// Who carries out what is decided.
+/// Carrier-out of decisions.
 #[derive(Debug)]
 enum Executor {
     Real,
@@ -96,7 +96,7 @@ impl Machine {
         }
     }
 
-    /// Whether nothing is really changed.
+    /// Tell whether nothing is really changed.
     pub fn is_dry_run(&self) -> bool {
         matches!(self.executor, Executor::DryRun)
     }
@@ -116,7 +116,7 @@ impl Machine {
         self.user.as_ref()
     }
 
-    /// What was done since the last call.
+    /// Actions since the last call.
     pub fn take_actions(&mut self) -> Vec<Action> {
         std::mem::take(&mut self.actions)
     }
@@ -145,7 +145,7 @@ impl Machine {
         self.read(path).ok()
     }
 
-    /// Whether there is such a file.
+    /// Tell whether there is such a file.
     pub fn exists(&self, path: impl AsRef<Path>) -> bool {
         self.real(path.as_ref()).exists()
     }
@@ -157,7 +157,7 @@ impl Machine {
         names.collect::<BTreeSet<String>>().into_iter().collect()
     }
 
-    /// Where a path leads in the end, as a path of the machine.
+    /// End of a path, all links followed, as a path of the machine.
     pub fn resolve(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
         let resolved = fs::canonicalize(self.real(path.as_ref())).ok()?;
         let root = fs::canonicalize(&self.root).ok()?;
@@ -183,12 +183,12 @@ impl Machine {
         self.paper.let_stand_in(name, stand_in);
     }
 
-    /// Whether a device exists on the paper of a dry run only.
+    /// Tell whether a device exists on the paper of a dry run only.
     pub fn is_on_paper(&self, device: &str) -> bool {
         self.paper.is_stood_in_for(device)
     }
 
-    /// Whether there is something at a path of our making, in a dry run on paper.
+    /// Tell whether there is something at a path of our making, in a dry run on paper.
     pub fn has(&self, path: &Path) -> bool {
         if self.is_dry_run() {
             return self.paper.has(path);
@@ -254,7 +254,7 @@ impl Machine {
         }
     }
 
-    /// Whether a dry run has ever given a knob a value.
+    /// Tell whether a dry run has ever given a knob a value.
     pub fn was_set_on_paper(&self, device: Option<&str>, knob: &str) -> bool {
         self.paper.was_set(device, knob)
     }
@@ -418,7 +418,11 @@ fn removed_folder() -> Result<fs::File> {
     // Nobody else may change names in it, /tmp is sticky and /run belongs to root.
     let is_root = nix::unistd::geteuid().is_root();
     let parent = if is_root { PathBuf::from("/run") } else { std::env::temp_dir() };
-    let path = parent.join(format!("iolab-program-{}", owned_directory::fresh_token()?));
+    let path = parent.join(format!(
+        "iolab-program-{}-{}",
+        std::process::id(),
+        owned_directory::fresh_token()?
+    ));
     let fail = |error| Error::io("create", &path, error);
     fs::DirBuilder::new().mode(0o700).create(&path).map_err(fail)?;
     let folder = fs::File::open(&path);
@@ -440,7 +444,7 @@ pub fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
-/// Where a program is. Root takes none but the system's; others find theirs as they usually do, and
+/// Path of a program. Root takes none but the system's; others find theirs as they usually do, and
 /// the administrator's even if PATH lacks them.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     let mut usual = SYSTEM_FOLDERS.iter().map(PathBuf::from);

@@ -1,4 +1,4 @@
-//! Which block device a change was made on, so that a restore never hits another one.
+//! Identity of the block device of a change, so that a restore never hits another one.
 //!
 //! Names are given anew: `loop8` or `sdb` may be somebody else's by the time of the restore. A loop
 //! device of ours is known by the run in the path of its image, any other by its number and the
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Machine;
 
-/// What identifies a block device within one boot.
+/// Identity of a block device within one boot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceIdentity {
@@ -24,7 +24,7 @@ pub struct DeviceIdentity {
     pub loop_run: Option<String>,
 }
 
-/// What is found where a change was made.
+/// Owner of the device that is found where a change was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Whose {
     /// The same device.

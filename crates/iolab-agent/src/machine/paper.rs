@@ -1,4 +1,5 @@
-//! What a dry run would have changed by now, so that what follows goes the way it would for real.
+//! State that a dry run would have reached by now, so that what follows goes the way it would for
+//! real.
 //!
 //! Restoring above all: it undoes what was changed, and on paper something must have been. Left
 //! out: what the kernel makes of a value; where it chooses one itself, the value is unknown.
@@ -23,18 +24,18 @@ pub struct Paper {
     stand_ins: BTreeMap<String, String>,
 }
 
-/// What a file would hold.
+/// Content that a file would have.
 pub enum Text<'a> {
     /// This.
     Known(&'a str),
-    /// Whatever the kernel chose.
+    /// Value that the kernel chose.
     Unknown,
-    /// What it holds: nothing would have changed it.
+    /// Present content: nothing would have changed it.
     Unchanged,
 }
 
 impl Paper {
-    /// What a file would hold.
+    /// Content that a file would have.
     pub fn text(&self, path: &Path) -> Text<'_> {
         match self.texts.get(path) {
             Some(text) => Text::Known(text),
@@ -59,7 +60,7 @@ impl Paper {
         self.set.insert((device.map(str::to_owned), knob.to_owned()));
     }
 
-    /// Whether a knob was ever given a value.
+    /// Tell whether a knob was ever given a value.
     pub fn was_set(&self, device: Option<&str>, knob: &str) -> bool {
         self.set.contains(&(device.map(str::to_owned), knob.to_owned()))
     }
@@ -77,7 +78,7 @@ impl Paper {
         }
     }
 
-    /// Whether a path would have been made and is not removed.
+    /// Tell whether a path would have been made and is not removed.
     pub fn has(&self, path: &Path) -> bool {
         self.made.contains(path)
     }
@@ -87,7 +88,7 @@ impl Paper {
         self.stand_ins.insert(name.to_owned(), stand_in.to_owned());
     }
 
-    /// Whether a device exists on paper only.
+    /// Tell whether a device exists on paper only.
     pub fn is_stood_in_for(&self, name: &str) -> bool {
         self.stand_ins.contains_key(name)
     }

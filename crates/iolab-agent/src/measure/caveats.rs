@@ -1,4 +1,4 @@
-//! What a reader of a phase's numbers must know: page cache, a generator at its limit, depth not
+//! Caveats for the reader of a phase's numbers: page cache, a generator at its limit, depth not
 //! reached.
 
 use iolab_drive::record::{PhaseRecord, Warning};
@@ -73,7 +73,7 @@ fn page_cache(record: &PhaseRecord) -> Option<Warning> {
     Some(Warning::new("page_cache", message, hint))
 }
 
-/// What the numbers of a verified phase hold beside the work itself.
+/// Warning about work of verification in the numbers of a phase.
 pub fn verifying(verify: Verify, phase: &Phase) -> Option<Warning> {
     let what = match verify {
         Verify::None => return None,

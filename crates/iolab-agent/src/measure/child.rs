@@ -42,8 +42,9 @@ use super::waits::wait;
 /// Linux include/uapi/linux/magic.h: `TMPFS_MAGIC`.
 const TMPFS_MAGIC: i64 = 0x0102_1994;
 
-/// How a trial goes on is not told more often: whoever hears it runs then, perhaps on the same CPU,
-/// and leaves neither the caches nor the time of a phase of microseconds alone.
+/// Least time between two messages about the progress of a trial: whoever hears it runs then,
+/// perhaps on the same CPU, and leaves neither the caches nor the time of a phase of microseconds
+/// alone.
 const TOLD_EVERY: Duration = Duration::from_millis(100);
 
 /// Entry point of `iolab-agent measure`.
@@ -300,7 +301,7 @@ struct Trial<'a> {
     request: &'a Request,
     /// Slices of a device, if they stand for files.
     table: Option<&'a Table>,
-    /// What may become of the user's files, if they are in a directory of the user's.
+    /// Permissions for the user's files, if they are in a directory of the user's.
     users_files: Option<&'a UsersFiles>,
     began: Instant,
     /// Files of the engine `memory`, which stay from phase to phase.
@@ -325,7 +326,7 @@ impl EngineVisitor for OnePhase<'_, '_> {
     }
 }
 
-/// How a phase ended, and why if not well.
+/// End of a phase, with the reason if it ended badly.
 struct Ended {
     status: Status,
     why: Option<String>,
@@ -505,8 +506,8 @@ impl Trial<'_> {
         joined.map_err(|error| format!("it cannot join {}: {error}", group.procs.display()))
     }
 
-    /// Whether the files are the trial's own: one that only uses what it finds must not remove it
-    /// when it fails.
+    /// Tell whether the files are the trial's own: one that only uses what it finds must not remove
+    /// it when it fails.
     fn makes_files(&self) -> bool {
         if !self.request.workload.file_sets.is_empty() {
             return true;
@@ -559,7 +560,7 @@ fn pause(length: Ns) {
     }
 }
 
-/// Whether the target is the kernel, whose files every process sees.
+/// Tell whether the target is the kernel, whose files every process sees.
 fn is_kernel<T: Target>(target: &T) -> bool {
     target.name().parse::<Engine>().is_ok()
 }

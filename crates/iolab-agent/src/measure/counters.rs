@@ -43,8 +43,7 @@ pub fn read_devices(counters: &[Counter]) -> Vec<(String, DeviceCounters)> {
     counters.iter().filter_map(read).collect()
 }
 
-/// What the devices did between start and end of the timed region, and until everything was
-/// flushed.
+/// Work of the devices between start and end of the timed region, and until everything was flushed.
 pub fn device_records(
     started: &[(String, DeviceCounters)],
     ended: &[(String, DeviceCounters)],

@@ -1,4 +1,4 @@
-//! What the child does around a phase's timed region: caches before, counters around, limits
+//! Observation by the child around a phase's timed region: caches before, counters around, limits
 //! during.
 
 use std::ffi::CString;
@@ -46,7 +46,7 @@ pub struct PhaseObserver<'a> {
     own_read_start: Option<u64>,
     /// Bytes that storage gave to this process during the timed region.
     pub own_read_bytes: Option<u64>,
-    /// Why the phase was stopped early, if it was.
+    /// Reason why the phase was stopped early, if it was.
     pub stopped_because: Option<String>,
     /// State of the page cache.
     pub cache: CacheRecord,
@@ -58,7 +58,7 @@ pub struct PhaseObserver<'a> {
     pub readings: Option<Readings>,
     /// Counters at its end.
     pub ended: Vec<(String, DeviceCounters)>,
-    /// What went not as asked.
+    /// Departures from the request.
     pub warnings: Vec<Warning>,
 }
 
@@ -181,7 +181,7 @@ impl<'a> PhaseObserver<'a> {
         }
     }
 
-    /// Why the phase must stop now, if it must.
+    /// Reason why the phase must stop now, if there is one.
     fn reason_to_stop(&mut self) -> Option<String> {
         if IS_INTERRUPTED.load(Ordering::Relaxed) {
             return Some("interrupted".into());
@@ -241,7 +241,7 @@ impl Observer for PhaseObserver<'_> {
         self.cpu_start = cpu(self.of_children);
     }
 
-    /// Somebody changes knobs so long after this.
+    /// Tell that the timed region has begun: knobs change so long after this.
     fn released(&mut self) {
         if !self.phase.cuts_ns.is_empty() {
             let at_ns = monotonic().0;

@@ -51,11 +51,11 @@ const SWITCH_TENTHS: u64 = 25;
 const PILOT: Duration = Duration::from_millis(100);
 /// Changes of knobs that are timed before the first unit, for each treatment.
 const SWITCHES_TRIED: u32 = 3;
-/// Why a session ended that somebody wanted to end.
+/// Reason of a session that was interrupted.
 pub const INTERRUPTED: &str = "interrupted";
 const TOLD_EVERY: Duration = Duration::from_millis(500);
 
-/// What the coordinator hears of a worker.
+/// News of a worker for the coordinator.
 enum News {
     Done(SliceCount),
     Recorded(Box<ClassHistograms>),
@@ -115,11 +115,11 @@ impl EngineVisitor for LayingOut<'_, '_, '_> {
     }
 }
 
-/// How a session ended.
+/// End of a session.
 pub struct SessionEnd {
-    /// What it left; none if it failed.
+    /// Record of the session; none if it failed.
     pub record: Option<PairsRecord>,
-    /// Why it was stopped or failed.
+    /// Reason why it was stopped or failed.
     pub why: Option<String>,
     /// The observer's warnings.
     pub warnings: Vec<iolab_drive::record::Warning>,
@@ -179,7 +179,7 @@ pub fn run(request: &Request, spec: &PairsSpec, began: Instant) -> Result<Sessio
     Ok(SessionEnd { record, why, warnings: observer.warnings })
 }
 
-/// Where the files are on each of the devices made alike.
+/// Directories of the files on each of the devices made alike.
 fn directories_of(request: &Request) -> Vec<PathBuf> {
     [&request.directory].into_iter().chain(&request.twins).cloned().collect()
 }
@@ -279,7 +279,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Whether the next unit, if it takes as long as those before, would end too late.
+    /// Tell whether the next unit, if it takes as long as those before, would end too late.
     fn is_time_over(&self, record: &PairsRecord) -> bool {
         let done = record.units.len() as u64;
         let next = record.elapsed_ns + record.elapsed_ns / done.max(1);
@@ -349,7 +349,7 @@ impl<'a> Session<'a> {
         Ok(counts)
     }
 
-    /// What every worker has recorded since it was asked last, by cell and tenant.
+    /// Records of every worker since it was asked last, by cell and tenant.
     fn collect(&self) -> Result<Vec<Vec<ClassHistograms>>, String> {
         let count = self.cast.cells();
         let empty = |cell| vec![ClassHistograms::default(); self.cast.tenants(cell)];
@@ -370,7 +370,7 @@ impl<'a> Session<'a> {
         Ok(found)
     }
 
-    /// Why a worker does not listen any more.
+    /// Reason why a worker does not listen any more.
     fn epitaph(&self) -> String {
         let failed = self.heard.try_iter().find_map(|(_, news)| match news {
             News::Failed(why) => Some(why),

@@ -113,7 +113,7 @@ impl Crew for Processes {
     }
 }
 
-/// What a worker process writes into its pipe.
+/// Answer that a worker process writes into its pipe.
 type WorkerAnswer = Result<WorkerOutcome, String>;
 
 /// Forks a worker; the child runs `body`, answers through the pipe and ends.
@@ -156,7 +156,8 @@ fn kill(worker: &Worker) {
 }
 
 impl Worker {
-    /// Whether it has ended, looked at without waiting: before the last gate is open no worker may.
+    /// Tell whether it has ended, looked at without waiting: before the last gate is open no worker
+    /// may.
     fn has_vanished(&mut self) -> bool {
         if self.is_lost {
             return true;

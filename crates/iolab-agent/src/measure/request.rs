@@ -1,4 +1,4 @@
-//! What the child is asked and what it answers; one JSON line each.
+//! Question to the child and its answer; one JSON line each.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,15 +19,15 @@ pub use crate::protocol::{
 pub struct Request {
     /// Name of the trial, for progress events.
     pub trial: String,
-    /// Where the files are; owned by iolab.
+    /// Directory of the files; owned by iolab.
     pub directory: PathBuf,
     /// Directories on the twins of its device, for alternating slices.
     #[serde(default)]
     pub twins: Vec<PathBuf>,
-    /// What its token file must hold, if others can reach the directory.
+    /// Content of its token file, if others can reach the directory.
     #[serde(default)]
     pub token: Option<String>,
-    /// It is ours: files have plain names.
+    /// True for files of iolab's own: files have plain names.
     #[serde(default)]
     pub is_ours: bool,
     /// The device whose slices stand for files, if there is no file system.
@@ -54,13 +54,13 @@ pub struct Request {
     /// The phase is stopped when the trial has lasted this long; 0 = no limit.
     #[serde(default)]
     pub time_limit_ns: u64,
-    /// What is waited for before each phase.
+    /// Condition that is awaited before each phase.
     #[serde(default)]
     pub waits: Option<Waits>,
-    /// Whom to become before any file is opened.
+    /// User that the process becomes before any file is opened.
     #[serde(default)]
     pub run_as: Option<RunAs>,
-    /// Whether that is done before the directory is entered: it is reached with that user's rights.
+    /// True if that is done before the directory is entered: it is reached with that user's rights.
     #[serde(default)]
     pub enters_as_user: bool,
     /// The directory is the user's: what may become of files in it.
@@ -69,7 +69,7 @@ pub struct Request {
     /// Alternating slices, in place of running the workload once.
     #[serde(default)]
     pub pairs: Option<PairsSpec>,
-    /// What to do.
+    /// Workload to run.
     pub workload: Workload,
 }
 
@@ -100,7 +100,7 @@ pub struct Group {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheState {
-    /// Whatever the phases before left.
+    /// State that the phases before left.
     #[default]
     AsIs,
     /// Written back and dropped.

@@ -35,7 +35,7 @@ struct Slice {
     length: u64,
 }
 
-/// Which file is which range.
+/// Table of files and their ranges.
 #[derive(Clone, Debug)]
 pub struct Table {
     node: PathBuf,
@@ -156,7 +156,7 @@ impl<T: Target> Target for Sliced<'_, T> {
 struct Opened {
     path: PathBuf,
     slice: Slice,
-    /// How far it was written through this handle.
+    /// Bytes written through this handle.
     written: u64,
 }
 
@@ -169,11 +169,11 @@ pub struct SlicedLane<L> {
     batch: Vec<Submission>,
 }
 
-/// What becomes of an op.
+/// Fate of an op.
 enum Fate {
     /// The engine does this.
     Send(Op),
-    /// It is done.
+    /// Done.
     Done(Result<Bytes, Errno>),
 }
 

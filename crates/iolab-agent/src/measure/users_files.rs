@@ -39,9 +39,9 @@ type Identity = (u64, u64);
 enum State {
     /// Nothing has the name.
     Absent,
-    /// It may be changed and removed; `is_made`: all that is in it is iolab's.
+    /// File that may be changed and removed; `is_made`: all that is in it is iolab's.
     Ours { identity: Identity, is_made: bool },
-    /// It is somebody's, and only read.
+    /// File of another owner, only read.
     Foreign(Identity),
 }
 
@@ -62,7 +62,7 @@ struct Seen {
     use_: Use,
 }
 
-/// What the workload does with a file.
+/// Use of a file by the workload.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     is_written: bool,
@@ -130,7 +130,7 @@ impl UsersFiles {
         Ok(Some(Self { directory, states, modes }))
     }
 
-    /// Whether the files of `phase` are still those that were decided about.
+    /// Tell whether the files of `phase` are still those that were decided about.
     ///
     /// # Errors
     ///
@@ -233,7 +233,7 @@ fn foreign(path: &Path) -> String {
     format!("{shown} is not a file that iolab made, or was changed since: nothing was touched")
 }
 
-/// What is written in place changes under all names of a file, and only one was named.
+/// Refuse a file with several names: only one was named, and writing in place changes all.
 fn linked(path: &Path, names: u64) -> String {
     let shown = path.strip_prefix(".").unwrap_or(path).display();
     format!(
@@ -320,7 +320,7 @@ fn uses(phases: &[Phase]) -> BTreeMap<String, Use> {
     found
 }
 
-/// What the first phase of a file makes, it makes where nothing is.
+/// Make a file only under a free name, in its first phase.
 fn take_only_free_names(phases: &mut [Phase]) {
     let mut used = std::collections::BTreeSet::new();
     for tenant in phases.iter_mut().flat_map(|phase| &mut phase.tenants) {

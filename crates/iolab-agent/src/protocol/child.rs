@@ -1,4 +1,4 @@
-//! What the agent and its measuring child say to each other, one JSON object per line.
+//! Messages between the agent and its measuring child, one JSON object per line.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use iolab_protocol::agent::{
 use iolab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
-/// Where the workers of a tenant go.
+/// Group of the workers of a tenant.
 #[derive(Clone, Debug, Serialize)]
 pub struct GroupSeat {
     /// The tenant.
@@ -25,13 +25,13 @@ pub struct GroupSeat {
 pub struct MeasureOrder<'a> {
     /// Name of the trial.
     pub trial: &'a str,
-    /// Where the files go.
+    /// Directory of the files.
     pub directory: PathBuf,
     /// Directories on the twins of its device, for alternating slices.
     pub twins: &'a [PathBuf],
-    /// What its token file must hold, if others can reach the directory.
+    /// Content of its token file, if others can reach the directory.
     pub token: Option<&'a str>,
-    /// It is ours: files have plain names.
+    /// True for files of iolab's own: files have plain names.
     pub is_ours: bool,
     /// The device whose slices stand for files, if there is no file system.
     pub device: Option<&'a RawDevice>,
@@ -41,7 +41,7 @@ pub struct MeasureOrder<'a> {
     pub groups: Vec<GroupSeat>,
     /// State of the page cache.
     pub cache: Cache,
-    /// Whether the system-wide drop is allowed.
+    /// True if the system-wide drop is allowed.
     pub may_drop_caches: bool,
     /// Free space that must stay.
     pub reserve_bytes: u64,
@@ -50,13 +50,13 @@ pub struct MeasureOrder<'a> {
     pub place_reserves: BTreeMap<&'a str, u64>,
     /// Wall-clock limit.
     pub time_limit_ns: u64,
-    /// What is waited for before each phase.
+    /// Condition that is awaited before each phase.
     pub waits: Option<&'a Waits>,
-    /// Whom to become.
+    /// User that the process becomes.
     pub run_as: Option<&'a RunAs>,
-    /// Whether that is done before the directory is entered.
+    /// True if that is done before the directory is entered.
     pub enters_as_user: bool,
-    /// When memory is short, others are killed first; not told to the child.
+    /// Favour of the process when memory is short: others are killed first; not told to the child.
     #[serde(skip)]
     pub is_favoured: bool,
     /// Descriptors of recorded streams, which it inherits; the workload names them.
@@ -66,7 +66,7 @@ pub struct MeasureOrder<'a> {
     pub files: Option<FileRules>,
     /// Alternating slices, in place of running the workload once.
     pub pairs: Option<&'a PairsSpec>,
-    /// What to do.
+    /// Workload to run.
     pub workload: &'a Workload,
 }
 
@@ -103,7 +103,7 @@ pub enum MeasureLine {
     Released {
         /// Name of the phase.
         phase: String,
-        /// When.
+        /// Time, in ns.
         at_ns: u64,
     },
     /// The knobs of other treatments are wanted before their slices; it waits for them.
@@ -116,20 +116,20 @@ pub enum MeasureLine {
     Result(Box<MeasureResult>),
 }
 
-/// What the measuring child found.
+/// Findings of the measuring child.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeasureResult {
-    /// How it ended.
+    /// End of the phase.
     pub status: Status,
-    /// Why it failed.
+    /// Reason of the failure.
     pub error: Option<String>,
     /// Phase records.
     pub phases: Vec<PhaseRecord>,
-    /// What alternating slices measured.
+    /// Record of alternating slices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs: Option<PairsRecord>,
-    /// What to know.
+    /// Warnings for the reader.
     pub warnings: Vec<Warning>,
     /// Files of the user's directory that were made and stay.
     #[serde(default)]

@@ -17,8 +17,8 @@ use super::check;
 
 const INFINITY: u64 = libc::RLIM_INFINITY;
 
-/// How much of something root's process has: soft and hard limit. Without the first group it could
-/// be ended or starved at any moment.
+/// Limits that root's process has: soft and hard limit. Without the first group it could be ended
+/// or starved at any moment.
 const VITAL: &[(Resource, u64, u64)] = &[
     (Resource::RLIMIT_AS, INFINITY, INFINITY),
     (Resource::RLIMIT_CPU, INFINITY, INFINITY),
@@ -26,7 +26,7 @@ const VITAL: &[(Resource, u64, u64)] = &[
     (Resource::RLIMIT_FSIZE, INFINITY, INFINITY),
     (Resource::RLIMIT_RTTIME, INFINITY, INFINITY),
 ];
-/// Where root of a container may not raise these, the process has what it may have.
+/// Limits that a process has where root of a container may not raise these.
 const USUAL: &[(Resource, u64, u64)] = &[
     // A dump of root's memory helps nobody but who wanted it.
     (Resource::RLIMIT_CORE, 0, 0),
@@ -99,8 +99,9 @@ fn stop_timers() -> io::Result<()> {
     Ok(())
 }
 
-/// Who is to restore a busy machine, or one that is short of memory, must come neither last nor be
-/// ended first. Root of a container may not say so; then it is as slow as its caller wants.
+/// Set usual priorities: a process that restores a busy machine, or one that is short of memory,
+/// must come neither last nor be ended first. Root of a container may not say so; then it is as
+/// slow as its caller wants.
 fn usual_priorities() {
     // SAFETY: the structure is plain data, for which all zeroes is a valid value.
     let parameters: libc::sched_param = unsafe { std::mem::zeroed() };

@@ -1,4 +1,4 @@
-//! What a testbed is, and the closed list of kinds.
+//! Interface of a testbed, and the closed list of kinds.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::machine::Machine;
 use crate::protocol::{PairsImage, RawDevice, Stack, StackRecord, TestbedSpec, TrialSpec, Warning};
 
-/// What a testbed is opened with.
+/// Values with which a testbed is opened.
 pub struct Opening<'a> {
     /// The machine; its journal is open.
     pub machine: &'a mut Machine,
@@ -17,7 +17,7 @@ pub struct Opening<'a> {
     pub control: &'a mut dyn Control,
     /// Name of the run.
     pub run: &'a str,
-    /// What root may do, if it works for somebody.
+    /// Permissions of root, if it works for another user.
     pub boundary: Option<&'a Boundary>,
     /// Name of the place, if it is not where a trial's files lie by themselves.
     pub place: Option<&'a str>,
@@ -36,7 +36,7 @@ impl Opening<'_> {
 /// Between the name of a run and that of a place; neither has it.
 pub const PLACE_MARK: char = '+';
 
-/// What a trial asks of the place where its files lie.
+/// Request of a trial to the place where its files lie.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     /// The file system; none for a directory.
@@ -50,7 +50,7 @@ pub struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// What `spec` asks.
+    /// Request in `spec`.
     pub fn of(spec: &'a TrialSpec) -> Self {
         let TrialSpec { is_fresh_fs, reserve_bytes, .. } = *spec;
         let images = spec.pairs.as_ref().map_or(&[][..], |pairs| &pairs.images);
@@ -65,20 +65,20 @@ pub struct PreparedPlace {
     pub name: String,
     /// Its own folder.
     pub folder: PathBuf,
-    /// What is in its token file, if others can reach it.
+    /// Content of its token file, if others can reach it.
     pub token: Option<String>,
     /// Free space that the workload must leave there.
     pub reserve_bytes: u64,
 }
 
-/// Where the files of a trial go.
+/// Place for the files of a trial.
 #[derive(Debug)]
 pub struct Prepared {
     /// The folder.
     pub folder: PathBuf,
     /// The same on the twins of its device, if it has some.
     pub twins: Vec<PathBuf>,
-    /// What is in its token file, if others can reach it.
+    /// Content of its token file, if others can reach it.
     pub token: Option<String>,
     /// The device itself, if there is no file system.
     pub raw: Option<RawDevice>,
@@ -88,7 +88,7 @@ pub struct Prepared {
     pub images: Vec<StackRecord>,
     /// Free space that the workload must leave there.
     pub reserve_bytes: u64,
-    /// What to know.
+    /// Warnings for the reader.
     pub warnings: Vec<Warning>,
     /// Places beside the folder.
     pub places: Vec<PreparedPlace>,
@@ -104,7 +104,7 @@ pub trait Testbed {
     /// The directory that is ours.
     fn directory(&self) -> &Path;
 
-    /// Whether that is the user's own, with what he has in it.
+    /// Tell whether that is the user's own, with what he has in it.
     fn is_users(&self) -> bool {
         false
     }
@@ -120,12 +120,12 @@ pub trait Testbed {
     /// The run, if the devices are loop devices of ours.
     fn loop_run(&self) -> Option<&str>;
 
-    /// What was found and done when it was opened, stored with the study.
+    /// Facts about what was found and done when it was opened, stored with the study.
     fn facts(&self) -> BTreeMap<String, String> {
         BTreeMap::new()
     }
 
-    /// What was noticed when it was opened.
+    /// Warnings from when it was opened.
     fn warnings(&self) -> &[Warning];
 
     /// Space for files.
@@ -148,12 +148,12 @@ pub trait Testbed {
     fn close(&mut self, machine: &mut Machine) -> Result<()>;
 }
 
-/// What is known of a testbed from what it is to be opened with.
+/// Properties of a testbed that follow from its description.
 pub trait Kind {
     /// Privilege class of what it does.
     fn class(&self) -> &'static str;
 
-    /// Whether it erases a device of the user's.
+    /// Tell whether it erases a device of the user's.
     fn is_erasing(&self) -> bool {
         false
     }
@@ -165,14 +165,14 @@ pub struct Row {
     pub name: &'static str,
     /// Privilege class of what it does.
     pub class: &'static str,
-    /// Whether it erases a device of the user's.
+    /// True if it erases a device of the user's.
     pub is_erasing: bool,
 }
 
 /// Declares the list from rows of `Row = "name" => module`.
 macro_rules! testbeds {
     ($( $(#[$meta:meta])* $Row:ident = $name:literal => $module:ident, )+) => {
-        /// What is known of the kind that `spec` describes.
+        /// Properties of the kind that `spec` describes.
         pub fn kind_of(spec: &$crate::protocol::TestbedSpec) -> $crate::testbed::api::Row {
             match spec {
                 $( $crate::protocol::TestbedSpec::$Row(spec) => $crate::testbed::api::Row {

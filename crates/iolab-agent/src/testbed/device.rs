@@ -22,7 +22,7 @@ use super::filesystem::{self, Volume};
 use super::loop_device::{RUNTIME_FOLDER, enter_namespace, make_runtime_folder};
 use super::precondition::{self, Outcome, Room};
 use crate::control::Control;
-use crate::disk::{self, Claim, Disk, EDGE_BYTES, Ends, Erased, Identity, Verdict};
+use crate::disk::{self, Claim, Disk, EDGE_BYTES, Ends, Erased, Identity, Patience, Verdict};
 use crate::error::{Error, Result};
 use crate::journal::Change;
 use crate::machine::{DeviceIdentity, Machine};
@@ -120,14 +120,14 @@ pub fn open(mut spec: DeviceSpec, opening: Opening) -> Result<Box<dyn Testbed>> 
     }
 }
 
-/// What was found before anything was changed.
+/// State before anything was changed.
 struct Seen {
     disk: Disk,
     claim: Option<Claim>,
     content: Verdict,
     /// A warning if something is stored between its ends.
     stored: Option<String>,
-    /// When the serial was typed, if this very study is repeated on what it left.
+    /// Time at which the serial was typed, if this very study is repeated on what it left.
     repeated: Option<u64>,
 }
 
@@ -137,7 +137,7 @@ fn look(machine: &mut Machine, spec: &DeviceSpec) -> Result<Seen> {
         return Err(Error::protocol("the path of a device must be absolute"));
     }
     let disk = Disk::find(machine, &spec.path)?;
-    disk::refuse_use(machine, &disk, &spec.protected)?;
+    disk::refuse_use(machine, &disk, &spec.protected, Patience::Glance)?;
     let node = disk.node.display().to_string();
     let claim =
         machine.act(ActionKind::ClaimDevice, node.clone(), "for nobody else", || disk.claim())?;
@@ -222,7 +222,7 @@ impl DeviceTestbed {
         self.folder.join("slices")
     }
 
-    /// What may be written without a file system.
+    /// Room that may be written without a file system.
     fn room(&self) -> Room {
         let end = self.identity.size_bytes - EDGE_BYTES;
         Room { start: EDGE_BYTES, end: end / EDGE_BYTES * EDGE_BYTES }
@@ -252,7 +252,7 @@ impl DeviceTestbed {
             .map(drop)
     }
 
-    /// What must be known to leave the device as ours, whatever happens.
+    /// Note what is needed to leave the device as ours, whatever happens.
     fn note_erased(
         &self,
         machine: &mut Machine,

@@ -31,7 +31,7 @@ struct DirectoryTestbed {
     system_devices: BTreeSet<String>,
     allowed: Vec<String>,
     warnings: Vec<Warning>,
-    /// Whose rights its files are touched with, if root works for somebody.
+    /// User with whose rights its files are touched, if root works for one.
     user: Option<RunAs>,
 }
 

@@ -24,7 +24,7 @@ use crate::mounts;
 use crate::protocol::{ActionKind, Stack, Warning};
 use crate::restore::patiently;
 
-/// How a file system takes a journal on another device.
+/// Form of a journal on another device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ExternalJournal {
     /// `mke2fs -O journal_dev`, then `-J device=`.
@@ -47,7 +47,7 @@ pub struct FileSystem {
     external_journal: ExternalJournal,
     bytes_min: u64,
     reader: Reader,
-    /// How the kernel begins a line of its own about it that names no device.
+    /// Beginnings of the kernel's lines about it that name no device.
     said_by: &'static [&'static str],
 }
 
@@ -130,11 +130,11 @@ pub struct Volume<'a> {
     pub device: &'a str,
     /// `/dev/loop9`, if there is a second one.
     pub journal_device: Option<&'a str>,
-    /// Where it is mounted.
+    /// Mount point.
     pub point: &'a Path,
     /// Size of the device.
     pub bytes: u64,
-    /// What it is called, if it must be told from others.
+    /// Identifier, if it must be told from others.
     pub uuid: Option<&'a str>,
 }
 

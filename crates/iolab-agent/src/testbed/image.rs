@@ -49,7 +49,7 @@ pub fn check_space(folder: &Path, needed_bytes: u64) -> Result<()> {
     ))
 }
 
-/// What must stay free on the file system of `folder`, if `wanted_bytes` is wished for.
+/// Bytes that must stay free on the file system of `folder`, if `wanted_bytes` is wished for.
 pub fn reserve_of(folder: &Path, wanted_bytes: u64) -> Result<u64> {
     let status = statvfs(folder).map_err(|error| Error::io("look at", folder, error))?;
     Ok(reserve_of_size(status.blocks() * status.fragment_size(), wanted_bytes))

@@ -36,7 +36,7 @@ impl KernelLog {
         Self { file, devices: devices.collect(), begins }
     }
 
-    /// What was said since.
+    /// Lines since the last call.
     pub fn new_lines(&mut self) -> Vec<String> {
         let mut lines = Vec::new();
         let mut record = vec![0; RECORD_BYTES];

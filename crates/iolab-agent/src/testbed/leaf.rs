@@ -1,4 +1,4 @@
-//! Which block devices really serve a path.
+//! Block devices that really serve a path.
 //!
 //! From the path's mount to its device or devices, from a partition to its disk, from a volume down
 //! to its members; a loop device is a leaf, because it has a queue of its own. tmpfs, network file

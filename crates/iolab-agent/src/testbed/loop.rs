@@ -176,7 +176,7 @@ impl LoopTestbed {
         Ok(())
     }
 
-    /// Where a device's file system is mounted.
+    /// Mount point of a device's file system.
     fn point(&self, twin: usize) -> PathBuf {
         if self.twins == 1 { self.folder.clone() } else { self.folder.join(format!("twin-{twin}")) }
     }

@@ -1,4 +1,4 @@
-//! Where trials run: one file per kind, one row each.
+//! Places where trials run: one file per kind, one row each.
 
 mod api;
 mod device;

@@ -43,7 +43,7 @@ impl Row {
     }
 }
 
-/// What mount(2) is given.
+/// Arguments of mount(2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MountOptions {
     /// Options of all file systems.
@@ -130,7 +130,7 @@ fn printable(text: &str) -> String {
 pub struct MkfsOption {
     /// As in the list.
     pub name: &'static str,
-    /// What it is given.
+    /// Value of the option.
     pub value: Option<String>,
 }
 
@@ -186,7 +186,7 @@ fn unknown_mkfs(fs: &str, word: &str, name: &str) -> Error {
     unknown(("mkfs", shown), fs, None, near, &known)
 }
 
-/// What is wrong with options of an option, joined by commas.
+/// Fault of options of an option, joined by commas.
 fn list_trouble(rows: &[Row], text: &str) -> Option<String> {
     text.split(',').find_map(|word| {
         let (name, value) = match word.split_once('=') {

@@ -54,7 +54,7 @@ struct Place {
     kind: &'static str,
     testbed: Box<dyn Testbed>,
     stack: Option<Stack>,
-    /// Where it appears in the folder of a trial, while it does.
+    /// Path at which it appears in the folder of a trial, while it does.
     shown_at: Option<PathBuf>,
 }
 
@@ -65,7 +65,7 @@ struct Places {
     others: Vec<Place>,
     devices: Vec<String>,
     warnings: Vec<Warning>,
-    /// Whether places are mounted in the folder of a trial, or linked.
+    /// True if places are mounted in the folder of a trial, or linked.
     is_mounted: bool,
 }
 
@@ -147,7 +147,7 @@ fn check(spec: &PlacesSpec) -> Result<()> {
     Ok(())
 }
 
-/// Whether a place can be called that.
+/// Tell whether a place can be called that.
 fn is_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(is_plain)

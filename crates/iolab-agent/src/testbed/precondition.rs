@@ -18,14 +18,14 @@ use crate::control::{Control, Urgency};
 use crate::error::{Error, Result};
 use crate::protocol::{Precondition, Progress};
 
-/// What was done.
+/// Work that was done.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// Written in all.
     pub written_bytes: u64,
     /// Random writes per second of each round.
     pub rounds: Vec<f64>,
-    /// Whether the last rounds were steady.
+    /// True if the last rounds were steady.
     pub is_steady: bool,
 }
 
@@ -96,8 +96,8 @@ pub fn run(
     Ok(outcome)
 }
 
-/// What the next round may write: what is left is shared among the rounds of a full window, so that
-/// a window gets full however small or fast the drive is.
+/// Bytes that the next round may write: what is left is shared among the rounds of a full window,
+/// so that a window gets full however small or fast the drive is.
 fn round_budget(outcome: &Outcome, limit: u64) -> u64 {
     let missing = WINDOW.saturating_sub(outcome.rounds.len()).max(1) as u64;
     (limit - outcome.written_bytes) / missing

@@ -29,7 +29,7 @@ use crate::lines::LineReader;
 use crate::protocol::{Backend, EventSet};
 use crate::sys;
 
-/// How often the buffers are read: 8 MiB fill in some 200 ms at the utmost.
+/// Pause between readings of the buffers: 8 MiB fill in some 200 ms at the utmost.
 const PAUSE: Duration = Duration::from_millis(40);
 /// The same while there is much to read.
 const SHORT_PAUSE: Duration = Duration::from_millis(4);

@@ -69,7 +69,7 @@ impl Capture {
         Ok(capture)
     }
 
-    /// Whether there is still something to record, and somewhere to write it.
+    /// Tell whether there is still something to record, and somewhere to write it.
     pub fn goes_on(&self) -> bool {
         self.file.may_grow() && self.vanished.len() < self.devices.len()
     }

@@ -46,8 +46,8 @@ impl Traced {
         self.major << 20 | self.minor
     }
 
-    /// Whether it is still there. One that gets a medium later, as a loop device an image, is; one
-    /// that has lost its own is not.
+    /// Tell whether it is still there. One that gets a medium later, as a loop device an image, is;
+    /// one that has lost its own is not.
     pub fn is_there(&self) -> bool {
         let Ok(now) = Self::of_name(&self.name) else { return false };
         let is_number_same = (now.major, now.minor) == (self.major, self.minor);

@@ -27,7 +27,7 @@ pub fn fresh_name(run: &str) -> Result<String> {
     Ok(format!("{}{token}", prefix(run)))
 }
 
-/// Whether an instance of this name is one that `run` made.
+/// Tell whether an instance of this name is one that `run` made.
 pub fn is_name_of(name: &str, run: &str) -> bool {
     let is_plain = |rest: &str| {
         !rest.is_empty()

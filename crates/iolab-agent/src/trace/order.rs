@@ -1,4 +1,4 @@
-//! What the reading child is told, and what it says: one JSON line each.
+//! Orders to the reading child, and its answers: one JSON line each.
 
 use iolab_trace::source::Facts;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub struct Order {
     pub process_instance: Option<String>,
     /// What is recorded.
     pub devices: Vec<Traced>,
-    /// Which events.
+    /// Events to record.
     pub events: EventSet,
     /// Which other layers.
     pub layers: Vec<KernelLayer>,
@@ -79,15 +79,15 @@ impl Order {
 pub enum Said {
     /// Events are recorded from now on.
     Ready,
-    /// How far it is.
+    /// Progress of the recording.
     Progress(RecordingSoFar),
     /// The last line.
     Recorded(RecordingResult),
     /// The last line, if there is no recording.
     Failed {
-        /// What failed.
+        /// Action that failed.
         what: String,
-        /// What to do.
+        /// Advice: the next thing to do.
         hint: String,
     },
 }

@@ -26,15 +26,15 @@ const BUFFER_BYTES_MAX: u64 = 256 << 20;
 const DEVICES_MAX: usize = 32;
 const WAIT: Duration = Duration::from_millis(250);
 
-/// Who records, for whom.
+/// Recording: its program and its user.
 pub struct Recording<'a> {
     /// The machine; its journal is open.
     pub machine: &'a mut Machine,
     /// Name of the run on this machine.
     pub run: &'a str,
-    /// Where journals are.
+    /// Folder of journals.
     pub state_dir: &'a Path,
-    /// What root may do, if it works for somebody.
+    /// Permissions of root, if it works for another user.
     pub boundary: Option<&'a Boundary>,
 }
 

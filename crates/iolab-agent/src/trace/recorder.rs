@@ -20,7 +20,7 @@ use crate::sys;
 
 /// The command by which the agent starts the child.
 const NAME: &str = "capture";
-/// How long the child may take to begin, and to end.
+/// Time that the child may take to begin, and to end.
 const PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(250);
 const COMPLAINTS_MAX: usize = 8;
@@ -79,7 +79,7 @@ impl Recorder {
         }
     }
 
-    /// What is waited for.
+    /// Next line of the child.
     pub fn words(&mut self) -> &mut LineReader {
         &mut self.words
     }
@@ -104,7 +104,7 @@ impl Recorder {
         progress
     }
 
-    /// Whether the child has ended by itself.
+    /// Tell whether the child has ended by itself.
     pub fn has_ended(&mut self) -> bool {
         self.last.is_some() || self.words.is_finished()
     }

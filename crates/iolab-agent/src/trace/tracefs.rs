@@ -1,4 +1,4 @@
-//! Where tracefs is: mounted, or attached to this process alone.
+//! Path of tracefs: mounted, or attached to this process alone.
 //!
 //! Where nobody has mounted it, it is opened without being mounted anywhere (fsopen(2), fsmount(2),
 //! Linux 5.2): nobody else sees it, and it ends with the process.

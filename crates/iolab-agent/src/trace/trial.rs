@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::machine::Machine;
 use crate::protocol::{RecordingResult, TrialSpec, Warning};
 
-/// What is recorded, for whom.
+/// Request of a recording.
 pub struct Asked<'a> {
     /// The trial.
     pub spec: &'a TrialSpec,
@@ -18,7 +18,7 @@ pub struct Asked<'a> {
     pub run: &'a str,
     /// Class and devices of the testbed.
     pub testbed: (&'a str, &'a [String]),
-    /// What root may do, if it works for somebody.
+    /// Permissions of root, if it works for another user.
     pub boundary: Option<&'a Boundary>,
 }
 

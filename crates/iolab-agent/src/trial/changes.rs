@@ -13,12 +13,12 @@ use crate::knob::KnobSet;
 use crate::machine::Machine;
 use crate::protocol::{KnobChange, Mark, PairsTreatment, TrialSpec, Warning};
 
-/// What happens beside a child that measures.
+/// Work beside a child that measures.
 pub trait Midway {
     /// The timed region began, by the monotonic clock.
     fn released(&mut self, at_ns: u64);
 
-    /// How long until something is to be done; none if nothing is.
+    /// Time until the next action is due; none if nothing is.
     fn due_in(&self) -> Option<Duration>;
 
     /// Does what is due.
@@ -50,12 +50,12 @@ pub struct Changes<'a> {
     at: BTreeMap<usize, usize>,
 }
 
-/// What was done while a trial ran.
+/// Work that was done while a trial ran.
 #[derive(Debug, Default)]
 pub struct Done {
     /// Changes of knobs that the trial asked for.
     pub marks: Vec<Mark>,
-    /// What to know.
+    /// Warnings for the reader.
     pub warnings: Vec<Warning>,
     /// Every knob as read back under each treatment; empty if they never alternated.
     pub knobs: Vec<BTreeMap<String, String>>,
@@ -87,7 +87,7 @@ impl<'a> Changes<'a> {
         Ok(())
     }
 
-    /// What was done, and what to know about it.
+    /// Work that was done, with warnings about it.
     pub fn finish(mut self) -> Done {
         if let Some(change) = self.left.front() {
             self.warnings.push(Warning::new(

@@ -24,7 +24,7 @@ use crate::protocol::{MeasureLine, MeasureOrder, MeasureResult, PairsSpec, Statu
 use crate::sys;
 use crate::trial::changes::Midway;
 
-/// What a child may take beyond its own time limit before it is killed.
+/// Time that a child may take beyond its own time limit before it is killed.
 const GRACE: Duration = Duration::from_secs(30);
 const STDERR_LINES: usize = 8;
 const POLL: Duration = Duration::from_millis(250);
@@ -54,13 +54,13 @@ struct Running {
     complaints: LineReader,
     last_complaints: VecDeque<String>,
     result: Option<MeasureResult>,
-    /// When its timed region began, until that is passed on.
+    /// Time at which its timed region began, until that is passed on.
     released_ns: Option<u64>,
     /// The treatments whose knobs it waits for.
     wants: Option<Vec<usize>>,
-    /// Where it is told to go on, if it waits for that.
+    /// Pipe through which it is told to go on, if it waits for that.
     input: Option<ChildStdin>,
-    /// Why it was killed.
+    /// Reason why it was killed.
     killed: Option<String>,
     is_asked_to_end: bool,
 }

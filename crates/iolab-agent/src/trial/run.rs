@@ -29,19 +29,19 @@ use crate::protocol::{
 use crate::testbed::{Asked, Prepared, Testbed};
 use crate::trace;
 
-/// What a trial runs in.
+/// Surroundings in which a trial runs.
 pub struct Context<'a> {
     /// The machine; its journal is open.
     pub machine: &'a mut Machine,
-    /// Where.
+    /// Testbed of the trial.
     pub testbed: &'a mut dyn Testbed,
     /// Its knobs.
     pub knobs: &'a mut KnobSet,
     /// Name of the run.
     pub run: &'a str,
-    /// What root may do, if it works for somebody.
+    /// Permissions of root, if it works for another user.
     pub boundary: Option<&'a Boundary>,
-    /// Who measures.
+    /// Program that measures.
     pub program: &'a MeasureProgram,
     /// Nothing of ours kept the machine busy just before.
     pub is_first: bool,
@@ -197,7 +197,7 @@ fn hand_over(
     Ok(())
 }
 
-/// What is measured, where, and for whom.
+/// Subject of a measurement: workload, place and user.
 struct What<'a> {
     spec: &'a TrialSpec,
     prepared: &'a Prepared,

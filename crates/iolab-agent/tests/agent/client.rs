@@ -2,12 +2,14 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use nix::fcntl::{Flock, FlockArg};
 use serde_json::{Value, json};
 
 /// A running agent.
@@ -77,13 +79,25 @@ impl Agent {
     }
 }
 
-/// One test at a time: they add and remove loop devices.
-pub fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+/// Turn of one test among all that run on this machine.
+pub struct Turn {
+    _in_process: MutexGuard<'static, ()>,
+    _on_machine: Option<Flock<File>>,
 }
 
-/// Whether this user is root; a skip prints its reason.
+/// One test at a time, those of other sessions included: they add and remove loop devices, set
+/// `vm.vfs_cache_pressure` and give their runs fixed names.
+pub fn alone() -> Turn {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let in_process = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    // Without root nothing of the machine changes, and the file of another user may not be opened.
+    let path = "/run/lock/iolab-agent-tests";
+    let file = File::options().create(true).truncate(false).write(true).open(path).ok();
+    let lock = |file| Flock::lock(file, FlockArg::LockExclusive).ok();
+    Turn { _in_process: in_process, _on_machine: file.and_then(lock) }
+}
+
+/// Tell whether this user is root; a skip prints its reason.
 pub fn is_root() -> bool {
     let is_root = nix::unistd::geteuid().is_root() && Path::new("/dev/loop-control").exists();
     if !is_root {
@@ -143,12 +157,12 @@ impl Device {
         Self { name: name.to_owned(), inode }
     }
 
-    /// Whether it is still there, attached or not.
+    /// Tell whether it is still there, attached or not.
     pub fn exists(&self) -> bool {
         Self::inode_of(&self.name) == Some(self.inode)
     }
 
-    /// Whether it still has an image.
+    /// Tell whether it still has an image.
     pub fn is_attached(&self) -> bool {
         self.exists() && Self::folder(&self.name).join("loop/backing_file").exists()
     }

@@ -22,7 +22,7 @@ pub const PHASES: [&str; 12] = [
     "ran_stat",
     "ran_del",
 ];
-/// How many of them are on the large file.
+/// Number of phases on the large file.
 pub const IO_PHASES: usize = 6;
 
 /// Rate and processor share of a phase, as printed; empty: it did not run.
@@ -169,7 +169,7 @@ impl Line {
         }
     }
 
-    /// Whether rates and shares are what they can be.
+    /// Tell whether rates and shares are what they can be.
     fn check(&self) -> Result<(), String> {
         let is_number = |text: &str| text.parse::<f64>().is_ok_and(|n| n.is_finite() && n >= 0.0);
         let is_mark = |text: &str| text.is_empty() || text.bytes().all(|byte| byte == b'+');

@@ -30,7 +30,7 @@ const FILES_KIB_MAX: u64 = 1 << 50;
 /// Share of the tickets that are updates.
 const UPDATE_SHARE: f64 = 0.1;
 
-/// What is asked of the machine.
+/// Questions to the machine.
 #[derive(Clone, Debug)]
 pub struct Host {
     /// Memory in MiB.
@@ -101,7 +101,7 @@ pub fn lower(typed: &Typed, common: Common, host: &Host, command: String) -> Res
     })
 }
 
-/// What the front end does beside measuring.
+/// Requests to the front end beside measuring.
 fn asked(typed: &Typed) -> Asked {
     let number = |(number, name): (u16, &&str)| ((*name).to_owned(), number);
     let numbers = || (0..).zip(PHASES.iter()).map(number).collect();
@@ -115,7 +115,7 @@ fn asked(typed: &Typed) -> Asked {
     }
 }
 
-/// What copies that wait for each other can do.
+/// Check options of copies that wait for each other.
 fn check_together(typed: &Typed, repeat: u32) -> Result<(), Problem> {
     if typed.semaphores.is_some() && typed.waits.is_some() {
         return Err(Problem::new("-p and -y at the same time", "make the semaphores first"));
@@ -148,7 +148,7 @@ fn copies(typed: &Typed) -> u32 {
     if typed.is_compat { 1 } else { u32::try_from(typed.concurrency).unwrap_or(1) }
 }
 
-/// What all small files of a worker hold at most.
+/// Largest size of all small files of a worker, in KiB.
 fn files_kib(files: &Files) -> u64 {
     files.thousands.saturating_mul(files.size_max.max(0).cast_unsigned())
 }

@@ -7,7 +7,7 @@ use super::typed::{Files, Size, Typed};
 use crate::diagnostic::{Diagnostic, Problem};
 use crate::option::{Common, help_text, read};
 
-/// What stands above the options in `--help`.
+/// Text above the options in `--help`.
 pub const HELP: &str = "\
 iolab bonnie++: the command line of bonnie++, with its tables, on real or simulated
 storage

@@ -1,4 +1,4 @@
-//! What is bonnie++'s own of a plan: how results are shown.
+//! Part of a plan that is bonnie++'s own: how results are shown.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::plan::Row;
 /// Everything about one command line; it has one row.
 pub type Plan = crate::plan::Plan<Show, Row>;
 
-/// How results are shown.
+/// Form of the results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ShownByBonnie")]

@@ -1,4 +1,4 @@
-//! What bonnie++ prints: tables, lines, and what it says of progress.
+//! Output of bonnie++: tables, lines, and what it says of progress.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::plan::Plan;
 use super::result::{Event, RowResult, line_of};
 use super::table::{of_lines, of_run};
 
-/// What is said when a phase is done; the seeks say it once for each seeker.
+/// Message at the end of a phase; the seeks say it once for each seeker.
 const SAID: [&str; 12] = [
     "Writing a byte at a time...done",
     "Writing intelligently...done",

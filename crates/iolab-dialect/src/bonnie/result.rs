@@ -1,4 +1,4 @@
-//! What was measured, as it comes back from the front end, and the cells that are made of it.
+//! Measured values, as they come back from the front end, and the cells that are made of them.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::plan::Plan;
 const SHORT_NS: u64 = 500_000_000;
 const SEEKS: usize = IO_PHASES - 1;
 
-/// What happened.
+/// Event of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[schemars(rename = "BonnieEvent")]
@@ -18,13 +18,13 @@ pub enum Event {
     Begin {},
     /// A run was measured, or as much of it as there is.
     Row(RowResult),
-    /// What of the same goes to standard error.
+    /// Row of results for standard error.
     RowAside(RowResult),
     /// After the last run.
     End {},
     /// `bon_csv2txt` of these lines; the answer is JSON.
     Table {
-        /// What was read.
+        /// Text that was read.
         text: String,
     },
 }
@@ -33,9 +33,9 @@ pub enum Event {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "BonnieRowResult")]
 pub struct RowResult {
-    /// What was measured.
+    /// Measured phases.
     pub phases: Vec<PhaseResult>,
-    /// It failed after these phases.
+    /// True if it failed after these phases.
     #[serde(default)]
     pub is_failed: bool,
 }
@@ -52,7 +52,7 @@ pub struct PhaseResult {
     pub cpu_ns: u64,
     /// Longest call, or file.
     pub latency_ns_max: u64,
-    /// Who worked.
+    /// Workers.
     pub workers: Vec<WorkerResult>,
 }
 

@@ -41,7 +41,7 @@ pub fn of_run(line: &Line, size: &str) -> String {
     text + &latencies(files)
 }
 
-/// What `bon_csv2txt` prints for several results.
+/// Output of `bon_csv2txt` for several results.
 pub fn of_lines(lines: &[Line]) -> String {
     let mut text = String::new();
     let io: Vec<&Line> = lines.iter().filter(|line| !line.file_size.is_empty()).collect();

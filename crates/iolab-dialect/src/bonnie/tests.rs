@@ -317,7 +317,7 @@ fn csv2txt_takes_every_version_and_names_what_is_none() {
 }
 
 proptest::proptest! {
-    /// Whatever is typed: a plan or a message, never a panic.
+    /// Any words are a plan or a message, never a panic.
     #[test]
     fn any_words_are_a_plan_or_a_message(
         text in "( ?(-[a-zA-Z+]{1,3}|--[a-z]{1,8}|[0-9]{1,20}[kmgtx:0-9-]{0,12}|[ -~]{0,6})){0,8}"
@@ -327,7 +327,7 @@ proptest::proptest! {
         }
     }
 
-    /// Whatever is read: a table and problems with their lines.
+    /// Any lines are converted: a table and problems with their lines.
     #[test]
     fn any_lines_are_converted(text in "([0-9.]{0,4},){20,52}[+0-9a-z,\n]{0,60}") {
         let answer: serde_json::Value = serde_json::from_str(&convert(&text)).unwrap();

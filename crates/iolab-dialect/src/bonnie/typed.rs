@@ -1,4 +1,4 @@
-//! What was typed, checked value by value; what it means together is the business of `lower`.
+//! Typed options, checked value by value; what it means together is the business of `lower`.
 
 use iolab_workload::waits::WaitFor;
 
@@ -11,7 +11,7 @@ pub const CHUNK: u64 = 8192;
 pub const STEP: u64 = 8192;
 /// Tickets of the seek phase.
 pub const SEEKS: u64 = 8192;
-/// Who works them off.
+/// Number of processes that seek.
 pub const SEEKERS: u64 = 5;
 const CHUNKS: std::ops::RangeInclusive<u64> = 256..=1 << 20;
 const SIZE_MIB_MAX: u64 = 1 << 30;
@@ -112,7 +112,7 @@ impl Typed {
     }
 }
 
-/// What letters after a number mean.
+/// Meaning of letters after a number.
 type Letters = &'static [(char, u64)];
 const SIZES: Letters = &[('m', 1), ('g', 1 << 10), ('t', 1 << 20)];
 const COUNTS: Letters = &[('k', 1 << 10)];

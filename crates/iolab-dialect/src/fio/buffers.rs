@@ -1,4 +1,4 @@
-//! What a job writes: patterns, zeros, shares that can be compressed or de-duplicated.
+//! Data that a job writes: patterns, zeros, shares that can be compressed or de-duplicated.
 //!
 //! Facts about `buffer_pattern`: fio 3.33, found by looking at what it had written. Left out:
 //! patterns from files, and those of more than 32 bytes.
@@ -65,7 +65,7 @@ fn part<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Result<&'a str, Problem> {
     Ok(&text[end..])
 }
 
-/// What a job writes.
+/// Data that a job writes.
 pub fn content(job: &Job) -> Content {
     let (zeros, equal) = (job.compress_percent, job.dedupe_percent);
     if let Some(pattern) = job.pattern {
@@ -90,7 +90,7 @@ pub fn content(job: &Job) -> Content {
     })
 }
 
-/// Whether data of a kind are asked for, which carry no stamps of a verification.
+/// Tell whether data of a kind are asked for, which carry no stamps of a verification.
 pub fn is_of_a_kind(job: &Job) -> bool {
     content(job) != Content::Incompressible
 }

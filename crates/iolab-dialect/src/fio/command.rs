@@ -21,7 +21,7 @@ pub enum Format {
     JsonPlus,
 }
 
-/// What the command line says beside jobs.
+/// Options of the command line beside jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Program {
@@ -51,10 +51,10 @@ pub struct Program {
     pub jobs_max: usize,
 }
 
-/// Whether a value follows.
+/// Need of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// None.
+    /// No value.
     Nothing,
     /// One, attached or in the next word.
     Value(&'static str),
@@ -66,13 +66,13 @@ pub enum Takes {
 pub struct CommandRow {
     /// Name without dashes.
     pub name: &'static str,
-    /// What follows it.
+    /// Form of its value.
     pub takes: Takes,
     /// Tier of the specification.
     pub tier: Tier,
-    /// What it does, in one line.
+    /// Effect, in one line.
     pub doc: &'static str,
-    /// How far it is done.
+    /// Degree to which it is done.
     pub standing: Standing,
     /// Notes its use.
     pub set: fn(&mut Program, &str) -> Result<(), Problem>,

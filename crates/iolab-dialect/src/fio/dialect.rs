@@ -18,7 +18,7 @@ use crate::{Dialect, RenderError, read_json};
 /// The dialect.
 pub struct Fio;
 
-/// What stands above the options in `--help`.
+/// Text above the options in `--help`.
 const HELP: &str = "\
 iolab fio: the command line and the job files of fio, with its results, on real or
 simulated storage

@@ -11,9 +11,9 @@ pub struct Engine {
     pub name: &'static str,
     /// Several transfers can be under way.
     pub is_asynchronous: bool,
-    /// It makes, looks for or removes files and moves no data.
+    /// True if it makes, looks for or removes files and moves no data.
     pub is_of_names: bool,
-    /// What it is, in one line.
+    /// Description, in one line.
     pub doc: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! Which jobs run when, in which group they are told, and which clones are told together.
+//! Order of jobs, their groups in the results, and the clones that are told together.
 
 use super::job::Job;
 use super::parse::Typing;
@@ -11,7 +11,7 @@ pub struct Unit {
     pub job: usize,
     /// First of its clones.
     pub first: u64,
-    /// How many clones.
+    /// Number of clones.
     pub clones: u64,
     /// Group of results.
     pub group: u32,
@@ -69,7 +69,8 @@ fn waiting_level(
     })
 }
 
-/// Who waits for a job here waits for all that run with it: there must be nobody else.
+/// Refuse a job that others wait for and that runs with more: all would be waited for: there must
+/// be nobody else.
 fn lonely_waitees(typing: &Typing, words: &[String], found: &[Unit]) -> Result<(), Diagnostic> {
     for job in &typing.jobs {
         let Some(name) = &job.wait_for else { continue };

@@ -1,4 +1,4 @@
-//! Which part of which file a job works on, and how much it moves.
+//! Part of a file that a job works on, and the bytes that it moves.
 
 use super::host::{Host, There};
 use super::job::Job;
@@ -8,14 +8,14 @@ use crate::diagnostic::Problem;
 /// Name of an option, and what is wrong with it in its job.
 pub type Wrong = (&'static str, Problem);
 
-/// Where and how much.
+/// Part of a file and the bytes to move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// Bytes of a transfer.
     pub io: u64,
     /// Bytes that the file must have.
     pub file: u64,
-    /// Where the first clone's region begins.
+    /// Beginning of the first clone's region.
     pub from: u64,
     /// Length of a region.
     pub region: u64,

@@ -1,4 +1,4 @@
-//! What a job file may ask of the machine while it is read: texts, variables, what is there.
+//! Questions of a job file to the machine while it is read: texts, variables, what is there.
 
 /// The machine, or what stands for it in tests.
 pub trait Host {
@@ -6,7 +6,7 @@ pub trait Host {
     fn text(&self, path: &str) -> Result<String, String>;
     /// An environment variable.
     fn variable(&self, name: &str) -> Option<String>;
-    /// What stands at a path.
+    /// File that stands at a path.
     fn at(&self, path: &str) -> There;
     /// The working directory.
     fn directory(&self) -> String;
@@ -20,7 +20,7 @@ pub trait Host {
     fn chance(&self) -> u64;
 }
 
-/// What stands at a path.
+/// Kind of file that stands at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum There {
     /// Nothing.
@@ -96,7 +96,7 @@ impl Host for Here {
     }
 }
 
-/// What the system says, without its number.
+/// Words of the system about an error, without its number.
 fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()

@@ -23,7 +23,7 @@ const REMEDY: &str = "write the lines as fio's write_iolog does";
 pub struct Action {
     /// Read, write, discard, fsync or fdatasync.
     pub does: Deed,
-    /// Where.
+    /// Offset in bytes.
     pub at: u64,
     /// Bytes; 0 of a flush.
     pub length: u64,
@@ -31,7 +31,7 @@ pub struct Action {
     pub pause_ns: u64,
 }
 
-/// What is asked of replays.
+/// Options of replays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     /// `read_iolog`.
@@ -106,7 +106,7 @@ fn take(job: &mut Job, host: &impl Host) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Which of the directions of `replay_skip` an action belongs to.
+/// Index of the direction of `replay_skip` that an action belongs to.
 fn group(does: Deed) -> usize {
     match does {
         Deed::Read => 0,

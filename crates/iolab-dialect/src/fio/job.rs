@@ -36,17 +36,17 @@ pub enum Rw {
 }
 
 impl Rw {
-    /// Whether it ever reads.
+    /// Tell whether it ever reads.
     pub const fn reads(self) -> bool {
         matches!(self, Self::Read | Self::RandRead | Self::Mixed | Self::RandMixed)
     }
 
-    /// Whether it ever writes or trims.
+    /// Tell whether it ever writes or trims.
     pub const fn writes(self) -> bool {
         !matches!(self, Self::Read | Self::RandRead)
     }
 
-    /// Whether its places are random.
+    /// Tell whether its places are random.
     pub const fn is_random(self) -> bool {
         matches!(
             self,
@@ -58,23 +58,23 @@ impl Rw {
         )
     }
 
-    /// Whether it ever trims.
+    /// Tell whether it ever trims.
     pub const fn trims(self) -> bool {
         matches!(self, Self::Trim | Self::RandTrim | Self::TrimWrite | Self::RandTrimWrite)
     }
 
-    /// Whether it moves data to the file.
+    /// Tell whether it moves data to the file.
     pub const fn writes_data(self) -> bool {
         self.writes() && !matches!(self, Self::Trim | Self::RandTrim)
     }
 
-    /// Whether it both reads and writes.
+    /// Tell whether it both reads and writes.
     pub const fn is_mixed(self) -> bool {
         matches!(self, Self::Mixed | Self::RandMixed)
     }
 }
 
-/// What a returning write promises.
+/// Promise of a write that returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sync {
     /// Nothing.
@@ -86,7 +86,7 @@ pub enum Sync {
     Dsync,
 }
 
-/// How space is allocated when a file is made.
+/// Way of allocating space when a file is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fallocate {
     /// Not before it is written.
@@ -96,7 +96,7 @@ pub enum Fallocate {
     Native,
 }
 
-/// Which of the results of reads and writes are told.
+/// Choice of results of reads and writes that are told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unified {
     /// Reads, writes and trims.
@@ -115,11 +115,11 @@ pub struct Typed {
     pub row: &'static Row,
     /// Its value after replacement of variables; absent: it stood alone.
     pub text: Option<String>,
-    /// Where.
+    /// Place in the text.
     pub at: Place,
 }
 
-/// Which latencies have percentiles.
+/// Choice of latencies that have percentiles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Percentiles {
     /// Of submission.
@@ -138,9 +138,9 @@ pub struct Job {
     pub section: String,
     /// Name in results.
     pub name: String,
-    /// Where its section begins.
+    /// Place where its section begins.
     pub at: Place,
-    /// How many of the options of global sections stand before it.
+    /// Number of options of global sections before it.
     pub globals: usize,
     /// Its own options, the file's name last.
     pub typed: Vec<Typed>,
@@ -190,7 +190,7 @@ pub struct Job {
     pub rw: Rw,
     /// rw as it is called.
     pub rw_name: &'static str,
-    /// What stands behind the colon of rw.
+    /// Text behind the colon of rw.
     pub rw_more: Option<String>,
     /// `rw_sequencer` is identical.
     pub is_identical: bool,
@@ -368,7 +368,7 @@ impl Job {
         })
     }
 
-    /// Where an option was given last, its section's beginning if it was not.
+    /// Place where an option was given last, its section's beginning if it was not.
     pub fn place_of<'a>(&'a self, name: &str, globals: &'a [Typed]) -> &'a Place {
         let all = globals[..self.globals.min(globals.len())].iter().chain(&self.typed);
         let found = all.rev().find(|typed| typed.row.name == name);

@@ -14,7 +14,7 @@ use iolab_workload::spec::Phase;
 
 const NS_PER_MS: u64 = 1_000_000;
 
-/// Which numbers a log has.
+/// Kind of numbers in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "FioLogKind")]
 #[serde(rename_all = "snake_case")]
@@ -33,7 +33,7 @@ pub enum LogKind {
     Actions,
 }
 
-/// What a job asks of its logs.
+/// Options of a job about its logs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Asked {
@@ -100,7 +100,7 @@ pub struct LogShow {
     pub has_offsets: bool,
     /// Milliseconds since 1970.
     pub is_unix_time: bool,
-    /// So long from the beginning is left out.
+    /// Time from the beginning that is left out.
     pub ramp_ns: u64,
     /// The column of the priority.
     pub priority: u32,
@@ -113,7 +113,7 @@ pub struct LogShow {
 }
 
 impl Asked {
-    /// Whether there are any.
+    /// Tell whether there are any.
     pub fn is_any(&self) -> bool {
         let all = [&self.bandwidth, &self.latency, &self.iops, &self.histogram, &self.iolog];
         all.iter().any(|it| it.is_some())

@@ -34,12 +34,12 @@ type Result<T> = std::result::Result<T, Diagnostic>;
 
 /// Work of one unit, before it is put into a phase.
 pub struct Work {
-    /// Which clones.
+    /// Clones of the unit.
     pub unit: Unit,
     /// fio's engine.
     pub engine: Engine,
     ours: &'static str,
-    /// What they do.
+    /// Tenant that does their work.
     pub tenant: Tenant,
     paths: Vec<Path>,
     /// Files of a program.
@@ -151,7 +151,7 @@ impl<H: Host> Lowering<'_, H> {
         }
     }
 
-    /// What contradicts itself within one job.
+    /// Refuse contradictions within one job.
     fn check(&mut self, job: &Job) -> Result<()> {
         let wrong = |name, what: String, remedy: &str| (name, Problem::new(what, remedy));
         if self.typing.program.is_readonly && job.rw.writes() {
@@ -204,7 +204,7 @@ impl<H: Host> Lowering<'_, H> {
         Ok(())
     }
 
-    /// What is the same for all jobs here and may differ in fio.
+    /// Refuse differences between jobs that fio allows and that must be equal here.
     fn check_together(&self) -> Result<()> {
         let jobs = &self.typing.jobs;
         let Some(first) = jobs.first() else {
@@ -309,7 +309,7 @@ impl<H: Host> Lowering<'_, H> {
         self.at(job, ("directory", Problem::new(what, "use one directory for all jobs")))
     }
 
-    /// What is done about a file before the time begins.
+    /// Treatment of a file before the time begins.
     fn opening(
         &self,
         job: &Job,
@@ -436,7 +436,7 @@ impl<H: Host> Lowering<'_, H> {
         Ok(made)
     }
 
-    /// Whether the files' parts of the page cache are dropped first.
+    /// Tell whether the files' parts of the page cache are dropped first.
     fn cache(&self, works: &[Work]) -> Result<String> {
         let asked: Vec<&Job> = works
             .iter()
@@ -485,7 +485,7 @@ impl<H: Host> Lowering<'_, H> {
     }
 }
 
-/// Where a work is done, and where it is verified.
+/// Files of a work, and those where it is verified.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Places {
     /// Phase and tenant.

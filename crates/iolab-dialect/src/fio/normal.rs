@@ -43,7 +43,7 @@ fn decimal(value: f64) -> String {
     number(value, 4, 1000.0, &["B", "kB", "MB", "GB", "TB", "PB"])
 }
 
-/// What is printed of the jobs before they run.
+/// Lines that are printed of the jobs before they run.
 pub fn heads(show: &Show) -> String {
     let mut text = String::new();
     let mut jobs = 0;

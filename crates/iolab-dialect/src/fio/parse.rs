@@ -37,9 +37,9 @@ pub struct Typing {
     pub jobs: Vec<Job>,
     /// Options of all global sections.
     pub globals: Vec<Typed>,
-    /// What the user must know.
+    /// Notes for the user.
     pub notes: Vec<String>,
-    /// Whether job files were named.
+    /// True if job files were named.
     pub has_files: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Where something stands: in a word of the command line or a line of a file.
+//! Place of something in a text: in a word of the command line or a line of a file.
 
 use std::ops::Range;
 use std::rc::Rc;

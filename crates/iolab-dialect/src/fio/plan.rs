@@ -1,4 +1,4 @@
-//! What is fio's own of a plan: how results are shown.
+//! Part of a plan that is fio's own: how results are shown.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,12 +9,12 @@ use crate::plan::Row;
 /// Everything about one command line; it has one row.
 pub type Plan = crate::plan::Plan<Show, Row>;
 
-/// How results are shown.
+/// Form of the results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ShownByFio")]
 pub struct Show {
-    /// Where results go; absent: standard output.
+    /// File of the results; absent: standard output.
     pub output: Option<String>,
     /// Forms of the results, in order.
     pub formats: Vec<Format>,
@@ -49,7 +49,7 @@ pub struct Head {
     pub engine: String,
     /// As typed.
     pub depth: u64,
-    /// How many.
+    /// Number of clones.
     pub clones: u64,
 }
 
@@ -63,7 +63,7 @@ pub struct UnitShow {
     pub name: String,
     /// Group of results.
     pub group: u32,
-    /// How many clones.
+    /// Number of clones.
     pub clones: u64,
     /// Added to the unit before it.
     pub is_joined: bool,
@@ -91,8 +91,8 @@ pub struct UnitShow {
     pub trim_bytes: u64,
     /// Percentiles of slat, clat, lat.
     pub percentiles: [bool; 3],
-    /// Which percentiles.
+    /// Percentiles to tell.
     pub percentile_list: Vec<f64>,
-    /// What is not told: slat, clat, lat, bandwidth.
+    /// Numbers that are not told: slat, clat, lat, bandwidth.
     pub disabled: [bool; 4],
 }

@@ -23,7 +23,7 @@ fn wrong<T>(name: &'static str, what: &str, remedy: &str) -> Result<T, Wrong> {
     Err((name, Problem::new(what, remedy)))
 }
 
-/// Whether a unit of this job is a program.
+/// Tell whether a unit of this job is a program.
 pub fn is_needed(job: &Job, engine: Engine) -> bool {
     let sizes = job.sizes();
     let is_used = |place: usize| if place == 0 { job.rw.reads() } else { job.rw.writes() };
@@ -50,17 +50,17 @@ pub fn is_needed(job: &Job, engine: Engine) -> bool {
         || job.replay.file.is_some()
 }
 
-/// Whether an engine makes the files, which are not there before.
+/// Tell whether an engine makes the files, which are not there before.
 pub fn makes_names(engine: Engine) -> bool {
     engine.name == "filecreate"
 }
 
-/// Whether an engine removes the files.
+/// Tell whether an engine removes the files.
 pub fn removes_names(engine: Engine) -> bool {
     engine.name == "filedelete"
 }
 
-/// What one file has, and what all of them together.
+/// Work on one file, and on all of them together.
 struct Work {
     /// Of one file.
     one: Geometry,
@@ -131,7 +131,7 @@ fn file_bytes(job: &Job, work: &Work) -> Amount {
     }
 }
 
-/// What only streams can do.
+/// Refuse options that only streams can do.
 fn refuse_what_programs_lack(job: &Job) -> Result<(), Wrong> {
     let beside = "beside several files or sizes, or places by a distribution, is not done yet";
     let refused = [

@@ -1,11 +1,11 @@
-//! What fio prints: all forms of the results, one behind the other.
+//! Output of fio: all forms of the results, one behind the other.
 
 use super::command::Format;
 use super::plan::Plan;
 use super::result::RowResult;
 use super::{json, normal, terse};
 
-/// Where fio's results have its version.
+/// Version as it stands in fio's results.
 pub const VERSION: &str = concat!("iolab-", env!("CARGO_PKG_VERSION"));
 
 /// Standard output after a run.

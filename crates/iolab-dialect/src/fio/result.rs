@@ -1,4 +1,4 @@
-//! What was measured, as it comes back from the front end, and the numbers that fio makes of it.
+//! Measured values, as they come back from the front end, and the numbers that fio makes of them.
 
 use std::sync::OnceLock;
 
@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 use super::plan::{Show, UnitShow};
 use super::program::TRIM;
 
-/// Which event it is; of a row the rest is a [`RowResult`].
+/// Name of the event; of a row the rest is a [`RowResult`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "FioEvent")]
 pub struct Event {
-    /// Which.
+    /// Kind of the event.
     pub event: EventKind,
 }
 
-/// What happened.
+/// Kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "FioEventKind")]
@@ -33,9 +33,9 @@ pub enum EventKind {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "FioRowResult")]
 pub struct RowResult {
-    /// What was measured.
+    /// Measured phases.
     pub phases: Vec<PhaseResult>,
-    /// When it ended, in ms since 1970.
+    /// Time of the end, in ms since 1970.
     #[serde(default)]
     pub ended_ms: u64,
     /// The same as ctime(3) writes it.
@@ -60,10 +60,10 @@ pub struct PhaseResult {
     /// CPU time of all workers.
     #[serde(default)]
     pub cpu: Cpu,
-    /// What devices did.
+    /// Work of devices.
     #[serde(default)]
     pub devices: Vec<Device>,
-    /// Who worked.
+    /// Tenants that worked.
     pub tenants: Vec<TenantResult>,
 }
 
@@ -86,7 +86,7 @@ pub struct Cpu {
     pub minor_faults: u64,
 }
 
-/// What a device did.
+/// Work of a device.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "FioDevice")]
 pub struct Device {
@@ -130,7 +130,7 @@ pub struct Operation {
     /// Its name in the program.
     #[serde(default)]
     pub id: String,
-    /// How often it ended.
+    /// Number of operations that ended.
     pub ops: u64,
     /// Latencies.
     pub latency: Histogram,
@@ -146,7 +146,7 @@ pub struct WorkerResult {
     pub write_bytes: u64,
     /// Length of its timed region.
     pub elapsed_ns: u64,
-    /// What failed first.
+    /// First failure.
     #[serde(default)]
     pub first_error: Option<String>,
     /// Blocks that were not what was written.
@@ -178,7 +178,7 @@ pub struct Series {
     pub bytes: Vec<u64>,
 }
 
-/// What happened between two cuts.
+/// Counts between two cuts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "FioSegment")]
 pub struct Segment {
@@ -207,7 +207,7 @@ pub struct Side {
     pub iops: Vec<f64>,
 }
 
-/// What is told together.
+/// Results that are told together.
 #[derive(Clone, Debug)]
 pub struct Entry<'a> {
     /// The first of its units.

@@ -5,7 +5,7 @@ use super::value::{self, Amount, Fault, Read, TimeUnit, whole};
 use crate::diagnostic::Problem;
 use crate::option::Standing;
 
-/// What kind of value an option takes.
+/// Kind of value that an option takes.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// 0 or 1; alone it is 1.
@@ -61,7 +61,7 @@ impl Kind {
         }
     }
 
-    /// Whether it may stand alone on a command line, so that the next word is no value of it.
+    /// Tell whether it may stand alone on a command line, so that the next word is no value of it.
     pub const fn may_stand_alone(&self) -> bool {
         matches!(self, Self::Flag)
     }
@@ -95,7 +95,7 @@ pub enum Value {
 /// Takes a value into a job; may refuse it.
 pub type Set = fn(&mut Job, Value) -> Result<(), Problem>;
 
-/// How sure a user may be that an option works.
+/// Certainty that an option works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
     /// Must work.
@@ -121,9 +121,9 @@ pub struct Row {
     pub default: &'static str,
     /// Tier of the specification.
     pub tier: Tier,
-    /// What it does, in one line.
+    /// Effect, in one line.
     pub doc: &'static str,
-    /// How far it is done.
+    /// Degree to which it is done.
     pub standing: Standing,
     /// Takes its value.
     pub set: Set,
@@ -216,7 +216,7 @@ impl Row {
         (whole(text), Problem::new(what, format!("use one of {}", words.join(", "))))
     }
 
-    /// Whether `name` is one of its names.
+    /// Tell whether `name` is one of its names.
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.contains(&name)
     }
@@ -261,7 +261,7 @@ impl Value {
         }
     }
 
-    /// What stands behind the word.
+    /// Text behind the word.
     pub fn more(&self) -> Option<String> {
         match self {
             Self::Word(_, more) => more.clone(),

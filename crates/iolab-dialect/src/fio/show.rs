@@ -1,4 +1,4 @@
-//! How the results of jobs are told.
+//! Form of the results of jobs.
 
 use iolab_workload::Workload;
 use iolab_workload::spec::WorkersAs;
@@ -10,7 +10,7 @@ use super::lower::{Places, Work};
 use super::parse::Typing;
 use super::plan::{Head, Show, UnitShow};
 
-/// How the results of a plan are shown.
+/// Form of the results of a plan.
 pub fn show(typing: &Typing, works: &[Work], places: &[Places], workload: &Workload) -> Show {
     let Typing { program, jobs, globals, .. } = typing;
     let formats =

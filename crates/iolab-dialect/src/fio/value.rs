@@ -6,12 +6,12 @@ use std::ops::Range;
 
 use crate::diagnostic::Problem;
 
-/// What is wrong, and with which characters of the value.
+/// Fault, and the offending characters of the value.
 pub type Fault = (Range<usize>, Problem);
 /// A value, or what is wrong with it.
 pub type Read<T> = Result<T, Fault>;
 
-/// What a number of an option of time means without a unit.
+/// Unit of a number of an option of time that names none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
     /// Microseconds.
@@ -45,9 +45,9 @@ impl TimeUnit {
 /// Bytes, or a share of what is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
-    /// So many bytes.
+    /// Number of bytes.
     Bytes(u64),
-    /// So many percent, 1 to 100.
+    /// Percentage, 1 to 100.
     Percent(u64),
 }
 
@@ -87,8 +87,8 @@ fn digits(text: &str) -> Option<(bool, u64, &str)> {
     Some((is_negative, number, &rest[end..]))
 }
 
-/// What a suffix of a size multiplies with: k to p are powers of `kb_base`, and with `ib` behind
-/// them of the other base (for old scripts).
+/// Factor of a suffix of a size: k to p are powers of `kb_base`, and with `ib` behind them of the
+/// other base (for old scripts).
 fn size_unit(suffix: &str, kb_base: u64) -> Option<u64> {
     let lower = suffix.to_ascii_lowercase();
     if lower.is_empty() || lower == "b" {

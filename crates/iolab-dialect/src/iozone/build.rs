@@ -38,7 +38,7 @@ const WORK_AREA_BYTES: u64 = 16 << 20;
 /// -K jumps before so many records.
 const JUMPS_EVERY: u64 = 100;
 
-/// What all phases of a row share.
+/// Values that all phases of a row share.
 pub struct Build<'a> {
     typed: &'a Typed,
     files: &'a [String],
@@ -137,7 +137,7 @@ impl Build<'_> {
         Ok(workload)
     }
 
-    /// What becomes of the file when it is written for the first time. The original's children do
+    /// Way of opening the file when it is written for the first time. The original's children do
     /// not cut off what they find.
     fn created(&self) -> Opening {
         let is_kept_there = self.typed.is_compat && self.typed.is_throughput();
@@ -145,7 +145,7 @@ impl Build<'_> {
         if is_kept && !self.is_elsewhere { Opening::Keep } else { Opening::Create }
     }
 
-    /// What is written.
+    /// Content that is written.
     fn content(&self) -> Content {
         let (how, data) = (&self.typed.how, &self.typed.how.data);
         if data.is_blended() {
@@ -169,7 +169,7 @@ impl Build<'_> {
         Content::Incompressible
     }
 
-    /// What the preset says about a test.
+    /// Workload that the preset has for a test.
     fn preset(&self, test: IozoneTest) -> Result<Workload, Problem> {
         let (how, children) = (&self.typed.how, &self.typed.children);
         let (file_bytes, io_size_bytes) = self.bytes(test);
@@ -234,7 +234,7 @@ impl Build<'_> {
         Ok(phase)
     }
 
-    /// What the preset does not know.
+    /// Change a tenant by options that the preset does not know.
     fn adjust(&self, tenant: &mut Tenant, test: IozoneTest) {
         let (how, children) = (&self.typed.how, &self.typed.children);
         if children.is_shared {
@@ -263,7 +263,7 @@ impl Build<'_> {
         tenant.rate_ops_per_s = children.ops_per_s.map(f64::from);
     }
 
-    /// What few command lines ask for.
+    /// Change a tenant by options that few command lines have.
     fn refine(&self, tenant: &mut Tenant, test: IozoneTest) {
         let (how, io) = (&self.typed.how, tenant.io_size_bytes.0);
         let is_stream = tenant.access == Access::Stdio;

@@ -15,7 +15,7 @@ use crate::diagnostic::Problem;
 use crate::option::Common;
 use crate::plan::Asked;
 
-/// What the words mean; `command` is the whole command line.
+/// Meaning of the words; `command` is the whole command line.
 pub fn lower(mut typed: Typed, common: Common, command: String) -> Result<Plan, Problem> {
     check(&typed)?;
     if typed.children.keeps_files && common.on.is_some() {
@@ -256,7 +256,7 @@ fn show(
     }
 }
 
-/// What is said about compute time above the table.
+/// Lines about compute time above the table.
 fn time_lines(typed: &Typed, recorded: &Recorded) -> Vec<String> {
     let mut lines = recorded.time_lines();
     let ms = typed.how.compute_ms;

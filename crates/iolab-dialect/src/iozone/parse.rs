@@ -7,7 +7,7 @@ use super::typed::Typed;
 use crate::diagnostic::{Diagnostic, Problem};
 use crate::option::{Common, help_text, read};
 
-/// What stands above the options in `--help`.
+/// Text above the options in `--help`.
 pub const HELP: &str = "\
 iolab iozone: the command line of IOzone, with its tables, on real or simulated storage
 

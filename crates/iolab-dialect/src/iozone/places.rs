@@ -1,4 +1,4 @@
-//! Where the files of a command line lie.
+//! Paths of the files of a command line.
 
 use super::typed::Typed;
 use crate::diagnostic::Problem;
@@ -8,7 +8,7 @@ use crate::option::Common;
 const FILE: &str = "iozone.tmp";
 const FILES: &str = "iozone.DUMMY";
 
-/// Where the files lie.
+/// Paths of the files.
 pub struct Places {
     /// Directory of the first one; empty: the current one.
     pub directory: String,

@@ -1,4 +1,4 @@
-//! What is `IOzone`'s own of a plan: rows of several tests, and how they are shown.
+//! Part of a plan that is `IOzone`'s own: rows of several tests, and how they are shown.
 
 use iolab_workload::Workload;
 use iolab_workload::preset::IozoneTest;
@@ -10,7 +10,7 @@ use super::typed::Unit;
 /// Everything about one command line.
 pub type Plan = crate::plan::Plan<Show, Row>;
 
-/// How results are shown.
+/// Form of the results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
@@ -52,7 +52,7 @@ pub struct Show {
     pub side: Side,
 }
 
-/// Which columns the table has.
+/// Choice of columns of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a group of columns")]
@@ -101,6 +101,6 @@ pub struct Row {
     pub children: u32,
     /// Its tests, one phase each.
     pub tests: Vec<IozoneTest>,
-    /// What is measured.
+    /// Workload that is measured.
     pub workload: Workload,
 }

@@ -1,4 +1,4 @@
-//! What `IOzone` prints: banner, table, throughput blocks. Layouts are those of version 3.489.
+//! Output of `IOzone`: banner, table, throughput blocks. Layouts are those of version 3.489.
 //!
 //! Left out: its title and list of authors, in whose place stand our own.
 
@@ -11,7 +11,7 @@ use super::result::{Event, PhaseResult, RowResult};
 use super::typed::Unit;
 use super::{report, side};
 
-/// What is printed at an event.
+/// Text that is printed at an event.
 pub fn render(plan: &Plan, event: &Event) -> String {
     match event {
         Event::Begin { began, version, machine } => begin(plan, began, version, machine),

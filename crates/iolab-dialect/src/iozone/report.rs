@@ -88,7 +88,7 @@ fn values(
     of_row.flat_map(|row| &row.phases).filter(|phase| phase.name == test).map(number).collect()
 }
 
-/// Whether a test has a report: it, or the first pass before it, was measured.
+/// Tell whether a test has a report: it, or the first pass before it, was measured.
 fn has_report(plan: &Plan, test: T) -> bool {
     let first = match test {
         T::Rewrite => T::Write,
@@ -222,9 +222,9 @@ pub fn throughput_text(plan: &Plan, rows: &[RowResult]) -> String {
 /// One sheet of a workbook: a table with a head line.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Sheet {
-    /// What it is about.
+    /// Title: the quantity that it shows.
     pub title: String,
-    /// What stands across, and down.
+    /// Labels across, and down.
     pub axes: (String, String),
     /// Unit of the values.
     pub unit: String,

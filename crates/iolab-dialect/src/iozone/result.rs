@@ -1,4 +1,4 @@
-//! What was measured, as it comes back from the front end, and the numbers of a cell.
+//! Measured values, as they come back from the front end, and the numbers of a cell.
 
 use iolab_workload::preset::IozoneTest;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use super::plan::Plan;
 use super::side::Part;
 use super::typed::Unit;
 
-/// What happened; the front end tells it in this order: begin, rows, end.
+/// Event of a run; the front end tells it in this order: begin, rows, end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Event {
@@ -17,7 +17,7 @@ pub enum Event {
         began: String,
         /// Version of iolab.
         version: String,
-        /// What uname(1) says.
+        /// Words of uname(1).
         machine: String,
     },
     /// A row was measured, or as much of it as there is.
@@ -41,11 +41,11 @@ pub enum Event {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "IozoneRowResult")]
 pub struct RowResult {
-    /// Which row of the plan.
+    /// Index of the row of the plan.
     pub index: usize,
-    /// What was measured.
+    /// Measured phases.
     pub phases: Vec<PhaseResult>,
-    /// It failed after these phases.
+    /// True if it failed after these phases.
     #[serde(default)]
     pub is_failed: bool,
 }
@@ -102,7 +102,7 @@ impl PhaseResult {
         }
     }
 
-    /// What the rate of a worker is about: all of its time, or that of its calls if it pauses.
+    /// Time that the rate of a worker is about: all of its time, or that of its calls if it pauses.
     fn counted_ns(&self, worker: &WorkerResult, plan: &Plan) -> u64 {
         if plan.show.paused.contains(&self.name) { worker.call_ns } else { worker.elapsed_ns }
     }
@@ -112,7 +112,7 @@ impl PhaseResult {
         100.0 * self.cpu_ns as f64 / self.elapsed_ns.max(1) as f64
     }
 
-    /// What a child moved, in kB or operations, and per second, in single precision as the
+    /// Amount that a child moved, in kB or operations, and per second, in single precision as the
     /// original keeps it.
     pub fn child(&self, worker: &WorkerResult, plan: &Plan) -> (f32, f32) {
         let moved = match plan.show.unit {

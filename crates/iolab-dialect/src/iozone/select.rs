@@ -1,4 +1,4 @@
-//! Which tests a command line selects, in the order in which they run.
+//! Tests that a command line selects, in the order in which they run.
 
 use iolab_workload::preset::IozoneTest;
 use iolab_workload::preset::IozoneTest as T;

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::plan::Plan;
 use super::typed::Typed;
 
-/// Which of these files are wanted.
+/// Choice of these files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "IozoneSideFiles")]
@@ -33,7 +33,7 @@ pub struct Side {
 }
 
 impl Side {
-    /// What the options ask for.
+    /// Choice that the options make.
     pub fn of(typed: &Typed, tests: &[IozoneTest]) -> Self {
         let is_throughput = typed.is_throughput();
         let shown = &typed.shown;
@@ -74,25 +74,25 @@ pub struct Who {
 pub enum Part {
     /// Operations, in the order of their ends.
     Operations {
-        /// Who did them.
+        /// Worker that did them.
         who: Who,
-        /// None came before them.
+        /// True if none came before them.
         is_first: bool,
         /// Offset, time in ns, bytes.
         operations: Vec<(u64, u64, u64)>,
         /// Nothing follows: times in user space, in the kernel, and on the clock, in ns.
         times_ns: Option<(u64, u64, u64)>,
     },
-    /// How many operations fell into each band.
+    /// Number of operations in each band.
     Histogram {
-        /// Who did them.
+        /// Worker that did them.
         who: Who,
         /// One more than there are limits.
         counts: Vec<u64>,
     },
-    /// When a test began and ended, as ctime(3) writes it.
+    /// Times at which a test began and ended, as ctime(3) writes them.
     Stamps {
-        /// Who ran it.
+        /// Worker that ran it.
         who: Who,
         /// Its beginning.
         began: String,
@@ -202,7 +202,7 @@ const BANDS: &[&[(&str, u64)]] = &[
         ("120s", 120_000_000),
     ],
 ];
-/// What is above the last limit.
+/// Label of the band above the last limit.
 const REST: &str = "120+s";
 
 fn limits_ns() -> Vec<u64> {
@@ -245,7 +245,7 @@ fn operation(who: Who) -> &'static str {
     }
 }
 
-/// What begins, and what ends: two tests are spelt differently there.
+/// Words for a begin and an end: two tests are spelt differently there.
 fn stamp(who: Who) -> (&'static str, &'static str) {
     let same = |name| (name, name);
     match who.test {

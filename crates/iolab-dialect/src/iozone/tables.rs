@@ -1,4 +1,4 @@
-//! Which file sizes, record sizes and numbers of children a command line means.
+//! File sizes, record sizes and numbers of children that a command line means.
 
 use super::typed::{Children, Typed};
 use super::values::RECORD_KB_MAX;

@@ -40,13 +40,13 @@ impl Telemetry {
         self.ops.iter().map(|op| op.length.0).max().unwrap_or(0)
     }
 
-    /// Whether there is a pause between any two.
+    /// Tell whether there is a pause between any two.
     pub fn has_pauses(&self) -> bool {
         self.ops.iter().any(|op| op.pause_ns.0 > 0)
     }
 }
 
-/// What -X and -Y name.
+/// Files that -X and -Y name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorded {
     /// Of the write test.
@@ -110,7 +110,7 @@ impl Recorded {
     }
 }
 
-/// Whether what was typed can be done together with telemetry.
+/// Tell whether what was typed can be done together with telemetry.
 pub fn check(typed: &Typed) -> Result<(), Problem> {
     let (how, table) = (&typed.how, &typed.table);
     let option = if how.replays.write.is_some() { "-X" } else { "-Y" };

@@ -1,4 +1,4 @@
-//! What command lines mean, and what is printed, against recordings of the original.
+//! Meaning of command lines, and the output, against recordings of the original.
 
 use iolab_model::op::Access;
 use iolab_workload::preset::IozoneTest as T;
@@ -164,7 +164,7 @@ fn the_recorded_spreadsheet_is_written_byte_for_byte_but_for_what_was_never_set(
     }
 }
 
-/// Whether byte `at` is the last one of a label record.
+/// Tell whether byte `at` is the last one of a label record.
 fn is_end_of_label(file: &[u8], at: usize, label: usize) -> bool {
     let mut start = 0;
     while start < file.len() {
@@ -388,7 +388,8 @@ const ANY_WORD: &str =
     "-?[+]?[a-zA-Z0-9+é]{0,3}|--[a-z]{2,7}(=[a-z0-9:]{0,4})?|[0-9]{1,2}[kmgt]?|[0-9]{20}";
 
 proptest::proptest! {
-    /// Whatever is typed: a plan that is whole, or a message with its remedy; never a panic.
+    /// Any words are a plan or a message: a plan that is whole, or a message with its remedy; never
+    /// a panic.
     #[test]
     fn any_words_give_a_plan_or_a_message(
         all in proptest::collection::vec(ANY_WORD, 0..8)

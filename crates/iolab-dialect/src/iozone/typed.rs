@@ -1,4 +1,4 @@
-//! What was typed on an `IOzone` command line, before anything is decided.
+//! Typed options of an `IOzone` command line, before anything is decided.
 
 use iolab_model::op::Advice;
 use serde::{Deserialize, Serialize};
@@ -10,17 +10,17 @@ pub struct Typed {
     pub is_compat: bool,
     /// Selected tests (-i), by number; empty: all.
     pub tests: Vec<u32>,
-    /// Which table is asked for.
+    /// Table that is asked for.
     pub table: Table,
-    /// How many children, in which files (-t -l -u -F).
+    /// Number of children and their files (-t -l -u -F).
     pub children: Children,
-    /// How I/O is done.
+    /// Way in which I/O is done.
     pub how: How,
-    /// What is shown and written.
+    /// Choice of what is shown and written.
     pub shown: Shown,
     /// Lines of the banner, in the order of the options.
     pub banner: Vec<String>,
-    /// What the user must know, in the order of the options: one note each on standard error.
+    /// Notes for the user, in the order of the options: one note each on standard error.
     pub notes: Vec<String>,
     /// -h: only the help text is wanted.
     pub is_help: bool,
@@ -98,7 +98,7 @@ pub struct Children {
     pub start_delay_us: u64,
 }
 
-/// How I/O is done.
+/// Way in which I/O is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct How {
@@ -146,11 +146,11 @@ pub struct How {
     pub counts_compute: bool,
     /// -X and -Y.
     pub replays: Replays,
-    /// What the data are like.
+    /// Kind of data.
     pub data: Data,
 }
 
-/// What can be de-duplicated or compressed, in percent.
+/// Shares of data that can be de-duplicated or compressed, in percent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Data {
     /// -+w, of each granule.
@@ -170,7 +170,7 @@ pub struct Data {
 }
 
 impl Data {
-    /// Whether data have shares at all.
+    /// Tell whether data have shares at all.
     pub fn is_blended(&self) -> bool {
         self.duplicate_percent > 0 || self.zero_percent > 0
     }
@@ -195,13 +195,13 @@ pub struct Replays {
 }
 
 impl Replays {
-    /// Whether neither is given.
+    /// Tell whether neither is given.
     pub fn is_empty(&self) -> bool {
         self.write.is_none() && self.read.is_none()
     }
 }
 
-/// What is shown and written.
+/// Choice of what is shown and written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Shown {
@@ -309,7 +309,7 @@ impl Typed {
         }
     }
 
-    /// Whether throughput mode is asked for.
+    /// Tell whether throughput mode is asked for.
     pub fn is_throughput(&self) -> bool {
         let Children { counts, lower, upper, .. } = &self.children;
         !counts.is_empty() || lower.is_some() || upper.is_some()

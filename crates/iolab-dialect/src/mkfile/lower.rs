@@ -17,10 +17,10 @@ use crate::workload::{phase, tenant, workload};
 /// Everything about one command line; each file is a row.
 pub type Plan = crate::plan::Plan<Show, Row>;
 
-/// What stands for the file's own block size until it is known.
+/// Stand-in for the file's own block size until it is known.
 const BLOCK: u64 = 4096;
 
-/// How results are shown.
+/// Form of the results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ShownByMkfile")]

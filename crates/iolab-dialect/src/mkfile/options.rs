@@ -12,7 +12,7 @@ const BYTES_MAX: u64 = 1 << 60;
 
 type Row = OptionRow<Typed>;
 
-/// What was typed.
+/// Typed options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Typed {

@@ -5,7 +5,7 @@ use super::options::{GRAMMAR, Typed};
 use crate::diagnostic::{Diagnostic, Problem};
 use crate::option::{Common, help_text, read};
 
-/// What stands above the options in `--help`.
+/// Text above the options in `--help`.
 pub const HELP: &str = "\
 iolab mkfile: files of a size, as mkfile of Solaris makes them, timed
 

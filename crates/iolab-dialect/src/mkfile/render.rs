@@ -1,10 +1,10 @@
-//! What mkfile prints: nothing, or with -v a line for each file.
+//! Output of mkfile: nothing, or with -v a line for each file.
 
 use serde::Deserialize;
 
 use super::lower::Plan;
 
-/// What happened.
+/// Event of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[schemars(rename = "MkfileEvent")]
@@ -13,7 +13,7 @@ pub enum Event {
     Begin {},
     /// A file was made, or was not.
     Row {
-        /// Which.
+        /// Index of the file.
         index: usize,
     },
     /// After the last one.

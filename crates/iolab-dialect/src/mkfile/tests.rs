@@ -66,7 +66,7 @@ fn malformed_command_lines_are_refused_with_a_remedy() {
 }
 
 proptest::proptest! {
-    /// Whatever is typed: a plan or a message, never a panic.
+    /// Any words are a plan or a message, never a panic.
     #[test]
     fn any_words_are_a_plan_or_a_message(
         text in "( ?(-[nvx]{1,3}|--[a-z]{1,8}|[0-9]{1,20}[kbmgx]{0,2}|[ -~]{0,6})){0,6}"

@@ -1,4 +1,4 @@
-//! What the author of a workload file expects of it.
+//! Expectations of the author of a workload file.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// How often each operation occurs, by its id, relative to the others that are named.
+    /// Share of each operation, by its id, relative to the others that are named.
     #[serde(default)]
     pub operations: BTreeMap<String, f64>,
-    /// How often each system call occurs in the timed region and around it, relative to the others
-    /// that are named.
+    /// Share of each system call in the timed region and around it, relative to the others that are
+    /// named.
     #[serde(default)]
     pub calls: BTreeMap<String, f64>,
     /// Greatest difference of a share that is no surprise.

@@ -1,4 +1,4 @@
-//! Where in a text the parts of a description stand.
+//! Places of the parts of a description in a text.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ impl Places {
         self.at.entry(path.to_owned()).or_insert(at);
     }
 
-    /// Whether something stands there.
+    /// Tell whether something stands there.
     pub fn knows(&self, path: &str) -> bool {
         self.find(path).is_some()
     }

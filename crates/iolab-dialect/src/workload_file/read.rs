@@ -14,12 +14,12 @@ use super::expect::Expect;
 use super::place::Places;
 use super::{recording, tree};
 
-/// What a workload file says.
+/// Content of a workload file.
 #[derive(Clone, Debug)]
 pub struct WorkloadFile {
     /// The workload.
     pub workload: Workload,
-    /// What its author expects of it, for tests.
+    /// Expectations of its author, for tests.
     pub expect: Option<Expect>,
 }
 
@@ -27,11 +27,11 @@ pub struct WorkloadFile {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{subject}, line {line}: {problem}")]
 pub struct FileProblem {
-    /// Which file.
+    /// Path of the file.
     pub subject: String,
-    /// Where in it.
+    /// Line in it.
     pub line: usize,
-    /// What is wrong, and what to do about it.
+    /// Fault and advice.
     pub problem: String,
 }
 
@@ -136,7 +136,7 @@ fn complete_tenant(tenant: &mut Value) {
     }
 }
 
-/// Where the description is first wrong, and why: each part is read alone, inner ones first.
+/// First fault of the description, with its place: each part is read alone, inner ones first.
 fn check_parts(root: &Map<String, Value>) -> Result<(), (String, String)> {
     each::<FileSet>(root.get("file_sets"), "file_sets")?;
     each::<KeySpace>(root.get("key_spaces"), "key_spaces")?;

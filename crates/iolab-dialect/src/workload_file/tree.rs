@@ -29,7 +29,7 @@ const UNITS: [(&str, u64); 6] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// What a text under a key stands for.
+/// Unit of a text under a key.
 #[derive(Clone, Copy, PartialEq)]
 enum Unit {
     None,

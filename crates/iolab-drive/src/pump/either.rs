@@ -16,7 +16,7 @@ pub(super) enum Either<'a, G> {
 }
 
 impl<G: GroupState> Either<'_, G> {
-    /// What it counted.
+    /// Counts of the worker.
     pub(super) fn results(&self) -> (StreamReport, Vec<OperationCount>) {
         match self {
             Self::Stream(worker) => (worker.report(), Vec::new()),

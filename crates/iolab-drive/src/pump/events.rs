@@ -9,9 +9,9 @@ use crate::recorder::Recorder;
 pub struct Actor<L, W> {
     /// The worker's way in.
     pub lane: L,
-    /// Who decides.
+    /// Worker, which decides.
     pub worker: W,
-    /// What is kept.
+    /// Recorder of its ops.
     pub recorder: Recorder,
 }
 

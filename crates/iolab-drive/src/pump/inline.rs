@@ -33,7 +33,7 @@ struct InlineGroup<'a, O> {
     countdown: Cell<u32>,
     /// Questions from the last time that it was asked to the end of the countdown.
     passed: Cell<u32>,
-    /// When it was asked last.
+    /// Time at which it was asked last.
     asked: Cell<Instant>,
 }
 

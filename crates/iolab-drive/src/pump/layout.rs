@@ -27,7 +27,7 @@ use crate::group::SharedGroup;
 use crate::recorder::Recorder;
 use crate::verify::{LanePlan, VerifyingLane};
 
-/// How the layout ended.
+/// End of the layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Laid {
     /// All files are there.
@@ -100,7 +100,7 @@ fn set_up<T: Target, G: GroupState>(
     staged(&worker)
 }
 
-/// Who makes the files of a stage, with a lane of `target`, ready to run.
+/// Worker that makes the files of a stage, with a lane of `target`, ready to run.
 pub(super) fn stage_actor<'s, T: Target, G: GroupState>(
     target: &T,
     workload: &Workload,

@@ -20,12 +20,12 @@ use super::threads::Seat;
 use super::worker::drive;
 use crate::recorder::{ClassHistograms, Recorder};
 
-/// What a worker did in one slice.
+/// Counts of a worker in one slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SliceCount {
-    /// Where counting began, on the clock of the lane.
+    /// Time at which counting began, on the clock of the lane.
     pub begin_ns: u64,
-    /// When its last operation ended.
+    /// Time at which its last operation ended.
     pub end_ns: u64,
     /// Operations that count.
     pub ops: u64,
@@ -58,7 +58,7 @@ impl GroupState for Door {
     }
 }
 
-/// What of a worker's life is driven now.
+/// Part of a worker's life that is driven now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     /// Until it waits for its first slice.
@@ -150,27 +150,27 @@ impl Worker for Sliced<'_> {
     }
 }
 
-/// How long a slice is.
+/// Length of a slice.
 #[derive(Clone, Copy, Debug)]
 pub struct SliceLength {
     /// Nothing is begun after this, counted from the end of the washout.
     pub slice: Ns,
-    /// What ends before this is not counted, and neither is the first operation.
+    /// Time from the begin whose operations are not counted; neither is the first one.
     pub washout: Ns,
 }
 
-/// What a worker does next.
+/// Next thing that a worker does.
 #[derive(Clone, Copy, Debug)]
 pub enum Turn {
     /// A slice.
     Slice(SliceLength),
-    /// It hands over what it has recorded.
+    /// Hand over what the worker has recorded.
     Collect,
     /// Nothing any more.
     End,
 }
 
-/// Who says what a worker does next; asking may take as long as others work.
+/// Driver that tells what a worker does next; asking may take as long as others work.
 pub trait SliceDriver {
     /// The next turn, after a slice that gave `count`, or after anything else.
     fn next(&mut self, count: Option<SliceCount>) -> Turn;

@@ -46,7 +46,7 @@ pub struct Seat<'a> {
     pub phase: &'a Phase,
     /// Ordinal of the phase in the workload; verification knows by it what is older than what.
     pub phase_index: usize,
-    /// What the programs of the phase share, if it has any.
+    /// State that the programs of the phase share, if it has any.
     pub stage: Option<&'a Stage>,
 }
 
@@ -183,7 +183,7 @@ impl Seat<'_> {
         Ok(Actor { lane, worker, recorder })
     }
 
-    /// Who makes bytes that are nowhere twice, for a file that is extended: it stays, and whoever
+    /// Composer of bytes that are nowhere twice, for a file that is extended: it stays, and whoever
     /// compresses it looks further than a buffer reaches.
     fn unique_bytes(&self) -> Option<Composer> {
         let work = self.tenant.file_set.as_ref()?;
@@ -239,14 +239,14 @@ impl Seat<'_> {
         Ok(Actor { lane, worker, recorder })
     }
 
-    /// What its lane checks, if anything.
+    /// Plan of what its lane checks, if anything.
     fn lane_plan(&self) -> Option<LanePlan> {
         let who = (self.tenant_index, self.index, self.ordinal);
         let name = self.tenant.file_name(self.index);
         LanePlan::worker(self.workload, self.phase_index, &name, who)
     }
 
-    /// Who makes its data, if the lane does not.
+    /// Composer of its data, if the lane makes none.
     fn composer(&self) -> Option<Composer> {
         let Content::Blend(blend) = &self.workload.content else { return None };
         let name = self.tenant.file_name(self.index);
@@ -316,7 +316,7 @@ fn timed_classes(tenant: &Tenant) -> Vec<OpClass> {
     all.into_iter().filter(|(occurs, _)| *occurs).map(|(_, class)| class).collect()
 }
 
-/// What the lanes of a workload do with their buffers.
+/// Content that the lanes of a workload give their buffers.
 pub(super) fn lane_content(workload: &Workload) -> Content {
     match workload.content {
         _ if workload.verification().is_on() => Content::Prepared,
@@ -338,8 +338,8 @@ impl Drop for Departure<'_> {
     }
 }
 
-/// What every crew begins with: the files are made, and the workers to be started are answered, or
-/// the outcome of a phase that was stopped before.
+/// Beginning of every crew: the files are made, and the workers to be started are answered, or the
+/// outcome of a phase that was stopped before.
 ///
 /// # Errors
 ///
@@ -357,7 +357,7 @@ pub fn get_ready<'a, T: Target + Sync, O: Observer>(
     })
 }
 
-/// What the programs of a phase share on `target`; `None` if it has no programs.
+/// State that the programs of a phase share on `target`; `None` if it has no programs.
 pub(super) fn stage_of<T: Target>(
     target: &T,
     (workload, phase, books): (&Workload, &Phase, &Books),

@@ -9,9 +9,10 @@ use iolab_workload::{RunKind, Step, Worker};
 
 use crate::recorder::Recorder;
 
-/// How long an idle worker yields the CPU between looks at the group before it starts to sleep.
+/// Number of times that an idle worker yields the CPU between looks at the group before it starts
+/// to sleep.
 const SPINS: u32 = 200;
-/// How often it then sleeps for a short while, and for how long; after that its sleep is longer.
+/// Number and length of the short sleeps that follow; after that its sleep is longer.
 const SHORT_NAPS: u32 = 200;
 const SHORT_NAP: Duration = Duration::from_micros(10);
 const NAP: Duration = Duration::from_micros(50);
@@ -21,7 +22,7 @@ const SLEEP_MAX: Ns = Ns::from_ms(100);
 /// Ends of a run that are counted together.
 const COUNTED_MAX: usize = 64;
 
-/// Why a worker has nothing more to submit right now.
+/// Reason why a worker has nothing more to submit right now.
 #[derive(Clone, Copy, PartialEq)]
 enum Pause {
     Until(Ns),
@@ -105,7 +106,8 @@ pub fn drive<L: Lane, W: Worker>(
 struct Counted<'a, W, const WRITES: bool> {
     worker: &'a mut W,
     recorder: &'a mut Recorder,
-    /// When the first of the following was submitted; each other one when the one before it ended.
+    /// Time at which the first of the following was submitted; each other one when the one before
+    /// it ended.
     submitted: Ns,
     ended: [Ns; COUNTED_MAX],
     count: usize,

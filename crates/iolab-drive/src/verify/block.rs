@@ -30,10 +30,10 @@ const HEADER: usize = 48;
 const CHECKSUM: core::ops::Range<usize> = 40..48;
 /// Place, generation, check.
 const STAMP: usize = 24;
-/// So many wrong bytes are damage to a block; the checks of a torn one differ in more.
+/// Number of wrong bytes up to which a block is damaged; the checks of a torn one differ in more.
 const FEW: usize = 4;
 
-/// Which write put a block where it is.
+/// Write that put a block where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Generation(pub u64);
 
@@ -53,13 +53,13 @@ impl Generation {
         (self.0 >> 32) as u16
     }
 
-    /// Which of its writes.
+    /// Ordinal among its writes.
     pub fn sequence(self) -> u32 {
         self.0 as u32
     }
 }
 
-/// Where a block belongs, and how it is made.
+/// Place of a block, and how it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Identity of its file.
@@ -70,7 +70,7 @@ pub struct Place {
     pub kind: Verify,
 }
 
-/// What is wrong with a block.
+/// Fault of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Bytes differ from what a write of this generation put there.
@@ -79,16 +79,16 @@ pub enum Fault {
         generation: Generation,
         /// First wrong byte, from the block's beginning.
         at: usize,
-        /// What it should be.
+        /// Expected byte.
         expected: u8,
-        /// What it is.
+        /// Byte that was read.
         got: u8,
         /// Wrong bytes in the block.
         count: usize,
     },
     /// Sectors of several writes; `None` where a sector is of none.
     Torn {
-        /// Which write each sector is of.
+        /// Write of each sector.
         sectors: Vec<Option<Generation>>,
         /// First sector that is not of the same write as the first one.
         at: usize,
@@ -106,7 +106,7 @@ pub enum Fault {
     Zeros,
     /// No block of ours.
     Foreign {
-        /// How it begins.
+        /// First bytes.
         start: [u8; 16],
     },
 }
@@ -131,7 +131,7 @@ fn mixed(a: u64, b: u64) -> u64 {
 }
 
 impl Place {
-    /// What stands where in every generation: the tag of a sector.
+    /// Tag that stands in every generation: the tag of a sector.
     #[inline]
     fn tag(&self, sector: usize) -> u64 {
         mixed(self.file, self.offset + (sector * SECTOR) as u64)
@@ -177,13 +177,13 @@ impl Place {
         whole.into_iter().chain(header).chain(stamps)
     }
 
-    /// Whether the part of a header that all generations share is in place.
+    /// Tell whether the part of a header that all generations share is in place.
     fn is_header_ours(&self, block: &[u8]) -> bool {
         let shared = [(0, MAGIC), (8, self.file), (16, self.offset), (32, self.shape(block))];
         shared.into_iter().all(|(at, value)| word(block, at) == value)
     }
 
-    /// Which write a sector is of, as far as it says so itself.
+    /// Write of a sector, as far as it says so itself.
     fn sector_generation(&self, block: &[u8], sector: usize) -> Option<Generation> {
         if sector == 0 {
             return self.is_header_ours(block).then(|| Generation(word(block, 24)));
@@ -194,7 +194,7 @@ impl Place {
         is_ours.then_some(Generation(generation))
     }
 
-    /// Which write a block is of, or what is wrong with it.
+    /// Write of a block, or its fault.
     ///
     /// `scratch` is of the block's length; `likely` is tried for a block that does not say.
     #[inline]
@@ -313,7 +313,7 @@ impl Place {
         is_intact.then_some(Fault::Misplaced { file, offset, generation })
     }
 
-    /// Where `block` differs from what `scratch` says it should be.
+    /// Difference between `block` and `scratch`, which holds what it should be.
     fn difference(&self, block: &[u8], scratch: &[u8], generation: Generation) -> Fault {
         let is_wrong = |at: &usize| block[*at] != scratch[*at];
         let wrong: Vec<usize> = self.known(block.len()).flatten().filter(is_wrong).collect();

@@ -16,7 +16,7 @@ use iolab_workload::verify::{Book, Known};
 use super::block::{Fault, Generation, Place};
 use super::plan::{Expected, Findings, LanePlan, Wrong};
 
-/// What is in flight in a queue slot.
+/// Op in flight in a queue slot.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     kind: Kind,
@@ -78,7 +78,7 @@ impl<L: Lane> VerifyingLane<L> {
         }
     }
 
-    /// What was found to be wrong.
+    /// Faults that were found.
     pub fn into_findings(self) -> Findings {
         self.findings
     }

@@ -1,4 +1,4 @@
-//! Whether storage returns what was written: a lane around a lane composes what is written and
+//! Check that storage returns what was written: a lane around a lane composes what is written and
 //! examines what is read.
 //!
 //! [`lane`] does it for any target that gives its buffers out; [`block`] is what a block looks

@@ -1,4 +1,4 @@
-//! What a lane is told about its files, and what it found.
+//! Orders of a lane about its files, and its findings.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub struct LanePlan {
     pub files: Arc<[FilePlan]>,
     /// All files of the workload, to name those that a block says it is of.
     names: Vec<(u64, String)>,
-    /// What happened in each step, in words.
+    /// Steps, in words.
     steps: Vec<String>,
 }
 
@@ -214,21 +214,21 @@ fn file_plan(workload: &Workload, phase: &Phase, name: &str, trust: Trust) -> Fi
     FilePlan { name, identity, unit, trust, book: SharedBook::default() }
 }
 
-/// What is wrong with a block that was read.
+/// Fault of a block that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrong {
-    /// It is damaged, or of another place.
+    /// Block that is damaged, or of another place.
     Block(Fault),
-    /// It is intact, but has been overwritten since.
+    /// Block that is intact, but has been overwritten since.
     Stale {
         /// The write that it is of.
         found: Generation,
-        /// What it should be of.
+        /// Expected write.
         expected: Expected,
     },
 }
 
-/// What a block should be of.
+/// Write that a block should be of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// This very write.
@@ -237,7 +237,7 @@ pub enum Expected {
     Step(u16),
 }
 
-/// What a lane found.
+/// Findings of a lane.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
     first: Vec<Mismatch>,

@@ -126,7 +126,7 @@ pub(super) fn links<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), Stri
     probe.ok(Op::Burn { duration: Ns(1000) }).map(drop)
 }
 
-/// What was put comes back, what was not is missing, and a scan goes upwards.
+/// Check that what was put comes back, what was not is missing, and a scan goes upwards.
 pub(super) fn key_value<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
     let can = target.capabilities();
     if !can.has_key_value || can.keeps_nothing {

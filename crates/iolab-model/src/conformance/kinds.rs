@@ -10,7 +10,7 @@ use crate::op::{
 use crate::target::{Capabilities, Lane, Target};
 use crate::units::Bytes;
 
-/// What a transfer to memory that is not mapped is answered with.
+/// Answer to a transfer to memory that is not mapped.
 const ENXIO: Errno = Errno(6);
 /// The answer to "do not wait" where it would.
 const EAGAIN: Errno = Errno(11);
@@ -18,7 +18,7 @@ const EAGAIN: Errno = Errno(11);
 const OTHER: Handle = Handle(1);
 
 impl<L: Lane> Probe<L> {
-    /// What the buffer holds, if the target has any.
+    /// Content of the buffer, if the target has any.
     pub(super) fn held(&mut self) -> Vec<u8> {
         self.lane
             .buffer(Token(0))
@@ -49,7 +49,7 @@ fn whole(at: Bytes) -> Transfer {
     Transfer::plain(FILE, Position::At(at), RECORD)
 }
 
-/// What is written in parts is read as a whole, and the other way round.
+/// Check that parts that were written are read as a whole, and the other way round.
 pub(super) fn vectors<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
     let can = target.capabilities();
     if !can.has_vectors {
@@ -69,7 +69,7 @@ pub(super) fn vectors<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), St
     Ok(())
 }
 
-/// What is written call by call is read as a whole, and the other way round.
+/// Check that data written call by call are read as a whole, and the other way round.
 pub(super) fn small_calls<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
     let can = target.capabilities();
     if !can.has_small_calls {
@@ -166,7 +166,7 @@ pub(super) fn streams<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), St
     Ok(())
 }
 
-/// What is touched is in the file; what lies outside the mapping is refused.
+/// Check that touched pages are in the file; what lies outside the mapping is refused.
 pub(super) fn mapped<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
     let can = target.capabilities();
     if !can.has_mapping {

@@ -15,7 +15,7 @@ const CLOSED: Handle = Handle(5);
 struct Records<'a, const WRITES: bool> {
     handle: Handle,
     rest: std::slice::Iter<'a, u64>,
-    /// When [`Run::next`] was asked last.
+    /// Time at which [`Run::next`] was asked last.
     asked: Ns,
     ended: usize,
     broken: Option<String>,

@@ -18,7 +18,7 @@ const LENGTH_NS_MAX: u64 = 3_600_000_000_000;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PairsSpec {
-    /// What is alternated, the first one first where order matters.
+    /// Alternated treatments, the first one first where order matters.
     pub treatments: Vec<PairsTreatment>,
     /// Shortest slice.
     pub slice_min_ns: u64,
@@ -70,17 +70,17 @@ pub struct PairsTreatment {
 }
 
 impl PairsSpec {
-    /// Whether knobs change from slice to slice.
+    /// Tell whether knobs change from slice to slice.
     pub fn is_switching(&self) -> bool {
         self.treatments.windows(2).any(|pair| pair[0].knobs != pair[1].knobs)
     }
 
-    /// Whether knobs could change more often than once a second.
+    /// Tell whether knobs could change more often than once a second.
     pub fn may_switch_fast(&self) -> bool {
         self.is_switching() && self.slice_min_ns < 1_000_000_000
     }
 
-    /// What could not be measured as it is said, and why.
+    /// Part of the request that could not be measured as it says, and the reason.
     ///
     /// A knob that only one treatment names would keep that treatment's value in the slices of the
     /// others.
@@ -136,12 +136,12 @@ impl PairsSpec {
 pub struct PairsRecord {
     /// Length of a slice, as chosen.
     pub slice_ns: u64,
-    /// Why it is so long.
+    /// Rule that chose this length.
     pub chosen_by: ChosenBy,
     /// Before each slice.
     pub washout_ns: u64,
-    /// What a change of knobs cost on average, measured before the first unit; on twin devices: an
-    /// exchange of them all.
+    /// Mean cost of a change of knobs, measured before the first unit; on twin devices: an exchange
+    /// of them all.
     pub switch_cost_ns: u64,
     /// Devices made alike; 1: all treatments have the same.
     #[serde(default = "one")]
@@ -157,7 +157,7 @@ pub struct PairsRecord {
     pub slices_per_unit: u32,
     /// From the first unit to the last.
     pub elapsed_ns: u64,
-    /// What was measured side by side.
+    /// Cells that were measured side by side.
     pub cells: Vec<PairsCell>,
     /// Complete units only.
     pub units: Vec<PairsUnit>,
@@ -181,11 +181,11 @@ pub struct SessionOfSlices {
     pub number: u64,
     /// Length of a slice, as chosen.
     pub slice_ns: u64,
-    /// Why it is so long.
+    /// Rule that chose this length.
     pub chosen_by: ChosenBy,
     /// Before each slice.
     pub washout_ns: u64,
-    /// What a change of knobs cost on average, measured before the first unit.
+    /// Mean cost of a change of knobs, measured before the first unit.
     pub switch_cost_ns: u64,
     /// Devices made alike, whose knobs are exchanged; 1: there is one device.
     #[serde(default = "one")]
@@ -204,15 +204,15 @@ const fn one() -> u32 {
     1
 }
 
-/// What decided the length of slices.
+/// Rule that decided the length of slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChosenBy {
     /// The shortest that was allowed is enough.
     Shortest,
-    /// So that a slice holds enough operations.
+    /// Chosen so that a slice holds enough operations.
     Operations,
-    /// So that changes of knobs do not cost too much.
+    /// Chosen so that changes of knobs do not cost too much.
     Switches,
     /// The longest that was allowed.
     Longest,
@@ -240,7 +240,7 @@ pub struct PairsCell {
 pub struct PairsTenant {
     /// Its name.
     pub name: String,
-    /// What its operations do.
+    /// Kind of its operations.
     pub kind: OperationKind,
     /// Bytes per operation.
     pub io_size_bytes: Option<u64>,
@@ -253,7 +253,7 @@ pub struct PairsTenant {
 pub struct PairsUnit {
     /// From the beginning of the first unit.
     pub began_ns: u64,
-    /// How long it took, changes of knobs included.
+    /// Time that it took, changes of knobs included.
     pub elapsed_ns: u64,
     /// By cell, then by tenant: times of operations.
     pub service: Vec<Vec<ClassHistograms>>,
@@ -273,7 +273,7 @@ pub struct PairsSlices {
     pub place: Vec<u32>,
     /// From the beginning of the first unit.
     pub begin_ns: Vec<u64>,
-    /// How long was counted; of several workers, all added up.
+    /// Counted time; of several workers, all added up.
     pub length_ns: Vec<u64>,
     /// Operations.
     pub ops: Vec<u64>,

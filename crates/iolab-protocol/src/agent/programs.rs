@@ -1,4 +1,4 @@
-//! What other programs do around their measuring, and a trial can do for their command lines.
+//! Actions of other programs around their measuring, for trials of their command lines.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,8 @@ pub use iolab_workload::waits::{WaitFor, Waits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which files that are there already may be removed, made anew or written; any other stays.
+/// Permissions for files that are there already: to be removed, made anew or written; any other
+/// stays.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileRules {
@@ -15,13 +16,13 @@ pub struct FileRules {
     pub replaceable: BTreeMap<String, Replaceable>,
 }
 
-/// Why a file may be replaced.
+/// Reason why a file may be replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Replaceable {
     /// The user named it.
     Named,
-    /// It is what an earlier trial left, unchanged.
+    /// File that an earlier trial left, unchanged.
     Made(FileMark),
     /// Made by an earlier trial, which was killed.
     Begun(FileBirth),
@@ -35,7 +36,7 @@ pub struct FileBirth {
     pub device: u64,
     /// Inode.
     pub inode: u64,
-    /// When the inode was made.
+    /// Time at which the inode was made.
     pub born_ns: i64,
 }
 

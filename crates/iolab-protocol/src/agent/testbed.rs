@@ -1,4 +1,4 @@
-//! What a testbed is opened with; each kind has a type of its own.
+//! Values with which a testbed is opened; each kind has a type of its own.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub enum TestbedSpec {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlacesSpec {
-    /// Where all files lie that name no place; file system and knobs of a trial are its own.
+    /// Place of all files that name none; file system and knobs of a trial are its own.
     pub main: Box<TestbedSpec>,
     /// The other places, in the order in which they are opened.
     pub others: Vec<PlaceSpec>,
@@ -37,7 +37,7 @@ pub struct PlacesSpec {
 pub struct PlaceSpec {
     /// Its name, as sets of files have it.
     pub name: String,
-    /// What it lies on.
+    /// Testbed below it.
     pub testbed: TestbedSpec,
     /// The file system that is made there, the same in all trials; null for a directory.
     pub stack: Option<Stack>,
@@ -73,8 +73,8 @@ pub struct DirectorySpec {
     pub path: PathBuf,
     /// Devices whose knobs may change although the system uses them.
     pub allow_knobs_on: Vec<String>,
-    /// It is worked in itself, not in a sub-directory of ours: files have the names that the
-    /// workload gives them, and nothing else is touched or removed.
+    /// True to work in the directory itself, not in a sub-directory of ours: files have the names
+    /// that the workload gives them, and nothing else is touched or removed.
     #[serde(default)]
     pub in_place: bool,
 }
@@ -92,13 +92,13 @@ pub struct DeviceSpec {
     pub study: Option<String>,
     /// Paths that must not lie on it.
     pub protected: Vec<PathBuf>,
-    /// What is done before the first trial.
+    /// Preparation before the first trial.
     pub precondition: Precondition,
     /// Length of a round of random writes.
     pub precondition_round_ns: u64,
 }
 
-/// What is done to a device before the first trial.
+/// Preparation of a device before the first trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Precondition {

@@ -7,14 +7,14 @@ use iolab_drive::record::Warning;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which block events are recorded.
+/// Set of block events to record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventSet {
     /// All that name a device.
     #[default]
     Full,
-    /// What devices were given, and when they were done.
+    /// Requests given to devices, and their ends.
     IssueComplete,
 }
 
@@ -68,9 +68,9 @@ pub struct OutputFile {
 pub struct RecordSpec {
     /// Names or paths of devices.
     pub devices: Vec<String>,
-    /// Where it is written.
+    /// File that it is written to.
     pub output: OutputFile,
-    /// Which events.
+    /// Events to record.
     #[serde(default)]
     pub events: EventSet,
     /// Other layers.
@@ -85,7 +85,7 @@ pub struct RecordSpec {
     /// Kernel memory of each CPU; null: 8 MiB.
     #[serde(default)]
     pub buffer_bytes: Option<u64>,
-    /// When it ends by itself; null: when it is interrupted.
+    /// Time after which it ends by itself; null: when it is interrupted.
     #[serde(default)]
     pub time_limit_ns: Option<u64>,
     /// The command that is recorded, for the file's facts.
@@ -97,13 +97,13 @@ pub struct RecordSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrialTrace {
-    /// Where it is written.
+    /// File that it is written to.
     pub output: OutputFile,
-    /// Which events.
+    /// Events to record.
     pub events: EventSet,
 }
 
-/// What was recorded so far.
+/// Amount recorded so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordingSoFar {
@@ -130,25 +130,25 @@ pub struct RecordingResult {
     pub lost: BTreeMap<u32, u64>,
     /// Devices that went away meanwhile.
     pub vanished: Vec<String>,
-    /// Why the file ends early, if it does: it could not be written any more.
+    /// Reason why the file ends early, if it does: it could not be written any more.
     pub problem: Option<String>,
 }
 
 /// Answer to `record_trace`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TraceRecorded {
-    /// What is in the file.
+    /// Amount in the file.
     pub recorded: RecordingResult,
     /// Kernel names of the devices.
     pub devices: Vec<String>,
-    /// What to know.
+    /// Warnings for the reader.
     pub warnings: Vec<Warning>,
 }
 
 /// The block trace of a trial.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TraceOfTrial {
-    /// What is in the file.
+    /// Amount in the file.
     #[serde(flatten)]
     pub recorded: RecordingResult,
     /// The file in the results directory; the front end adds it before it stores the record.

@@ -1,4 +1,4 @@
-//! What an engine is: a row in a list that gives a [`Target`] its name.
+//! Interface of an engine: a row in a list that gives a [`Target`] its name.
 
 use iolab_model::Target;
 
@@ -6,7 +6,7 @@ use iolab_model::Target;
 ///
 /// This is how one dynamic decision per trial replaces one per op.
 pub trait EngineVisitor {
-    /// What the code answers.
+    /// Answer of the code.
     type Output;
 
     /// Runs with the chosen target.
@@ -29,7 +29,7 @@ macro_rules! engines {
                 match self { $( Self::$Row => visitor.visit(&$target), )+ }
             }
 
-            /// Whether it can be used here; if not, why, and what to do instead.
+            /// Tell whether it can be used here; if not, why, and what to do instead.
             ///
             /// It is tried as a trial would use it: by opening a lane, for files in `directories`.
             pub fn probe(

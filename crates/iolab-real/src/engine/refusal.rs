@@ -1,4 +1,4 @@
-//! Why the kernel refuses an engine, and what to do instead. Nothing falls back by itself.
+//! Reason why the kernel refuses an engine, and what to do instead. Nothing falls back by itself.
 
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use super::EngineVisitor;
 /// An engine that cannot be used here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unavailable {
-    /// What was refused.
+    /// Refused thing.
     pub why: String,
-    /// What to do about it, or instead.
+    /// Advice: the next thing to do, or another way.
     pub remedy: String,
 }
 
@@ -23,7 +23,7 @@ pub fn refused(engine: &'static str, call: &'static str, errno: Errno) -> Error 
     Error::System { call, subject, errno }
 }
 
-/// What helps against a refusal.
+/// Remedy against a refusal.
 fn remedy(engine: &str, call: &str, errno: Errno) -> &'static str {
     match (call, errno.0) {
         ("io_uring_setup", libc::EPERM) if engine == "io_uring_sqpoll" => {
@@ -87,7 +87,7 @@ impl EngineVisitor for Try<'_> {
     }
 }
 
-/// What an engine would be used on: a file in a directory, or a block device itself.
+/// File on which an engine would be used: a file in a directory, or a block device itself.
 fn probe_in(place: &Path) -> PathBuf {
     let is_device = std::fs::metadata(place).is_ok_and(|it| it.file_type().is_block_device());
     if is_device { place.to_path_buf() } else { place.join("probe") }

@@ -24,10 +24,11 @@ use crate::vectors::Vectors;
 
 /// Largest queue of these engines; the kernel allows 32768 entries.
 const DEPTH_MAX: u32 = 4096;
-/// How often a lane looks for completions before it sleeps, if a kernel thread makes them.
+/// Number of times that a lane looks for completions before it sleeps, if a kernel thread makes
+/// them.
 const LOOKS_MAX: u32 = 4000;
 
-/// What is different about an engine's ring.
+/// Difference of an engine's ring from others.
 pub trait Flavor: Send + Sync {
     /// The engine's name.
     const NAME: &'static str;
@@ -38,10 +39,10 @@ pub trait Flavor: Send + Sync {
     /// Completions are polled for at the device.
     const IS_POLLED: bool = false;
 
-    /// What the engine can do.
+    /// Abilities of the engine.
     const CAPABILITIES: Capabilities = Capabilities { depth_max: DEPTH_MAX, ..ABILITIES };
 
-    /// Whether the files of a lane can be reached this way.
+    /// Tell whether the files of a lane can be reached this way.
     fn check(request: &LaneRequest) -> Result<(), Error> {
         let _ = request;
         Ok(())

@@ -1,4 +1,4 @@
-//! What is in flight in a queue slot, in the engines that queue.
+//! Op in flight in a queue slot, in the engines that queue.
 
 use iolab_model::op::{Handle, Op, Position, Submission, Transfer, TransferFlags};
 use iolab_model::{Accepted, Bytes, Capabilities, Completion, Ns, error::Errno};
@@ -11,9 +11,9 @@ use crate::files::Files;
 /// An op in flight.
 #[derive(Clone, Copy)]
 pub struct Slot {
-    /// When the lane took it.
+    /// Time at which the lane took it.
     pub submitted: Ns,
-    /// What is to be done.
+    /// Work to be done.
     pub work: Work,
     /// `RWF_*` of preadv2(2).
     pub flags: libc::c_int,
@@ -67,7 +67,7 @@ impl Slot {
         done: 0,
     };
 
-    /// What an op means for the queue; `None` if it is a plain system call.
+    /// Meaning of an op for the queue; `None` if it is a plain system call.
     ///
     /// The buffer of a write is stamped.
     #[inline]
@@ -131,7 +131,7 @@ impl Slot {
         }
     }
 
-    /// Whether asking again helps; who asks not to wait wants to know.
+    /// Tell whether asking again helps; who asks not to wait wants to know.
     fn is_transient(&self, errno: Errno) -> bool {
         match (errno.0, self.work) {
             (libc::EAGAIN, Work::Read(transfer) | Work::Write(transfer)) => {
@@ -143,7 +143,7 @@ impl Slot {
     }
 }
 
-/// What both queueing engines can do.
+/// Abilities of both queueing engines.
 pub const ABILITIES: Capabilities = Capabilities {
     is_asynchronous: true,
     can_verify: true,

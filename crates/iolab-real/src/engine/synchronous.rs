@@ -1,4 +1,4 @@
-//! What the engines that finish an op before they return have in common.
+//! Common part of the engines that finish an op before they return.
 //!
 //! An engine is its system calls ([`Method`]); streams and mapped files are the same in all.
 
@@ -18,7 +18,7 @@ use crate::files::{Files, Opened};
 use crate::priority;
 use crate::vectors::Vectors;
 
-/// What every synchronous engine can do.
+/// Abilities of every synchronous engine.
 pub const ABILITIES: Capabilities = Capabilities {
     can_verify: true,
     has_namespace: true,
@@ -35,12 +35,12 @@ pub const ABILITIES: Capabilities = Capabilities {
     ..Capabilities::MINIMAL
 };
 
-/// How a synchronous engine moves bytes.
+/// Way in which a synchronous engine moves bytes.
 pub trait Method: Send + Sync {
     /// Its name.
     const NAME: &'static str;
 
-    /// What it can do: [`ABILITIES`], and perhaps more.
+    /// Abilities of the engine: [`ABILITIES`], and perhaps more.
     const CAPABILITIES: Capabilities = ABILITIES;
 
     /// One system call; answers like read(2): bytes moved, or negative with errno.
@@ -52,7 +52,7 @@ pub trait Method: Send + Sync {
 
 /// A transfer, ready for a system call.
 pub struct Call<'a> {
-    /// Where it starts.
+    /// Begin of the transfer.
     pub at: Position,
     /// `RWF_*` of preadv2(2).
     pub flags: libc::c_int,

@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BioId(pub u32);
 
-/// How a bio ended; an errno is what the submitter is told (the kernel's `blk_status_to_errno`).
+/// End of a bio; an errno is what the submitter is told (the kernel's `blk_status_to_errno`).
 pub type Status = Result<(), Errno>;
 
 /// A bio that has ended, well or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Which.
+    /// Identity of the bio.
     pub id: BioId,
-    /// How.
+    /// Result of the bio.
     pub status: Status,
 }
 
@@ -29,7 +29,7 @@ impl Ended {
     }
 }
 
-/// What a bio asks for.
+/// Action that a bio asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
@@ -57,7 +57,8 @@ pub struct Flags(pub u16);
 impl Flags {
     /// Nothing special.
     pub const NONE: Self = Self(0);
-    /// Somebody waits for it (`REQ_SYNC`): `O_DIRECT`, `O_SYNC` or fsync-driven writes.
+    /// Flag of a bio that a task waits for (`REQ_SYNC`): `O_DIRECT`, `O_SYNC` or fsync-driven
+    /// writes.
     pub const SYNC: Self = Self(1);
     /// Flush the cache first (`REQ_PREFLUSH`).
     pub const PREFLUSH: Self = Self(2);
@@ -74,12 +75,12 @@ impl Flags {
     /// Write-back that can wait (`REQ_BACKGROUND`): of old pages, or below the dirty limits.
     pub const BACKGROUND: Self = Self(128);
 
-    /// Whether all of `other`'s bits are set.
+    /// Tell whether all of `other`'s bits are set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether any of `other`'s bits is set.
+    /// Tell whether any of `other`'s bits is set.
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
@@ -101,7 +102,7 @@ impl Flags {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProcessId(pub u32);
 
-/// Who submitted a bio.
+/// Process that submitted a bio.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Submitter {
     /// Its I/O context.
@@ -117,7 +118,7 @@ pub struct Submitter {
 pub struct Bio {
     /// The submitter's token.
     pub id: BioId,
-    /// What to do.
+    /// Action to carry out.
     pub operation: Operation,
     /// First sector.
     pub sector: Sector,
@@ -125,7 +126,7 @@ pub struct Bio {
     pub sectors: u32,
     /// Hints and promises.
     pub flags: Flags,
-    /// Who asks.
+    /// Process that asks.
     pub submitter: Submitter,
 }
 
@@ -135,7 +136,7 @@ impl Bio {
         Sector(self.sector.0 + self.sectors as u64)
     }
 
-    /// Whether somebody waits for it: every read, and writes flagged so.
+    /// Tell whether somebody waits for it: every read, and writes flagged so.
     pub const fn is_sync(&self) -> bool {
         matches!(self.operation, Operation::Read) || self.flags.contains(Flags::SYNC)
     }

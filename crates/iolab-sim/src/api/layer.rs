@@ -5,7 +5,7 @@ use iolab_model::{Ns, Sector, TraceEvent};
 
 use super::bio::{Bio, Ended, ProcessId};
 
-/// What a device promises about data that it has acknowledged.
+/// Promise of a device about data that it has acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteCache {
     /// Acknowledged means durable; flushes are not needed (`write through`).
@@ -17,7 +17,7 @@ pub enum WriteCache {
     },
 }
 
-/// What the layer above has to know.
+/// Facts that the layer above has to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
     /// Size.
@@ -41,11 +41,11 @@ pub struct Info {
 pub struct Incident {
     /// `snake_case` and stable.
     pub code: &'static str,
-    /// When it happened; that of the first, if several are counted.
+    /// Time at which it happened; that of the first, if several are counted.
     pub at: Ns,
-    /// What happened, where.
+    /// Event and its place.
     pub message: String,
-    /// What to know or do about it.
+    /// Advice to the reader.
     pub hint: &'static str,
 }
 
@@ -63,7 +63,7 @@ pub fn reason(errno: Errno) -> String {
 /// (the next `advance` at the same instant). So a layer that has more to do at `now` answers
 /// `now` from `next_event`.
 pub trait Layer {
-    /// What the layer above has to know.
+    /// Facts that the layer above has to know.
     fn info(&self) -> Info;
 
     /// Takes a bio; the caller respects [`Info::depth`], [`Info::max_sectors`] and the capacity.
@@ -71,13 +71,13 @@ pub trait Layer {
     /// A bio that could end at once still ends in a later `advance` (at the same instant).
     fn submit(&mut self, now: Ns, bio: &Bio);
 
-    /// When something happens here by itself; [`Ns::MAX`] if never.
+    /// Time of the next event of the layer itself; [`Ns::MAX`] if never.
     fn next_event(&self) -> Ns;
 
     /// Does what is due at `now` (not before [`Layer::next_event`]) and appends finished bios.
     fn advance(&mut self, now: Ns, done: &mut Vec<Ended>);
 
-    /// Whether it would refuse a command now (`QUEUE FULL`, `BLK_STS_RESOURCE`).
+    /// Tell whether it would refuse a command now (`QUEUE FULL`, `BLK_STS_RESOURCE`).
     ///
     /// Only a queue directly above asks. A layer that is busy has commands of that queue in
     /// flight, so a completion comes after which to ask again.

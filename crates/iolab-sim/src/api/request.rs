@@ -48,7 +48,7 @@ impl Direction {
 /// Block-layer unit after merging.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
-    /// What to do.
+    /// Action to carry out.
     pub operation: Operation,
     /// First sector.
     pub sector: Sector,
@@ -56,13 +56,13 @@ pub struct Request {
     pub sectors: u32,
     /// Hints and promises of its bios.
     pub flags: Flags,
-    /// Who submitted its first bio.
+    /// Process that submitted its first bio.
     pub submitter: Submitter,
-    /// When its slot was allocated.
+    /// Time at which its slot was allocated.
     pub allocated: Ns,
-    /// When it was inserted into the scheduler.
+    /// Time at which it was inserted into the scheduler.
     pub inserted: Ns,
-    /// When the device got it; `Ns::MAX` before.
+    /// Time at which the device got it; `Ns::MAX` before.
     pub issued: Ns,
     /// Its number on the queue, from 1, never used twice; 0: it is none yet.
     pub number: u64,
@@ -94,7 +94,7 @@ impl Request {
         if self.operation.is_write() { Direction::Write } else { Direction::Read }
     }
 
-    /// Whether somebody waits for it: every read, and writes flagged so.
+    /// Tell whether somebody waits for it: every read, and writes flagged so.
     pub const fn is_sync(&self) -> bool {
         matches!(self.operation, Operation::Read) || self.flags.contains(Flags::SYNC)
     }
@@ -129,7 +129,7 @@ impl Requests {
         self.slots.len() - self.free.len()
     }
 
-    /// Whether there is none.
+    /// Tell whether there is none.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -60,7 +60,7 @@ pub enum Framework {
     MultiQueue,
 }
 
-/// What a scheduler is told about the queue it is attached to.
+/// Facts that a scheduler is told about the queue it is attached to.
 #[derive(Clone, Copy, Debug)]
 pub struct SchedulerContext {
     /// The device has a head that must travel.
@@ -73,11 +73,11 @@ pub struct SchedulerContext {
     pub depth: u32,
     /// Number of CPUs that submit.
     pub cpus: u16,
-    /// When it is attached.
+    /// Time at which it is attached.
     pub attached: Ns,
 }
 
-/// Which end of a request grows.
+/// End of a request that grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MergeEnd {
     /// The bio continues the request.
@@ -121,7 +121,8 @@ pub trait Scheduler: Tunables {
     /// The device refused a dispatched (and activated) request: it is to be offered again first.
     fn requeue(&mut self, now: Ns, requests: &Requests, id: RequestId);
 
-    /// When [`Scheduler::timer`] is to be called; [`Ns::MAX`] if never. Read after every hook.
+    /// Time at which [`Scheduler::timer`] is to be called; [`Ns::MAX`] if never. Read after every
+    /// hook.
     fn next_timer(&self) -> Ns {
         Ns::MAX
     }
@@ -131,7 +132,7 @@ pub trait Scheduler: Tunables {
         let _ = (now, requests);
     }
 
-    /// Whether requests are queued here (dispatch may still answer nothing).
+    /// Tell whether requests are queued here (dispatch may still answer nothing).
     fn has_requests(&self) -> bool;
 
     /// Number of request slots that may be in use for this bio to get one (`limit_depth`).
@@ -182,7 +183,7 @@ pub trait Scheduler: Tunables {
         None
     }
 
-    /// Whether these two neighbours may be joined.
+    /// Tell whether these two neighbours may be joined.
     fn allows_join(&self, requests: &Requests, first: RequestId, second: RequestId) -> bool {
         let _ = (requests, first, second);
         true
@@ -208,7 +209,7 @@ pub trait Scheduler: Tunables {
 /// A scheduler whose state follows from its own choices alone, so that a recording of them can be
 /// replayed choice by choice.
 pub trait Replayable: Scheduler {
-    /// What [`Scheduler::dispatch`] would answer now; changes nothing.
+    /// Request that [`Scheduler::dispatch`] would answer now; changes nothing.
     fn predict(&self, now: Ns, requests: &Requests) -> Option<RequestId>;
 
     /// Dispatches this queued request, whatever the rules say; the state is afterwards as if they
@@ -216,7 +217,7 @@ pub trait Replayable: Scheduler {
     fn force(&mut self, now: Ns, requests: &Requests, id: RequestId);
 }
 
-/// How the list of schedulers makes one.
+/// Constructor of a scheduler for the list.
 pub trait Attach: Scheduler + Sized {
     /// The kernel code around it.
     const FRAMEWORK: Framework;

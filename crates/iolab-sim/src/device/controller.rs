@@ -29,7 +29,7 @@ use crate::calendar::Calendar;
 use crate::error::SimError;
 use crate::profile::Profile;
 
-/// Why a bio was sent below.
+/// Reason why a bio was sent below.
 #[derive(Clone, Copy, Debug)]
 enum Purpose {
     /// The host's own bio.
@@ -40,7 +40,7 @@ enum Purpose {
     Destage(Extent),
 }
 
-/// What the controller finishes by itself.
+/// Request that the controller finishes by itself.
 #[derive(Clone, Copy, Debug)]
 enum Answer {
     Done(BioId),

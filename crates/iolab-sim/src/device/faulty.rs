@@ -25,7 +25,7 @@ struct Rule {
 }
 
 impl Rule {
-    /// Whether this command fails, and how.
+    /// Tell whether this command fails, and how.
     fn strikes(&mut self, now: Ns, bio: &Bio) -> Option<Errno> {
         if !self.spec.is_about(bio) {
             return None;

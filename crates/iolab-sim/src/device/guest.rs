@@ -17,7 +17,7 @@ use crate::calendar::Calendar;
 use crate::error::SimError;
 use crate::profile::Profile;
 
-/// What the virtual stack costs.
+/// Cost of the virtual stack.
 #[derive(Clone, Copy, Debug)]
 pub struct GuestParameters {
     /// Mean delay of reads and of everything else.
@@ -32,7 +32,7 @@ pub struct GuestParameters {
     pub has_host_cache: bool,
     /// Requests that the adapter takes.
     pub depth: u32,
-    /// What the guest is told about the disk.
+    /// Rotation, as the guest is told about the disk.
     pub is_rotational: bool,
 }
 

@@ -8,7 +8,7 @@ use crate::api::layer::Layer;
 use crate::error::SimError;
 use crate::profile::{Profile, Value};
 
-/// What a device is made from.
+/// Values that a device is made from.
 #[derive(Clone, Copy, Debug)]
 pub struct Order<'a> {
     /// Its parameters.
@@ -95,7 +95,7 @@ pub fn build(profile: &Profile, seed: Seed, instance: &str) -> Result<Box<dyn La
     kind.make(Order { profile, seed, instance })
 }
 
-/// What a device's tables take at most; those of mechanics are small.
+/// Bytes that a device's tables take at most; those of mechanics are small.
 pub fn memory_bytes(profile: &Profile) -> Result<u64, SimError> {
     const SMALL: u64 = 1 << 20;
     let own = if profile.kind == DeviceKind::Ssd.name() {

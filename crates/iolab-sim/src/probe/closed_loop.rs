@@ -7,7 +7,7 @@ use iolab_model::{Ns, Sector};
 use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, Submitter};
 use crate::api::layer::Layer;
 
-/// What one request asks for.
+/// Command of one request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ask {
     pub(super) operation: Operation,
@@ -15,7 +15,7 @@ pub(super) struct Ask {
     pub(super) sectors: u32,
 }
 
-/// What a loop took.
+/// Result of a loop.
 #[derive(Clone, Debug)]
 pub(super) struct Taken {
     /// Response times in order of completion, in ns; waiting for a place in the device counts.

@@ -11,7 +11,7 @@ use crate::device::disk::parameters;
 use crate::error::SimError;
 use crate::stack::Stack;
 
-/// What was found out.
+/// Findings of the probes.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "ProbeFindings")]
 pub struct Findings {

@@ -20,7 +20,7 @@ pub struct SizePoint {
     pub kib: u32,
     /// Median response, in us.
     pub median_us: f64,
-    /// What the line misses, in us.
+    /// Residual of the line, in us.
     pub residual_us: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What a queue counts: integrals over time, so that Little's law holds exactly.
+//! Counters of a queue: integrals over time, so that Little's law holds exactly.
 
 use iolab_model::Ns;
 

@@ -142,7 +142,7 @@ impl BlockQueue {
         })
     }
 
-    /// What was counted.
+    /// Counters of the queue.
     pub const fn accounting(&self) -> &Accounting {
         &self.accounting
     }

@@ -1,9 +1,9 @@
-//! Which bios a request carries, and which bios were split into several pieces.
+//! Bios that a request carries, and bios that were split into several pieces.
 
 use crate::api::bio::{BioId, Ended, Status};
 use crate::api::request::RequestId;
 
-/// Who is told when a piece of work is done.
+/// Owner that is told when a piece of work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// A whole bio.
@@ -32,7 +32,7 @@ struct Ends {
 struct Split {
     bio: BioId,
     pieces: u32,
-    /// That of the first piece that failed, if one did.
+    /// Result of the first piece that failed, if one did.
     status: Status,
 }
 

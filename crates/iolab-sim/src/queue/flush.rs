@@ -28,7 +28,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// What a bio needs on a device with this cache.
+    /// Steps that a bio needs on a device with this cache.
     pub fn of(bio: &Bio, cache: WriteCache) -> Self {
         let data = bio.sectors > 0;
         match cache {
@@ -50,7 +50,7 @@ struct Sequence {
     bypasses: bool,
 }
 
-/// What the queue has to do next.
+/// Next step of the queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Next {
     /// Send a flush to the device.
@@ -105,7 +105,7 @@ impl FlushMachine {
         self.pending.push(index);
     }
 
-    /// Whether a request with this owner went past the scheduler.
+    /// Tell whether a request with this owner went past the scheduler.
     pub fn is_bypassing(&self, owner: Option<Owner>) -> bool {
         match owner {
             Some(Owner::Flush(index)) => {

@@ -144,7 +144,7 @@ impl BlockQueue {
         self.throttle.as_ref().is_some_and(|throttle| throttle.is_waiting(process))
     }
 
-    /// Whether a bio may go on to get a slot; if not, it waits for the throttle.
+    /// Tell whether a bio may go on to get a slot; if not, it waits for the throttle.
     fn passes_throttle(&mut self, now: Ns, bio: &Bio, owner: Owner) -> bool {
         let Some(throttle) = &mut self.throttle else { return true };
         let is_admitted = throttle.admits(now, bio);

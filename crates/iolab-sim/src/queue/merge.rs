@@ -10,7 +10,7 @@ use crate::api::bio::{Bio, Flags, Operation};
 use crate::api::request::{Request, RequestId};
 use crate::api::scheduler::Framework;
 
-/// What one merged request may look like.
+/// Limits of one merged request.
 #[derive(Clone, Copy, Debug)]
 pub struct MergeLimits {
     /// Longest request, in sectors.
@@ -22,7 +22,7 @@ pub struct MergeLimits {
 }
 
 impl MergeLimits {
-    /// Whether a request and a bio are of one kind.
+    /// Tell whether a request and a bio are of one kind.
     pub fn alike(&self, request: &Request, bio: &Bio) -> bool {
         let barred = Flags::NO_MERGE.with(Flags::PREFLUSH).with(Flags::FUA);
         request.operation == bio.operation
@@ -33,7 +33,7 @@ impl MergeLimits {
                 || request.submitter.priority == bio.submitter.priority)
     }
 
-    /// Whether a request of this extent is allowed.
+    /// Tell whether a request of this extent is allowed.
     pub fn fits(&self, start: Sector, sectors: u64) -> bool {
         let chunk = u64::from(self.chunk_sectors);
         sectors <= u64::from(self.max_sectors)

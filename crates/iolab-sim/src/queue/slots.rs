@@ -16,7 +16,7 @@ use crate::api::scheduler::{Framework, Scheduler};
 /// Requests that a batcher may allocate (Linux 4.20 block/blk-core.c, include/linux/blkdev.h:
 /// `BLK_BATCH_REQ`).
 pub const BATCH_REQUESTS: u32 = 32;
-/// How long it stays one after it last waited (`BLK_BATCH_TIME`, HZ/50).
+/// Time for which it stays one after it last waited (`BLK_BATCH_TIME`, HZ/50).
 pub const BATCH_TIME: Ns = Ns::from_ms(20);
 
 /// Number of used slots at which a pool counts as congested.
@@ -122,7 +122,7 @@ impl Slots {
         }
     }
 
-    /// Whether a sleeper of this kind may be woken.
+    /// Tell whether a sleeper of this kind may be woken.
     pub fn may_wake(&self, is_sync: bool) -> bool {
         match self.framework {
             Framework::MultiQueue => self.used() < self.limit,

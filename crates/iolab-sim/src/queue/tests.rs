@@ -1,4 +1,4 @@
-//! What the block layer's tracer would see of a few bios.
+//! Events of a few bios as the block layer's tracer would see them.
 
 use iolab_model::{Ns, Sector, TraceEvent};
 

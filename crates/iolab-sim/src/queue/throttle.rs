@@ -41,7 +41,7 @@ pub const fn default_target(is_rotational: bool) -> Ns {
     DEFAULT_TARGETS[is_rotational as usize]
 }
 
-/// What the gate wants to know of its queue.
+/// Facts about its queue that the gate needs.
 #[derive(Clone, Copy, Debug)]
 pub struct ThrottleContext {
     /// Reads should not take longer than this from issue to completion.
@@ -54,7 +54,7 @@ pub struct ThrottleContext {
     pub hz: Hz,
 }
 
-/// What the gate makes of a bio or request.
+/// Class that the gate gives a bio or request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Read,
@@ -73,7 +73,7 @@ struct Line {
     is_woken: bool,
 }
 
-/// What was seen of completions in a window.
+/// Completions in a window.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     reads: u64,
@@ -136,7 +136,7 @@ impl Throttle {
         throttle
     }
 
-    /// Whether a bio may go on to get a slot; if not, it must [wait](Self::wait).
+    /// Tell whether a bio may go on to get a slot; if not, it must [wait](Self::wait).
     #[inline]
     pub fn admits(&mut self, now: Ns, bio: &Bio) -> bool {
         match kind(bio.operation, bio.flags) {
@@ -171,14 +171,14 @@ impl Throttle {
         }
     }
 
-    /// Whether a process sleeps in front of the gate.
+    /// Tell whether a process sleeps in front of the gate.
     #[inline]
     pub fn is_waiting(&self, process: ProcessId) -> bool {
         let is_its = |waiter: &Waiter| waiter.bio.submitter.process == process;
         self.sleepers > 0 && self.lines.iter().any(|line| line.waiting.iter().any(is_its))
     }
 
-    /// How many it may have under way.
+    /// Number that it may have under way.
     fn limit(&self, now: Ns, bio: &Bio) -> u32 {
         let is_hasty = bio.flags.intersects(Flags::SYNC.with(Flags::META).with(Flags::PRIORITY));
         if bio.operation == Operation::Discard {
@@ -192,7 +192,7 @@ impl Throttle {
         }
     }
 
-    /// Whether somebody read in the last tenth of a second.
+    /// Tell whether somebody read in the last tenth of a second.
     fn is_beside_reads(&self, now: Ns) -> bool {
         let hz = self.context.hz;
         let is_recent = |at: Ns| hz.ticks(now) < hz.ticks(at) + u64::from(hz.0) / 10;
@@ -249,7 +249,7 @@ impl Throttle {
         }
     }
 
-    /// Whether somebody in line was woken.
+    /// Tell whether somebody in line was woken.
     pub const fn has_woken(&self) -> bool {
         self.has_woken
     }
@@ -276,7 +276,7 @@ impl Throttle {
         None
     }
 
-    /// When the window ends; `Ns::MAX` while nothing is watched.
+    /// End of the window; `Ns::MAX` while nothing is watched.
     pub const fn next_timer(&self) -> Ns {
         self.window_end
     }

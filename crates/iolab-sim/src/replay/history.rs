@@ -15,14 +15,14 @@ use crate::sched::SchedulerKind;
 /// A bio from its submission to its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Life {
-    /// What was asked.
+    /// Bio that was asked for.
     pub bio: Bio,
-    /// When it was submitted.
+    /// Time at which it was submitted.
     pub queued: Ns,
-    /// When it became a request, or part of one; if that took long (it waited for a slot), when it
-    /// was submitted.
+    /// Time at which it became a request, or part of one; if that took long (it waited for a slot),
+    /// when it was submitted.
     pub entered: Ns,
-    /// When it ended; [`Ns::MAX`] if the recording ends before.
+    /// Time at which it ended; [`Ns::MAX`] if the recording ends before.
     pub completed: Ns,
 }
 
@@ -74,7 +74,7 @@ pub fn lives(rows: &[Row]) -> Vec<Life> {
     all
 }
 
-/// What one process got in one direction.
+/// Figures of one process in one direction.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct ProcessFigures {
     /// Its number in the recording.

@@ -27,7 +27,7 @@ const TRACK: u64 = 2_048;
 /// Transfer time of a sector (120 MB/s), in ns.
 const TRANSFER: f64 = 512.0 * 1e9 / 120e6;
 
-/// What the description of a recording says of the device.
+/// Device in the description of a recording.
 #[derive(Clone, Debug, Deserialize)]
 pub struct DeviceModel {
     /// Only `hdd` is known.
@@ -64,8 +64,8 @@ impl DeviceModel {
     }
 }
 
-/// What the model does not say of the device of a recording: where its angle stood, and what a
-/// request costs beyond the model (hand-over to the serving process, and its stalls).
+/// Parameters of the device of a recording that the model does not give: where its angle stood, and
+/// what a request costs beyond the model (hand-over to the serving process, and its stalls).
 #[derive(Clone, Copy, Debug, Default, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "ReplayFit")]
 pub struct Fit {
@@ -129,7 +129,7 @@ impl Fit {
     }
 }
 
-/// What the recorded device served, one after the other.
+/// Services of the recorded device, one after the other.
 fn services(rows: &[Row]) -> Vec<Service> {
     let mut issued: BTreeMap<Sector, Ns> = BTreeMap::new();
     let mut last: Option<&Row> = None;

@@ -19,7 +19,7 @@ use crate::api::scheduler::{Hz, Merge, MergeEnd, Replayable, SchedulerContext};
 use crate::error::SimError;
 use crate::sched::SchedulerKind;
 
-/// How well the choices agree.
+/// Agreement of the choices.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Prediction {
     /// Issues that the model would have made as recorded.

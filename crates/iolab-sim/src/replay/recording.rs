@@ -13,8 +13,8 @@ use crate::error::SimError;
 use crate::sched::SchedulerKind;
 
 const HEADER: &str = "ts_ns,event,sector,nr_sectors,rwbs,ioprio,pid,cpu";
-/// What traces have beyond recordings: number of the queue, number of the request on it (empty if
-/// there is none yet), name of the trace point.
+/// Columns that traces have beyond recordings: number of the queue, number of the request on it
+/// (empty if there is none yet), name of the trace point.
 const MORE: &str = ",device,request,point";
 /// The letter of two requests that became one in recordings, which have no trace points.
 const MERGED_IN_RECORDINGS: &str = "A";
@@ -40,7 +40,7 @@ pub struct Setup {
     /// Longest request.
     #[serde(default)]
     pub max_sectors_kb: Option<u32>,
-    /// What is known of the device.
+    /// Model of the device, as far as it is known.
     #[serde(default)]
     pub device_model: Option<DeviceModel>,
 }
@@ -50,7 +50,7 @@ pub struct Setup {
 pub struct Row {
     /// From the first event.
     pub at: Ns,
-    /// What happened.
+    /// Action of the event.
     pub action: Action,
     /// The bio or request.
     pub bio: Bio,

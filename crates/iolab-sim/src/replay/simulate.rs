@@ -38,7 +38,7 @@ pub struct Twin {
     /// The simulated events.
     #[serde(skip)]
     pub rows: Vec<Row>,
-    /// What the model of the device does not say, measured from the recording.
+    /// Parameters that the model of the device lacks, measured from the recording.
     pub fit: Fit,
 }
 
@@ -69,7 +69,8 @@ impl Actor {
         Self { bios, starts, thinks, planned: 0, planned_at: Ns(0), stop }
     }
 
-    /// When the next bio is submitted, now that there is room for it; none when it is too late.
+    /// Time at which the next bio is submitted, now that there is room for it; none when it is too
+    /// late.
     ///
     /// A simulation that is ahead of the recording begins again with the first bio.
     fn plan(&mut self, now: Ns) -> Option<Ns> {
@@ -104,7 +105,7 @@ struct Stage {
     queue: BlockQueue,
     actors: Vec<Actor>,
     submissions: Calendar<usize>,
-    /// Whose bio it is, and how many bios each process has submitted.
+    /// Process of each bio, and the number of bios that each process has submitted.
     owners: Vec<usize>,
     free: Vec<BioId>,
     submitted: Vec<usize>,

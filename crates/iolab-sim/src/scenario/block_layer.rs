@@ -229,7 +229,7 @@ fn extents(list: &[Extent]) -> String {
     texts.join(" ")
 }
 
-/// What the device gets, in order, when everything is dispatched.
+/// Requests that the device gets, in order, when everything is dispatched.
 fn drain(queue: &mut BlockQueue, seen: &Seen) -> Vec<String> {
     let mut done = Vec::new();
     while queue.next_event() != Ns::MAX {

@@ -38,10 +38,10 @@ pub struct Scenario {
     pub scheduler: SchedulerKind,
     /// One line.
     pub title: String,
-    /// How sure the author was.
+    /// Confidence of the author.
     #[serde(default)]
     pub confidence: String,
-    /// What serves the requests.
+    /// Device that serves the requests.
     pub device: Device,
     /// Tunables that differ from the defaults, in sysfs units.
     #[serde(default)]
@@ -58,7 +58,7 @@ pub struct Scenario {
     pub state: Option<String>,
     /// Arrivals, in time order.
     pub requests: Vec<RequestRow>,
-    /// What must come out.
+    /// Expected result.
     pub expect: Expectation,
     /// The derivation.
     #[serde(default)]
@@ -73,7 +73,7 @@ pub struct Device {
     pub service_us: u64,
     /// Requests outstanding at most.
     pub depth: u32,
-    /// What the scheduler is told.
+    /// Rotation, as the scheduler is told.
     pub rotational: bool,
 }
 
@@ -83,7 +83,7 @@ pub struct Device {
 pub struct RequestRow {
     /// Name.
     pub id: String,
-    /// When.
+    /// Time, in us.
     pub t_us: u64,
     /// I/O context.
     pub pid: u32,
@@ -94,7 +94,7 @@ pub struct RequestRow {
     /// Length in sectors.
     #[serde(default = "eight")]
     pub n: u32,
-    /// Somebody waits for it; reads always.
+    /// True if a task waits for it; reads always.
     #[serde(default)]
     pub sync: bool,
     /// I/O priority class.
@@ -122,7 +122,7 @@ fn four() -> u8 {
 pub struct Expectation {
     /// Names in the order in which the device gets them.
     pub dispatch: Vec<String>,
-    /// When.
+    /// Times, in us.
     #[serde(default)]
     pub at_us: Vec<u64>,
     /// Absorbed request to the one that absorbed it.

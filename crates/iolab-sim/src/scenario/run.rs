@@ -17,7 +17,7 @@ use crate::queue::{BlockQueue, QueueParameters};
 /// Simulated time 0 of a scenario: long after boot and after the scheduler was attached.
 const EPOCH: Ns = Ns::from_seconds(1_000);
 
-/// What a case gave.
+/// Result of a case.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Judgement {
     /// Name of the case.
@@ -28,9 +28,9 @@ pub struct Judgement {
     pub scheduler: String,
     /// Obtained equals expected.
     pub is_ok: bool,
-    /// What was expected, as text.
+    /// Expected result, as text.
     pub expected: String,
-    /// What came out, as text.
+    /// Obtained result, as text.
     pub obtained: String,
 }
 

@@ -32,7 +32,7 @@ use crate::api::scheduler::{Attach, Framework, Hz, Merge, MergeEnd, Scheduler, S
 /// Linux 2.6.32 block/as-iosched.c: `MAXBACK`, in sectors, and `BACK_PENALTY`.
 const BACK_SECTORS_MAX: u64 = 1024 * 1024;
 const BACK_PENALTY: u64 = 2;
-/// Somebody waits for it, or nobody does.
+/// Presence of a task that waits for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Kind {
     #[default]
@@ -52,7 +52,7 @@ enum Status {
     Off,
     /// The request whose successor is hoped for is still at the device.
     WaitRequest,
-    /// It is done; the timer runs.
+    /// Done; the timer runs.
     WaitNext,
     /// A good request came, or none did.
     Finished,
@@ -140,7 +140,7 @@ impl Anticipatory {
         Some(if is_a { a } else { b })
     }
 
-    /// What follows a queued request: its successor (or the lowest, after the last) or predecessor.
+    /// Request after a queued one: its successor (or the lowest, after the last) or predecessor.
     fn following(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
         let Entry { kind, place, .. } = *self.entries.get(id);
         let sorted = &self.queues[kind as usize].sorted;

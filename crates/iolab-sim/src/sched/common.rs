@@ -5,7 +5,7 @@ use iolab_model::{Ns, Sector};
 use crate::api::request::RequestId;
 use crate::api::scheduler::Hz;
 
-/// What sysfs accepts at most where the kernel keeps a tunable in an `int`.
+/// Largest value that sysfs accepts where the kernel keeps a tunable in an `int`.
 pub const INT_MAX: u64 = i32::MAX as u64;
 
 /// Time in whole ticks; remembers the present tick, so that most questions need no division.
@@ -55,7 +55,7 @@ pub struct Sorted {
 
 type Chunk = Vec<(SortedKey, RequestId)>;
 
-/// Where a request sits in [`Sorted`]; the owner keeps it per request.
+/// Position of a request in [`Sorted`]; the owner keeps it per request.
 pub type SortedKey = (Sector, u64);
 
 /// Longest chunk of [`Sorted`]; a longer one is cut in two.
@@ -139,7 +139,7 @@ impl Sorted {
         self.len
     }
 
-    /// Whether there is none.
+    /// Tell whether there is none.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -210,7 +210,7 @@ pub struct DeadlineFifo {
     len: usize,
 }
 
-/// Where a request sits in a [`DeadlineFifo`]; the owner keeps it per request. Low half: the slot;
+/// Position of a request in a [`DeadlineFifo`]; the owner keeps it per request. Low half: the slot;
 /// high half: how often the slot was used before, so that an old key never hits a new request.
 pub type FifoKey = u64;
 
@@ -293,7 +293,7 @@ impl DeadlineFifo {
         self.len
     }
 
-    /// Whether there is none.
+    /// Tell whether there is none.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -329,7 +329,7 @@ pub struct SortedFifo {
     pub fifo: DeadlineFifo,
 }
 
-/// Where a request sits in a [`SortedFifo`]; the owner keeps it per request.
+/// Position of a request in a [`SortedFifo`]; the owner keeps it per request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place {
     /// In the order of sectors.

@@ -25,7 +25,7 @@ pub struct Deadline {
     settings: Settings,
     queues: [SortedFifo; 2],
     places: PerRequest<Place>,
-    /// What continues the batch; at most one of the two is set.
+    /// Request that continues the batch; at most one of the two is set.
     next: [Option<RequestId>; 2],
     /// Refused by the device; the last one goes first.
     refused: Vec<RequestId>,
@@ -48,7 +48,7 @@ impl Deadline {
         Some((direction, self.next[direction.index()].unwrap_or(oldest)))
     }
 
-    /// What continues the present batch.
+    /// Request that continues the present batch.
     fn continuation(&self) -> Option<(Direction, RequestId)> {
         if self.batching >= self.settings.fifo_batch {
             return None;

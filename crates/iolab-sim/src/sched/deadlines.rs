@@ -1,4 +1,4 @@
-//! What deadline and mq-deadline share: tunables, and the choice of a batch's direction.
+//! Common part of deadline and mq-deadline: tunables, and the choice of a batch's direction.
 //!
 //! Source: Linux 4.20 block/deadline-iosched.c and 6.18 block/mq-deadline.c; names, units, defaults
 //! and ranges are those of sysfs. Left out: negative `writes_starved`.
@@ -55,7 +55,7 @@ impl Settings {
     }
 }
 
-/// How many batches of reads have started while writes waited.
+/// Number of batches of reads that have started while writes waited.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Starvation {
     starved: u64,

@@ -35,7 +35,7 @@ pub(crate) fn bio(operation: Operation, sector: u64) -> Bio {
     }
 }
 
-/// What happened, for comparison.
+/// Event, for comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     Dispatched(Ns, RequestId),
@@ -72,7 +72,7 @@ impl<'a> Exercise<'a> {
         }
     }
 
-    /// So many random steps, then everything drains.
+    /// Run so many random steps, then drain everything.
     pub(crate) fn run(&mut self, steps: u32) {
         for _ in 0..steps {
             match self.random.below(16) {

@@ -122,7 +122,7 @@ const fn domain_of(operation: Operation) -> usize {
     }
 }
 
-/// Where the bio would be merged into the request, if the two are of a kind.
+/// End at which the bio would be merged into the request, if the two are of a kind.
 fn merge_end(request: &Request, bio: &Bio) -> Option<MergeEnd> {
     let barriers = Flags::NO_MERGE.with(Flags::PREFLUSH).with(Flags::FUA);
     if request.submitter.priority != bio.submitter.priority

@@ -35,7 +35,7 @@ macro_rules! schedulers {
                 match self { $( Self::$Row => <$Type>::ENDS_DEFAULT_THROTTLING, )+ }
             }
 
-            /// It looks for merges by itself; the elevator's index is not kept for it.
+            /// Tell whether it looks for merges by itself; the elevator's index is not kept for it.
             pub const fn finds_own_merges(self) -> bool {
                 match self { $( Self::$Row => <$Type>::FINDS_OWN_MERGES, )+ }
             }

@@ -69,7 +69,7 @@ pub struct Described {
     /// Unit; absent: the profile's, or none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
-    /// Where it comes from; absent: the user.
+    /// Source of the value; absent: the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<Provenance>,
     /// The source in words; needed with any tag but `user`.

@@ -9,7 +9,7 @@ use super::VolumeSpec;
 use crate::api::bio::{Bio, Operation};
 use crate::error::SimError;
 
-/// What fails.
+/// Ops that fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FaultOf {
@@ -24,7 +24,7 @@ pub enum FaultOf {
     Any,
 }
 
-/// How it fails.
+/// Error of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum FaultError {
@@ -79,27 +79,27 @@ pub struct FaultSpec {
     /// Place of the device: `"1"` is member 1, `"1.0"` member 0 of that. Absent: the only device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// What fails.
+    /// Ops that fail.
     #[serde(default)]
     pub of: FaultOf,
     /// Only commands that touch these sectors of the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sectors: Option<Sectors>,
-    /// So many of the commands meant go well first.
+    /// Number of the commands meant that go well first.
     #[serde(default)]
     pub after_ops: u64,
-    /// So many fail at most; absent: all.
+    /// Largest number of failures; absent: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<u64>,
     /// Share of those meant that fail, drawn with the trial's seed; absent: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
-    /// How they fail.
+    /// Error of the failing ops.
     pub error: FaultError,
 }
 
 impl FaultSpec {
-    /// Whether a command is one of those meant.
+    /// Tell whether a command is one of those meant.
     pub fn is_about(&self, bio: &Bio) -> bool {
         let is_kind = match self.of {
             FaultOf::Any => true,
@@ -136,12 +136,12 @@ impl FaultSpec {
         parts.join(", ")
     }
 
-    /// Whether it is about the device at this place.
+    /// Tell whether it is about the device at this place.
     pub(super) fn is_at(&self, place: &str) -> bool {
         self.device.as_deref().unwrap_or_default() == place
     }
 
-    /// What is wrong with rule number `index` of a stack with these devices.
+    /// Fault of rule number `index` of a stack with these devices.
     fn check(&self, index: usize, places: &[String]) -> Result<(), SimError> {
         let wrong = |problem: String, remedy: String| {
             Err(SimError::Inconsistent { subject: format!("[[faults]] {index}"), problem, remedy })
@@ -203,7 +203,7 @@ mod tests {
 
     use crate::stack::{QueueOverrides, Stack};
 
-    /// What is said of a stack with these lines in front of its device or volume.
+    /// Refusal of a stack with these lines in front of its device or volume.
     fn refusal(faults: &str, below: &str) -> String {
         let text = format!("name = \"x\"\n{faults}\n{below}");
         let stack = match Stack::parse("x.toml", &text) {

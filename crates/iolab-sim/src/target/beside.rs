@@ -45,7 +45,7 @@ impl Beside {
 }
 
 impl Layer for Beside {
-    /// That of the first stack, as far as all of them keep it.
+    /// Facts of the first stack, as far as all of them keep it.
     fn info(&self) -> Info {
         let mut info = self.parts[0].layer.info();
         for part in &self.parts[1..] {

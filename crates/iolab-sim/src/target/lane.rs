@@ -125,7 +125,7 @@ pub struct SimLane {
     submitter: Submitter,
 }
 
-/// What became of an op at once.
+/// Fate of an op at once.
 enum Begun {
     InFlight,
     Ended(Result<Bytes, Errno>),
@@ -198,7 +198,7 @@ impl Lane for SimLane {
     }
 }
 
-/// What every simulated stack can do; [`crate::limits`] says why not more.
+/// Abilities of every simulated stack; [`crate::limits`] says why not more.
 pub const CAPABILITIES: Capabilities = Capabilities {
     is_asynchronous: true,
     depth_max: DEPTH_MAX,

@@ -11,13 +11,13 @@ use iolab_model::error::Errno;
 use iolab_model::{Bytes, Sector};
 use serde::{Deserialize, Serialize};
 
-/// Where the files of a simulated device live; further places are directories below it.
+/// Directory of the files of a simulated device; further places are directories below it.
 pub const DIRECTORY: &str = "/simulated";
 
 /// Unit of allocation: 64 MiB.
 pub const EXTENT: Sector = Sector((64 << 20) / 512);
 
-/// Where new files begin.
+/// Begin of new files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Placement {
@@ -35,7 +35,7 @@ pub type FileId = usize;
 #[derive(Clone, Debug, Default)]
 struct File {
     length: u64,
-    /// Which area it lies in.
+    /// Index of its area.
     area: usize,
     /// First sector of every extent, in file order.
     extents: Vec<Sector>,
@@ -60,7 +60,7 @@ pub struct Namespace {
     names: BTreeMap<PathBuf, FileId>,
     directories: BTreeSet<PathBuf>,
     placement: Placement,
-    /// Which extents of the device are taken.
+    /// Extents of the device that are taken.
     taken: BTreeSet<u64>,
     /// The first one has whatever lies in no other.
     areas: Vec<Area>,
@@ -162,7 +162,7 @@ impl Namespace {
         if self.directories.insert(path) { Ok(()) } else { Err(Errno::EEXIST) }
     }
 
-    /// Whether there is such a directory.
+    /// Check that there is such a directory.
     pub fn directory(&self, path: &PathBuf) -> Result<(), Errno> {
         if self.directories.contains(path) { Ok(()) } else { Err(Errno::ENOENT) }
     }
@@ -221,8 +221,8 @@ impl Namespace {
         }
     }
 
-    /// Where bytes `at .. at + length` of a file lie: calls `each` per contiguous run. The range
-    /// must have a place.
+    /// Places of the bytes `at .. at + length` of a file: calls `each` per contiguous run. The
+    /// range must have a place.
     pub fn map(&self, id: FileId, at: Bytes, length: Bytes, mut each: impl FnMut(Sector, u32)) {
         let extents = &self.files[id].extents;
         let (mut sector, end) = (at.0 / 512, (at.0 + length.0).div_ceil(512));

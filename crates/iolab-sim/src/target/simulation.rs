@@ -11,7 +11,7 @@ use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, ProcessId, Status, Su
 use crate::api::layer::{Incident, Info, Layer};
 use crate::calendar::Calendar;
 
-/// What software costs per op, on the worker's CPU.
+/// Cost of software per op, on the worker's CPU.
 ///
 /// Defaults are assumptions, to be calibrated: 1 us for the system call, 2 us to submit a request,
 /// 3 us for its completion and the wake-up.
@@ -47,7 +47,7 @@ struct InFlight {
     submitted: Ns,
     bytes: Bytes,
     bios: u32,
-    /// That of the first bio that failed, if one did.
+    /// Result of the first bio that failed, if one did.
     status: Status,
 }
 
@@ -139,17 +139,17 @@ impl Simulation {
         (lane % u32::from(self.cpus)) as u16
     }
 
-    /// What the stack says of itself.
+    /// Facts that the stack tells of itself.
     pub const fn info(&self) -> Info {
         self.info
     }
 
-    /// What was counted, layer by layer.
+    /// Counts, layer by layer.
     pub fn counters(&self) -> Vec<(String, f64)> {
         self.stack.counters()
     }
 
-    /// What went wrong in the stack since the beginning, layer by layer.
+    /// Incidents in the stack since the beginning, layer by layer.
     pub fn incidents(&self) -> Vec<Incident> {
         let mut list = Vec::new();
         self.stack.incidents(&mut list);
@@ -197,7 +197,7 @@ impl Simulation {
         self.now
     }
 
-    /// When something happens by itself.
+    /// Time of the next event.
     pub(super) fn next_event(&self) -> Ns {
         self.planned.next_event().min(self.stack.next_event())
     }

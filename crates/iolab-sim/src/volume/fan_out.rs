@@ -16,7 +16,7 @@ use super::transfer::{Transfer, Transfers};
 use crate::api::bio::{Bio, Ended, Flags, Operation, ProcessId, Status};
 use crate::api::layer::{Incident, Info, Layer};
 
-/// Where the pieces of a bio go: what a layout decides.
+/// Targets of the pieces of a bio: what a layout decides.
 pub(super) trait Placement {
     /// Name of the layout, for messages.
     const NAME: &'static str;
@@ -27,7 +27,7 @@ pub(super) trait Placement {
     /// Appends the transfers of a read, write or discard.
     fn place(&mut self, bio: &Bio, members: &Members<Ordered>, transfers: &mut Transfers);
 
-    /// Whether a write is done with the first member that has finished its part.
+    /// Tell whether a write is done with the first member that has finished its part.
     fn is_done_with_first(&self) -> bool {
         false
     }

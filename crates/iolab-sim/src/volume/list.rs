@@ -4,7 +4,7 @@ use super::parameters::VolumeParameters;
 use crate::api::layer::Layer;
 use crate::error::SimError;
 
-/// How the list of volumes makes one.
+/// Constructor of a volume for the list.
 pub(super) trait Assemble {
     /// A volume over the members, or what is wrong with them.
     fn assemble(

@@ -15,14 +15,14 @@ use super::transfer::Transfer;
 use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, Status, Submitter};
 use crate::api::layer::{Incident, Info, Layer, WriteCache, reason};
 
-/// What a transfer is to do, and for whom.
+/// Command of a transfer, with its owner.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Command {
     /// Read, write or discard.
     pub(super) operation: Operation,
     /// Hints and promises, passed down.
     pub(super) flags: Flags,
-    /// Who asked, passed down.
+    /// Submitter, passed down.
     pub(super) submitter: Submitter,
 }
 
@@ -49,15 +49,15 @@ impl Command {
 /// A command that has ended at a member.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Finished<O> {
-    /// Whose it was.
+    /// Owner of the command.
     pub(super) owner: O,
-    /// Where it was; no sectors for a flush.
+    /// Place of the transfer; no sectors for a flush.
     pub(super) place: Transfer,
-    /// How it ended.
+    /// Result of the command.
     pub(super) status: Status,
 }
 
-/// Whether a member takes part.
+/// Presence of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Presence {
     Present,
@@ -184,12 +184,12 @@ impl<O: Copy> Members<O> {
         self.list.iter().for_each(|member| member.layer.incidents(list));
     }
 
-    /// Whether the member can be used.
+    /// Tell whether the member can be used.
     pub(super) fn is_present(&self, member: u16) -> bool {
         self.list[usize::from(member)].presence == Presence::Present
     }
 
-    /// Whether the member has a head that must travel.
+    /// Tell whether the member has a head that must travel.
     pub(super) fn is_rotational(&self, member: u16) -> bool {
         self.list[usize::from(member)].info.is_rotational
     }
@@ -200,7 +200,7 @@ impl<O: Copy> Members<O> {
         member.in_flight as usize + member.waiting.len()
     }
 
-    /// What the volume as a whole promises, given its capacity.
+    /// Promises of the volume as a whole, given its capacity.
     pub(super) fn info(&self, capacity: Sector) -> Info {
         let infos = || self.list.iter().map(|member| member.info);
         Info {
@@ -264,7 +264,7 @@ impl<O: Copy> Members<O> {
         self.next = self.due.iter().copied().min().unwrap_or(Ns::MAX);
     }
 
-    /// When a member has something to do.
+    /// Time of a member's next event.
     pub(super) const fn next_event(&self) -> Ns {
         self.next
     }
@@ -364,7 +364,7 @@ fn room_at(info: &Info, sector: Sector) -> u32 {
     }
 }
 
-/// What can be promised when both are below.
+/// Promise that holds when both are below.
 const fn weaker(a: WriteCache, b: WriteCache) -> WriteCache {
     match (a, b) {
         (WriteCache::Through, other) | (other, WriteCache::Through) => other,

@@ -1,4 +1,5 @@
-//! Which copy a mirror reads: the nearest head, streams stay, the least busy without a head.
+//! Choice of the copy that a mirror reads: the nearest head, streams stay, the least busy without a
+//! head.
 //!
 //! Source: Linux drivers/md/raid1.c (behaviour of read balancing).
 
@@ -12,11 +13,11 @@ use super::members::Members;
 struct Head {
     /// End of the last transfer of any kind.
     position: Sector,
-    /// Where a sequential reader would go on.
+    /// Place at which a sequential reader would go on.
     stream: Option<Sector>,
 }
 
-/// Where the heads of all members were sent last.
+/// Places to which the heads of all members were sent last.
 #[derive(Clone, Debug)]
 pub(super) struct Heads {
     heads: Vec<Head>,

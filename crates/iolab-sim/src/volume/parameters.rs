@@ -1,4 +1,4 @@
-//! What describes a volume in a stack file, with units and defaults, and what is wrong with it.
+//! Parameters of a volume in a stack file, with units and defaults, and the faults of their values.
 //!
 //! Source of a default: [doc] manual, [code] constant of the named program, [assume] our choice.
 
@@ -10,7 +10,7 @@ use crate::api::layer::Layer;
 use crate::error::SimError;
 
 iolab_model::registry! {
-    /// Where RAID 5 and 6 put parity and data in a row.
+    /// Place of parity and data in a row of RAID 5 and 6.
     pub enum ParityLayout as "parity layout" {
         /// Parity moves left from row to row, data start after it and wrap.
         LeftSymmetric = "left-symmetric",
@@ -24,7 +24,7 @@ iolab_model::registry! {
 }
 
 iolab_model::registry! {
-    /// How the way to update a row's parity is chosen.
+    /// Rule by which the way to update a row's parity is chosen.
     pub enum WriteRule as "write rule" {
         /// The way that reads less (Linux md).
         ReadCount = "read-count",
@@ -34,7 +34,7 @@ iolab_model::registry! {
 }
 
 iolab_model::registry! {
-    /// What to do when both ways read the same number of units.
+    /// Choice when both ways read the same number of units.
     pub enum Tie as "tie rule" {
         /// Reconstruct-write (Linux md).
         Reconstruct = "rcw",
@@ -48,7 +48,7 @@ iolab_model::registry! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeParameters {
-    /// Which arrangement.
+    /// Arrangement of the members.
     pub layout: VolumeKind,
     /// Stripe unit (chunk, interlace) in bytes; 524288.
     #[serde(default, skip_serializing_if = "Option::is_none")]

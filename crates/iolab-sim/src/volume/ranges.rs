@@ -12,7 +12,7 @@ impl Ranges {
         self.list.clear();
     }
 
-    /// Whether nothing is in it.
+    /// Tell whether nothing is in it.
     pub const fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -57,12 +57,12 @@ impl Ranges {
         starts.zip(ends).filter(|(start, end)| start < end)
     }
 
-    /// Whether all of `from..to` is in it.
+    /// Tell whether all of `from..to` is in it.
     pub fn covers(&self, from: u64, to: u64) -> bool {
         self.missing(from, to).next().is_none()
     }
 
-    /// Whether anything of `from..to` is in it.
+    /// Tell whether anything of `from..to` is in it.
     pub fn touches(&self, from: u64, to: u64) -> bool {
         self.within(from, to).next().is_some()
     }

@@ -5,7 +5,7 @@ use iolab_model::Sector;
 /// Sectors that are read from or written to one member in one go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Which member.
+    /// Index of the member.
     pub member: u16,
     /// First sector on it.
     pub sector: Sector,
@@ -62,7 +62,7 @@ impl Transfers {
         self.list.len()
     }
 
-    /// Whether there is none.
+    /// Tell whether there is none.
     pub const fn is_empty(&self) -> bool {
         self.list.is_empty()
     }

@@ -1,4 +1,4 @@
-//! How many commands a write costs: for pages, tables and people.
+//! Number of commands that a write costs: for pages, tables and people.
 
 use iolab_model::{Bytes, Ns, Sector};
 
@@ -25,7 +25,7 @@ impl WriteCounts {
     }
 }
 
-/// What a write of `length` bytes at `from` costs on a volume of so many members that is otherwise
+/// Commands of a write of `length` bytes at `from` on a volume of so many members that is otherwise
 /// idle: the volume is built over devices that only count, and given the write.
 ///
 /// ```

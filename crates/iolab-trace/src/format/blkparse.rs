@@ -15,7 +15,7 @@ pub struct Blkparse {
     is_summary: bool,
 }
 
-/// Whether a line is one of an event.
+/// Tell whether a line is one of an event.
 pub fn is_line(line: &[u8]) -> bool {
     parse(line, &mut Event::default()).is_some()
 }

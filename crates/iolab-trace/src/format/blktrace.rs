@@ -124,7 +124,7 @@ struct Stream {
     time_ns: Option<u64>,
 }
 
-/// How far whole records reach, and what follows them.
+/// Length of the whole records, and the bytes after them.
 enum Whole {
     /// A record of this length.
     Record(usize),

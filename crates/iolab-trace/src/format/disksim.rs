@@ -8,7 +8,7 @@ use super::fields::{bytes_of, number, scaled};
 use super::text::{Line, State, TextFormat};
 use crate::event::{Action, Categories, Device, Event};
 
-/// Whether a line is one of such a file.
+/// Tell whether a line is one of such a file.
 pub fn is_line(line: &[u8]) -> bool {
     parse(line, &mut Event::default()).is_some()
 }

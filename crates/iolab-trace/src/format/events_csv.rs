@@ -54,7 +54,7 @@ iolab_model::registry! {
 /// Two requests that became one: its letter is that of a bio that joined a request.
 const REQUEST_MERGED: &[u8] = b"rq_merge";
 
-/// Whether a line is the first of such a file.
+/// Tell whether a line is the first of such a file.
 pub fn is_line(line: &[u8]) -> bool {
     line.starts_with(b"ts_ns,event,")
 }

@@ -82,7 +82,7 @@ impl<'a> Cursor<'a> {
         fits.then(|| crate::event::Device::new(major as u32, minor as u32))
     }
 
-    /// What stands between the first `[` and the last `]`, and what comes behind.
+    /// Text between the first `[` and the last `]`, and the text behind.
     pub fn brackets(&mut self) -> Option<&'a [u8]> {
         let begin = self.0.iter().position(|byte| *byte == b'[')?;
         let end = self.0.iter().rposition(|byte| *byte == b']')?;
@@ -91,7 +91,7 @@ impl<'a> Cursor<'a> {
         Some(inner)
     }
 
-    /// What stands between `(` and the next `)`, behind blanks.
+    /// Text between `(` and the next `)`, behind blanks.
     pub fn parentheses(&mut self) -> Option<&'a [u8]> {
         let mut ahead = *self;
         ahead.token(b'(')?;

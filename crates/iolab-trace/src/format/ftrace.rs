@@ -38,7 +38,7 @@ const EVENTS: &[(&[u8], Action)] = &[
     (b"block_unplug", Action::Unplugged),
 ];
 
-/// Whether a line is one of an event, or of the head of a trace.
+/// Tell whether a line is one of an event, or of the head of a trace.
 pub fn is_line(line: &[u8]) -> bool {
     line.starts_with(b"# tracer: ") || Head::of(line).is_some()
 }

@@ -9,7 +9,7 @@ use iolab_model::iolog;
 use super::text::{Line, State, TextFormat};
 use crate::event::{Action, Categories, Event};
 
-/// Whether a line is the first of such a file.
+/// Tell whether a line is the first of such a file.
 pub fn is_line(line: &[u8]) -> bool {
     iolog::Version::of(line).is_some()
 }

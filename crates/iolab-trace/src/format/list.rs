@@ -18,11 +18,11 @@ type Open = fn(Vec<Window>) -> Result<Box<dyn Source>, Error>;
 pub struct Format {
     /// Its name.
     pub name: &'static str,
-    /// What it is.
+    /// Description of the format.
     pub about: &'static str,
-    /// Whether a file that begins so is of this format.
+    /// Tell whether a file that begins so is of this format.
     pub knows: fn(&[u8]) -> bool,
-    /// Whether several files are one trace.
+    /// True if several files are one trace.
     pub takes_several: bool,
     open: Open,
 }

@@ -15,7 +15,7 @@ use crate::event::{Action, Categories, Event};
 const OPEN_MAX: usize = 1 << 16;
 const TICK_NS: u64 = 100;
 
-/// Whether a line is one of such a file.
+/// Tell whether a line is one of such a file.
 pub fn is_line(line: &[u8]) -> bool {
     is_head(line) || parse(line).is_some()
 }

@@ -7,7 +7,7 @@ use crate::event::{Device, Event};
 use crate::names::Names;
 use crate::source::{Lines, Source, Window, shown};
 
-/// What a format makes of a line.
+/// Meaning of a line.
 pub enum Line {
     /// One event, which has been filled in.
     Event,
@@ -19,7 +19,7 @@ pub enum Line {
     Wrong,
 }
 
-/// What a format keeps between lines.
+/// State of a format between lines.
 #[derive(Default)]
 pub struct State {
     /// Events that come before the next line's.
@@ -59,7 +59,7 @@ impl State {
 
 /// A text format.
 pub trait TextFormat: Send {
-    /// Whether a line that is wrong damages the file; otherwise it is left out and counted.
+    /// True if a line that is wrong damages the file; otherwise it is left out and counted.
     const IS_STRICT: bool;
 
     /// Understands a line.

@@ -36,7 +36,7 @@ const HASH_BITS: u32 = 14;
 
 type Kind = (Action, Categories, u16);
 
-/// What both sides know after an event.
+/// State that both sides share after an event.
 struct Known {
     kinds: Vec<Kind>,
     time_ns: u64,
@@ -268,7 +268,7 @@ impl Decoder {
         (at == self.block.len()).then_some(())
     }
 
-    /// Whether all events have been given.
+    /// Tell whether all events have been given.
     pub const fn is_empty(&self) -> bool {
         self.left == 0
     }

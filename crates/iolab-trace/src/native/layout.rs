@@ -31,7 +31,7 @@ pub const BLOCK_HEAD_BYTES: usize = 40;
 /// Bytes before the content of a skippable frame.
 pub const FRAME_BYTES: usize = 8;
 
-/// What stands before each block.
+/// Head of each block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockHead {
     /// Bytes of the zstd frame that follows.
@@ -90,7 +90,7 @@ pub fn long(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// Whether a file begins as one of ours.
+/// Tell whether a file begins as one of ours.
 pub fn is_file(head: &[u8]) -> bool {
     word(head, 0) == Some(FILE_FRAME) && head.get(FRAME_BYTES..FRAME_BYTES + 8) == Some(NAME)
 }

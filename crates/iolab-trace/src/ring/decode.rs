@@ -21,9 +21,9 @@ const SECTOR_BYTES: u32 = 512;
 pub struct TracePoint {
     /// Its name below `events/block`.
     pub name: &'static str,
-    /// What it is here.
+    /// Action at this place.
     pub action: Action,
-    /// Whether it belongs to the short set: what devices were given, and when they were done.
+    /// True if it belongs to the short set: what devices were given, and when they were done.
     pub is_basic: bool,
 }
 
@@ -54,7 +54,7 @@ pub const EVENTS: &[TracePoint] = &[
     full("block_bio_bounce", Action::Bounced),
 ];
 
-/// Where a record has what.
+/// Offsets of the fields of a record.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     action: Action,

@@ -47,7 +47,7 @@ impl Merger {
         self.queues.iter().map(|(_, queue)| queue.len()).sum()
     }
 
-    /// Whether none waits.
+    /// Tell whether none waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -23,7 +23,7 @@ const TOP_BITS: u64 = 0x1f << 59;
 /// Sizes that a page may have.
 const PAGE_BYTES_MAX: usize = 1 << 20;
 
-/// Where a page has what: `events/header_page`.
+/// Offsets of the fields of a page: `events/header_page`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageLayout {
     timestamp: usize,
@@ -62,12 +62,12 @@ impl PageLayout {
     }
 }
 
-/// Whether records were lost before a page.
+/// Loss of records before a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LostBefore {
-    /// None.
+    /// No loss.
     None,
-    /// So many.
+    /// Number.
     Count(u64),
     /// Some; the page was too full to say how many.
     Some,
@@ -107,7 +107,7 @@ impl<'a> Page<'a> {
         Self { rest, time_ns, lost, is_damaged: end > bytes.len() }
     }
 
-    /// Whether records were lost before it.
+    /// Tell whether records were lost before it.
     pub const fn lost(&self) -> LostBefore {
         self.lost
     }
@@ -117,7 +117,7 @@ impl<'a> Page<'a> {
         self.time_ns
     }
 
-    /// Whether its records do not fit into it; known when all were read.
+    /// Tell whether its records do not fit into it; known when all were read.
     pub const fn is_damaged(&self) -> bool {
         self.is_damaged
     }

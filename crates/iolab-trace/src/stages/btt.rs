@@ -78,7 +78,7 @@ const PLAIN: [Stage; 9] = [
     Stage::Q2C,
 ];
 
-/// Whether btt counts a stage apart for devices that only map.
+/// Tell whether btt counts a stage apart for devices that only map.
 const fn is_split(stage: Stage) -> bool {
     matches!(stage, Stage::Q2Q | Stage::Q2A | Stage::Q2C)
 }

@@ -12,7 +12,7 @@ use super::text::duration;
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 #[schemars(rename = "FigurePair")]
 pub struct Pair {
-    /// What it is, with its unit.
+    /// Name of the figure, with its unit.
     pub figure: String,
     /// Of the first trace; `None` if it has none.
     pub first: Option<f64>,

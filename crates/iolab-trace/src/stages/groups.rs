@@ -33,7 +33,7 @@ iolab_model::registry! {
 }
 
 iolab_model::registry! {
-    /// What groups are told apart by.
+    /// Property by which groups are told apart.
     pub enum By as "group" {
         /// Devices only.
         Device = "device",
@@ -111,9 +111,9 @@ impl StageSet {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[schemars(rename = "TraceAmount")]
 pub struct Amount {
-    /// How many.
+    /// Number of them.
     pub count: u64,
-    /// How many bytes.
+    /// Number of bytes.
     pub bytes: u64,
 }
 

@@ -35,7 +35,7 @@ const GROUPS_MAX: usize = 1024;
 /// Bins of the time from queue to issue, in milliseconds: btt's histogram.
 const Q2D_BINS_MS: [u64; 9] = [5, 10, 25, 50, 75, 100, 250, 500, 1000];
 
-/// Whose rules of counting.
+/// Program whose rules of counting hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
     /// No bio is lost.
@@ -162,8 +162,8 @@ impl OfDevice {
         }
     }
 
-    /// Whether it only maps bios to other devices: major numbers of md and device mapper, and 254,
-    /// as in btt.
+    /// Tell whether it only maps bios to other devices: major numbers of md and device mapper, and
+    /// 254, as in btt.
     pub const fn is_mapper(&self) -> bool {
         matches!(self.device.major(), 9 | 253 | 254)
     }
@@ -251,7 +251,7 @@ impl Pairing {
         Ok(pairing)
     }
 
-    /// What groups are told apart by.
+    /// Property by which groups are told apart.
     pub const fn by(&self) -> By {
         self.by
     }

@@ -28,19 +28,19 @@ pub struct Bio {
     pub group: u32,
     /// Process, by its number in the pairing.
     pub process: u32,
-    /// When it entered the queue.
+    /// Time at which it entered the queue.
     pub queued_ns: u64,
-    /// When its process began to wait for a request.
+    /// Time at which its process began to wait for a request.
     pub slept_ns: u64,
-    /// When it got a request.
+    /// Time at which it got a request.
     pub got_ns: u64,
-    /// When that was inserted into the scheduler.
+    /// Time at which that was inserted into the scheduler.
     pub inserted_ns: u64,
-    /// When it was merged.
+    /// Time at which it was merged.
     pub merged_ns: u64,
-    /// When its request was issued last.
+    /// Time at which its request was issued last.
     pub issued_ns: u64,
-    /// Whether it stands for its request in the count of those in flight.
+    /// True if it stands for its request in the count of those in flight.
     pub is_head: bool,
     next: u32,
 }
@@ -90,7 +90,7 @@ impl Pending {
         starts.values().flat_map(|first| self.chain(*first)).map(|at| &self.bios[at as usize])
     }
 
-    /// Whether nothing can be added before something is given up.
+    /// Tell whether nothing can be added before something is given up.
     pub fn is_full(&self) -> bool {
         self.free.is_empty() && self.bios.len() == PENDING_MAX
     }

@@ -21,9 +21,9 @@ pub struct Process {
     pub name: String,
     /// Pid that was seen first.
     pub pid: u32,
-    /// Whether there are others of that name.
+    /// True if there are others of that name.
     pub is_shared: bool,
-    /// When a bio of it entered the queue last.
+    /// Time at which a bio of it entered the queue last.
     pub last_queued_ns: Option<u64>,
     /// Times between its bios: on devices, and on devices that only map to others.
     pub between: [Option<Box<Histogram>>; 2],

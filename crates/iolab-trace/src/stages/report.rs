@@ -1,4 +1,4 @@
-//! What has been measured, as plain data.
+//! Measured values, as plain data.
 
 use iolab_model::histogram::Histogram;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use super::seeks::Seeks;
 pub struct StageRow {
     /// The stage.
     pub stage: Stage,
-    /// How many.
+    /// Number of them.
     pub count: u64,
     /// Shortest, exact.
     pub min_ns: u64,
@@ -79,7 +79,7 @@ pub struct GroupRow {
 /// Distances.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SeekRow {
-    /// How many.
+    /// Number of them.
     pub count: u64,
     /// Share that begins exactly where the one before ended.
     pub sequential_share: f64,
@@ -91,9 +91,9 @@ pub struct SeekRow {
     pub p90_sectors: u64,
     /// Most frequent distance.
     pub mode_sectors: u64,
-    /// How often it occurs.
+    /// Number of its occurrences.
     pub mode_count: u64,
-    /// Whether there were too many different distances to be sure of the most frequent one.
+    /// True if there were too many different distances to be sure of the most frequent one.
     pub is_mode_rough: bool,
 }
 
@@ -183,7 +183,7 @@ pub struct Report {
     pub events_left_out: u64,
     /// From the first event to the last.
     pub span_ns: u64,
-    /// What groups are told apart by.
+    /// Property by which groups are told apart.
     pub by: By,
     /// Stages over all devices.
     pub stages: Vec<StageRow>,

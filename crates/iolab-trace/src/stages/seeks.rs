@@ -10,7 +10,7 @@ const PLACES: usize = 1 << 13;
 /// Places that a distance may have; if others have them all, it is not counted.
 const CHOICES: usize = 8;
 
-/// How often each distance occurs: a table of fixed size, because every request asks it.
+/// Number of occurrences of each distance: a table of fixed size, because every request asks it.
 #[derive(Clone)]
 struct Tally {
     /// Distance and count; a count of 0 is a free place.
@@ -87,12 +87,12 @@ impl Seeks {
         }
     }
 
-    /// Whether there were more different distances than can be counted exactly.
+    /// Tell whether there were more different distances than can be counted exactly.
     pub const fn is_mode_rough(&self) -> bool {
         self.tally.is_full
     }
 
-    /// How many there are.
+    /// Number of distances.
     pub const fn count(&self) -> u64 {
         self.distances.count()
     }
@@ -110,7 +110,8 @@ impl Seeks {
         (modes, most)
     }
 
-    /// What btt prints as the median: a distance that at least half of all have, otherwise 0.
+    /// Number that btt prints as the median: a distance that at least half of all have, otherwise
+    /// 0.
     pub fn btt_median(&self) -> u64 {
         let (modes, most) = self.modes();
         if most >= self.count() / 2 { modes.first().copied().unwrap_or(0) } else { 0 }

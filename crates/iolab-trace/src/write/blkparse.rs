@@ -17,14 +17,14 @@ const FORMAT_MAX: usize = 4096;
 /// Widest field of a format.
 const WIDTH_MAX: usize = 256;
 
-/// What is printed.
+/// Choice of what is printed.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Format of every event instead of the default line.
     pub format: Option<Format>,
     /// Only events with one of these category bits.
     pub mask: Categories,
-    /// Whether the time since the step before is appended.
+    /// True if the time since the step before is appended.
     pub tracks: bool,
 }
 
@@ -414,7 +414,7 @@ fn push_what(event: &Event, elapsed: Option<u64>, is_inner: bool, text: &mut Vec
     }
 }
 
-/// What follows the letters of a completion or requeue.
+/// Text after the letters of a completion or requeue.
 fn push_end(event: &Event, elapsed: Option<u64>, text: &mut Vec<u8>) {
     if event.is_packet() {
         push_payload_in_brackets(event, text);

@@ -49,7 +49,7 @@ impl Sum {
     }
 }
 
-/// What is counted of a group, by direction.
+/// Counts of a group, by direction.
 #[derive(Clone, Default)]
 struct Counts {
     queued: [Sum; 2],

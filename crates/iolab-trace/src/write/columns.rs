@@ -49,7 +49,7 @@ pub const fn kind_of(column: Column) -> ColumnType {
 pub struct ColumnBuffers {
     /// A bit per event that has a value; empty: all have.
     pub validity: Vec<u8>,
-    /// Where each value begins, and the end of the last; empty for numbers.
+    /// Begin of each value, and the end of the last; empty for numbers.
     pub offsets: Vec<u8>,
     /// The values.
     pub data: Vec<u8>,

@@ -19,7 +19,7 @@ pub(super) struct PlannedFile {
     pub(super) bytes: u64,
 }
 
-/// What one worker does, with all names and sizes.
+/// Work of one worker, with all names and sizes.
 ///
 /// The set's own directory (or the file to extend) is path 0; the subdirectories follow, then the
 /// files in the order in which they are made. Where a directory's own order counts, its files have
@@ -36,7 +36,7 @@ pub struct FileSetPlan {
     pub(super) chunk: u64,
     /// For messages.
     pub(super) name: String,
-    /// Whatever has the name of the file to extend is somebody's.
+    /// True if a file with the name of the one to extend belongs to another, and is left alone.
     pub(super) takes_only_free_names: bool,
 }
 
@@ -117,7 +117,7 @@ impl FileSetPlan {
         Bytes(self.chunk)
     }
 
-    /// Whether each directory gives the order of its files.
+    /// Tell whether each directory gives the order of its files.
     pub(super) fn is_listed(&self) -> bool {
         self.work.order == FileOrder::Sequential
             && matches!(self.work.action, FileAction::Read | FileAction::Remove)
@@ -128,13 +128,13 @@ impl FileSetPlan {
         if self.subdirectories == 0 { 0..=0 } else { 1..=self.subdirectories }
     }
 
-    /// How many files a directory is dealt.
+    /// Number of files that a directory is dealt.
     pub(super) fn dealt(&self, directory: u32) -> u32 {
         let all = 0..self.work.files;
         all.filter(|&index| self.parent(index) == PathId(directory)).count() as u32
     }
 
-    /// Whether file number `at` in line is a link.
+    /// Tell whether file number `at` in line is a link.
     pub(super) fn is_link(&self, at: usize) -> bool {
         at > 0 && self.work.link != LinkKind::None
     }

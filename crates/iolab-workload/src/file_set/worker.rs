@@ -29,7 +29,7 @@ const MODE: u16 = 0o600;
 /// Permissions of a file to swap to: sticky, for its owner only (mkfile of Solaris and illumos).
 const SWAP_MODE: u16 = 0o1600;
 
-/// What comes next.
+/// Next thing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     /// Make a directory, or remove what has the name of the file to extend.
@@ -63,7 +63,7 @@ enum Next {
     Over,
 }
 
-/// How files are reached.
+/// Ways to the files.
 #[derive(Clone, Copy, Debug)]
 pub struct FileMeans {
     /// Through the page cache, or not.
@@ -135,7 +135,7 @@ impl<G: GroupState> FileSetWorker<G> {
         }
     }
 
-    /// What it counted.
+    /// Counts of the worker.
     pub fn report(&self) -> StreamReport {
         self.report.clone()
     }
@@ -211,7 +211,7 @@ impl<G: GroupState> FileSetWorker<G> {
         }
     }
 
-    /// What is timed after the last file.
+    /// Step that is timed after the last file.
     fn end(&mut self) -> Option<Step> {
         self.go(match self.action() {
             FileAction::Create => Next::SyncAll,
@@ -263,7 +263,7 @@ impl<G: GroupState> FileSetWorker<G> {
         }
     }
 
-    /// Who is next in line.
+    /// Step for the next file in line.
     fn next_file(&mut self) -> Option<Step> {
         (self.moved, self.began) = (0, None);
         if !self.plan.is_listed() {
@@ -420,7 +420,7 @@ impl<G: GroupState> FileSetWorker<G> {
         }
     }
 
-    /// Whether an error is one that is as good as success.
+    /// Tell whether an error is one that is as good as success.
     fn is_harmless(&self, errno: Errno) -> bool {
         match self.next {
             Next::Prepare(_) if self.action() == FileAction::Create => errno == Errno::EEXIST,

@@ -1,4 +1,4 @@
-//! What a pattern is, and the closed list of them.
+//! Interface of a pattern, and the closed list of them.
 
 use iolab_model::Seed;
 

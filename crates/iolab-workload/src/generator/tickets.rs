@@ -16,7 +16,7 @@ impl Generator {
         Self(AnyGenerator::Tickets(tickets))
     }
 
-    /// Whether the last ticket was an update; `None` of all others, who do not know.
+    /// Tell whether the last ticket was an update; `None` of all others, who do not know.
     #[inline]
     pub fn is_update(&self) -> Option<bool> {
         match &self.0 {

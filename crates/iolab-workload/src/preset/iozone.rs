@@ -69,7 +69,7 @@ registry! {
     }
 }
 
-/// How a test makes its calls.
+/// Way in which a test makes its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Calls {
     /// As the study's engine does.
@@ -145,12 +145,12 @@ impl IozoneTest {
         }
     }
 
-    /// Whether any of its workers writes.
+    /// Tell whether any of its workers writes.
     pub fn writes(self) -> bool {
         self.direction() == Direction::Write || self == Self::Mix
     }
 
-    /// What it does, whatever it is called; its access is absent where the study chooses.
+    /// Nature of the test, under any name; its access is absent where the study chooses.
     pub fn nature(self) -> Nature {
         let reads = self.direction() == Direction::Read;
         Nature {
@@ -162,7 +162,7 @@ impl IozoneTest {
         }
     }
 
-    /// Whether it makes its calls in its own way, whatever engine is chosen.
+    /// Tell whether it makes its calls in its own way, whatever engine is chosen.
     pub fn has_own_calls(self) -> bool {
         self.calls() != Calls::Engine
     }
@@ -172,7 +172,7 @@ impl IozoneTest {
         if self.calls() == Calls::Vectored { GROUP } else { 1 }
     }
 
-    /// Whether it makes a new file if there is none yet.
+    /// Tell whether it makes a new file if there is none yet.
     pub fn creates(self) -> bool {
         matches!(self, Self::Write | Self::Fwrite | Self::Pwrite | Self::Pwritev)
     }
@@ -191,7 +191,7 @@ impl Calls {
     }
 }
 
-/// What is asked for; the JSON that the Python front passes.
+/// Wishes for a test; the JSON that the Python front passes.
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "the fields are those of the workload description")]
@@ -235,7 +235,7 @@ pub struct IozoneRequest {
     pub pin_cpus: Vec<u32>,
 }
 
-/// Whether the final fsync is inside the timing (`IOzone`'s -e), after it, or not made.
+/// Place of the final fsync: inside the timing (`IOzone`'s -e), after it, or not made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FsyncChoice {
@@ -320,8 +320,8 @@ fn check(request: &IozoneRequest, tests: &[IozoneTest]) -> Result<(), Error> {
     Ok(())
 }
 
-/// What was asked for and this test has not: streams know neither direct nor durable writes, and a
-/// test that makes calls of its own makes them in its own way.
+/// Wishes that this test cannot fulfil: streams know neither direct nor durable writes, and a test
+/// that makes calls of its own makes them in its own way.
 fn ignored(request: &IozoneRequest, test: IozoneTest) -> Vec<String> {
     let calls = test.calls();
     let (is_own, is_stream) = (calls != Calls::Engine, calls == Calls::Stream);

@@ -12,7 +12,7 @@ use crate::spec::{
 };
 use crate::verify::Verify;
 
-/// What is asked for; the JSON that the Python front passes.
+/// Wishes for a mixed workload; the JSON that the Python front passes.
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "the fields are those of the workload description")]
@@ -182,7 +182,7 @@ pub fn mixed(request: &MixedRequest) -> Result<Workload, Error> {
 }
 
 impl StreamRequest {
-    /// When it ends; never later than the workload.
+    /// Time at which it ends; never later than the workload.
     fn ends(&self, request: &MixedRequest) -> Ns {
         self.ends_ns.unwrap_or(request.duration_ns).min(request.duration_ns)
     }

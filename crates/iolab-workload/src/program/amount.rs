@@ -21,7 +21,7 @@ pub enum Amount {
     Drawn(Spread),
 }
 
-/// How a number is drawn.
+/// Distribution from which a number is drawn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Spread {
@@ -97,7 +97,7 @@ pub struct Weighted {
     /// The largest of a range that is drawn evenly; absent: always `value`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<u64>,
-    /// How likely the row is, relative to the others.
+    /// Weight of the row, relative to the others.
     pub weight: f64,
 }
 
@@ -171,7 +171,7 @@ impl Amount {
         }
     }
 
-    /// What contradicts itself.
+    /// Contradiction in the description.
     pub(super) fn problem(&self) -> Option<(String, &'static str)> {
         let Self::Drawn(spread) = self else { return None };
         let is_good = |number: f64| number.is_finite() && number > 0.0;

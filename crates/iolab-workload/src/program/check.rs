@@ -1,4 +1,4 @@
-//! What contradicts itself in programs, file sets and key spaces.
+//! Contradictions in programs, file sets and key spaces.
 
 use std::collections::BTreeSet;
 
@@ -123,7 +123,7 @@ fn check_space(index: usize, space: &KeySpace) -> Found {
     Ok(())
 }
 
-/// What the tenant around a program says.
+/// Check the tenant around a program.
 fn check_tenant(workload: &Workload, (phase, tenant): (&Phase, &Tenant), path: &str) -> Found {
     let wrong = |field: &str, problem: &str, remedy: &str| {
         Err(Problem::new(format!("{path}{field}"), problem, remedy))
@@ -200,6 +200,20 @@ impl Checker<'_> {
         self.check_waits()
     }
 
+    /// Steps after the timed region, which meet nobody: a worker that is done is waited for no
+    /// longer, so that a barrier there holds nobody back and opens for nobody.
+    fn check_end(&self) -> Found {
+        let mut nodes = self.program.nodes().into_iter();
+        match nodes.find(|(path, node)| path.starts_with("after") && node.does == Deed::Barrier) {
+            Some((path, _)) => {
+                let problem = "a barrier after the timed region: nobody is waited for there";
+                let remedy = "put it into steps or before, or leave it out";
+                self.wrong(&path, problem, remedy)
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Tenants that begin after others: each is there, and none waits for itself.
     fn check_turn(&self) -> Found {
         let mut next = self.program.begins_after.as_deref();
@@ -257,7 +271,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Who waits for a semaphore waits for somebody.
+    /// Check that a semaphore that is waited for is posted by some tenant.
     fn check_waits(&self) -> Found {
         let programs = || self.phase.tenants.iter().filter_map(|tenant| tenant.program.as_ref());
         let is_posted = |name: &str| {
@@ -412,7 +426,7 @@ impl Checker<'_> {
         self.program.nodes().iter().any(|(_, node)| node.name() == id)
     }
 
-    /// Whether a composite around a node has such a variable; of a key or of a file.
+    /// Tell whether a composite around a node has such a variable; of a key or of a file.
     fn has_local(&self, path: &str, name: &str, is_key: bool) -> bool {
         let is_around = |other: &str| path == other || path.starts_with(&format!("{other}."));
         self.program.nodes().iter().any(|(other, node)| {

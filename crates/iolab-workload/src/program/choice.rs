@@ -1,4 +1,4 @@
-//! Which file and which key a step works on.
+//! File and key that a step works on.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use super::node::is_default;
 use super::pick::Pick;
 
 iolab_model::registry! {
-    /// How a file is chosen.
+    /// Rule by which a file is chosen.
     pub enum FileBy as "choice of a file" {
         /// Any that exists, each as likely.
         Existing = "existing",
@@ -31,11 +31,11 @@ iolab_model::registry! {
     }
 }
 
-/// Which file.
+/// Choice of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileChoice {
-    /// How it is chosen.
+    /// Rule of the choice.
     pub by: FileBy,
     /// Set of files (existing, absent, next, own, pick, served).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,12 +58,12 @@ pub struct FileChoice {
     /// Only files of this worker: its ordinal, and every so many further (served).
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_own: bool,
-    /// What to do where no file is left to choose.
+    /// Reaction where no file is left to choose.
     #[serde(default, skip_serializing_if = "is_default")]
     pub when_none: WhenNone,
 }
 
-/// What to do where there is nothing to choose.
+/// Reaction where there is nothing to choose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhenNone {
@@ -74,7 +74,7 @@ pub enum WhenNone {
     Skip,
     /// The worker has no more to do: it ends as at its limit.
     End,
-    /// It waits until another worker leaves one.
+    /// Waits until another worker leaves one.
     Wait,
 }
 
@@ -113,7 +113,7 @@ impl FileChoice {
 }
 
 iolab_model::registry! {
-    /// How a key is chosen.
+    /// Rule by which a key is chosen.
     pub enum KeyBy as "choice of a key" {
         /// By an order or a distribution over the acknowledged keys.
         Pick = "pick",
@@ -126,11 +126,11 @@ iolab_model::registry! {
     }
 }
 
-/// Which key.
+/// Choice of a key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KeyChoice {
-    /// How it is chosen.
+    /// Rule of the choice.
     pub by: KeyBy,
     /// Key space (pick, new).
     #[serde(default, skip_serializing_if = "Option::is_none")]

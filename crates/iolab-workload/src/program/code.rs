@@ -17,7 +17,7 @@ pub struct Code {
     pub(super) lists: [Vec<usize>; 3],
     /// Handle slots, by name.
     pub(super) slots: Vec<String>,
-    /// What is counted, in the order of the nodes.
+    /// Counters, in the order of the nodes.
     pub(super) tallies: Vec<Counted>,
     pub(super) program: Program,
     pub(super) flow: Option<usize>,
@@ -27,7 +27,7 @@ pub struct Code {
     pub(super) begins_at: Option<usize>,
 }
 
-/// What is counted under an id.
+/// Counter of an id.
 #[derive(Debug)]
 pub(super) struct Counted {
     pub(super) id: String,
@@ -39,7 +39,7 @@ pub(super) struct Counted {
 pub(super) struct Flat {
     pub(super) node: Node,
     pub(super) children: Vec<usize>,
-    /// Where it is counted, if it is an operation inside the timed region.
+    /// Index of its counter, if it is an operation inside the timed region.
     pub(super) tally: Option<usize>,
     pub(super) slot: usize,
     pub(super) from_slot: usize,
@@ -57,7 +57,7 @@ pub(super) struct Flat {
 }
 
 impl Flat {
-    /// Whether its file is served.
+    /// Tell whether its file is served.
     pub(super) fn is_served(&self) -> bool {
         self.file.as_ref().is_some_and(|file| file.choice.by == FileBy::Served)
     }
@@ -91,7 +91,7 @@ pub(super) struct LocalFrom {
     pub(super) key: Option<KeyFrom>,
 }
 
-/// What a trigger counts.
+/// Thing that a trigger counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Watched {
     /// Every operation of a kind.

@@ -59,7 +59,7 @@ struct Meeting {
     comes_once: Vec<bool>,
     /// Workers that have come and wait.
     waiting: u32,
-    /// How often it has opened.
+    /// Number of times that it has opened.
     openings: u64,
 }
 
@@ -111,7 +111,7 @@ impl Barrier {
         if meeting.settle() { None } else { Some(ticket) }
     }
 
-    /// Whether it has opened for who waits with this ticket.
+    /// Tell whether it has opened for who waits with this ticket.
     pub(super) fn is_open(&self, ticket: u64) -> bool {
         self.meeting().openings > ticket
     }

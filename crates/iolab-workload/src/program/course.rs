@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::node::is_default;
 use super::pick::Pick;
 
-/// How the places of the transfers of a step follow each other.
+/// Order of the places of the transfers of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Course {
@@ -22,7 +22,7 @@ pub struct Course {
     /// Transfers from one picked place on; 0 and 1: each place is picked anew.
     #[serde(default, skip_serializing_if = "is_default")]
     pub ops_per_place: u64,
-    /// These transfers repeat the picked place and do not go on from it.
+    /// True if these transfers repeat the picked place and do not go on from it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_repeating: bool,
     /// Bytes between the end of a transfer and the beginning of the next one; negative: backwards.
@@ -49,7 +49,7 @@ pub struct Zones {
 }
 
 impl Course {
-    /// What contradicts itself, and what to do about it.
+    /// Contradiction, and advice.
     pub(super) fn problem(&self) -> Option<(String, &'static str)> {
         if self.zones.is_some_and(|zone| zone.moved_bytes.0 == 0 || zone.bytes.0 == 0) {
             return Some(("zones of 0 bytes".to_owned(), "use at least one transfer"));
@@ -65,7 +65,7 @@ impl Course {
 /// The part of a file that a course goes through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
-    /// Where it begins.
+    /// Begin of the course.
     pub(super) from: u64,
     /// Its length.
     pub(super) bytes: u64,
@@ -73,7 +73,7 @@ pub(super) struct Stretch {
     pub(super) unit: u64,
 }
 
-/// Where a step is in a file.
+/// Place of a step in a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Way {
     /// End of the last transfer, relative to the stretch.
@@ -89,7 +89,7 @@ pub(super) struct Way {
     moved: u64,
 }
 
-/// Which units of a stretch were picked in this pass; reads and writes of a file share it.
+/// Units of a stretch that were picked in this pass; reads and writes of a file share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Map {
     /// Picks so far.
@@ -118,7 +118,7 @@ impl Map {
     }
 }
 
-/// What chance there is.
+/// Source of chance.
 pub(super) struct Chance<'a> {
     /// Of the worker.
     pub(super) random: &'a mut Stream,

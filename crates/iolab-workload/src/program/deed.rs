@@ -1,9 +1,9 @@
-//! What a step does: one row per kind, with the fields that it takes.
+//! Action of a step: one row per kind, with the fields that it takes.
 
 use crate::operation::OperationKind;
 
 iolab_model::registry! {
-    /// What a node of a program does.
+    /// Action of a node of a program.
     pub enum Deed as "step" {
         /// Read data.
         Read = "read",
@@ -112,7 +112,7 @@ pub enum Group {
 }
 
 impl Deed {
-    /// Which group it belongs to.
+    /// Group that it belongs to.
     pub const fn group(self) -> Group {
         match self {
             Self::Read => Group::Transfer(false),
@@ -150,12 +150,12 @@ impl Deed {
         }
     }
 
-    /// Whether it holds other nodes.
+    /// Tell whether it holds other nodes.
     pub fn is_control(self) -> bool {
         self.group() == Group::Control
     }
 
-    /// Whether it is an operation of its own in the record, with a latency.
+    /// Tell whether it is an operation of its own in the record, with a latency.
     pub fn is_operation(self) -> bool {
         !matches!(self.group(), Group::Time | Group::Meeting | Group::Control)
             || self == Self::Composite
@@ -173,7 +173,7 @@ impl Deed {
         }
     }
 
-    /// Whether it works on an open file.
+    /// Tell whether it works on an open file.
     pub(super) fn uses_handle(self) -> bool {
         matches!(
             self,
@@ -194,12 +194,12 @@ impl Deed {
         )
     }
 
-    /// Whether it opens a file.
+    /// Tell whether it opens a file.
     pub(super) fn opens(self) -> bool {
         matches!(self, Self::Open | Self::Create)
     }
 
-    /// Whether it works on a file by name.
+    /// Tell whether it works on a file by name.
     pub(super) fn uses_name(self) -> bool {
         matches!(
             self,
@@ -215,7 +215,7 @@ impl Deed {
         )
     }
 
-    /// Whether the names are those of directories.
+    /// Tell whether the names are those of directories.
     pub(super) fn is_of_directories(self) -> bool {
         matches!(
             self,
@@ -223,12 +223,12 @@ impl Deed {
         )
     }
 
-    /// Whether it needs a second name.
+    /// Tell whether it needs a second name.
     pub(super) fn has_second_file(self) -> bool {
         matches!(self, Self::Rename | Self::Link | Self::SymbolicLink)
     }
 
-    /// Whether it is about a range of a file.
+    /// Tell whether it is about a range of a file.
     pub(super) fn has_range(self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! What the programs of a workload may take of a disk, known before anything is made.
+//! Space that the programs of a workload may take of a disk, known before anything is made.
 //!
 //! Everything is an upper bound by the workload's own words: as many files as there are names, each
 //! as large as the largest; each step as large as it may be, each pass the costliest. Where no word
@@ -23,13 +23,13 @@ const UNBOUNDED: u64 = u64::MAX;
 /// A key and what a store notes of it, besides the value.
 const KEY_BYTES: u64 = 32;
 
-/// What the programs of a workload may take; streams are not in it.
+/// Space that the programs of a workload may take; streams are not in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Demand {
     /// Space that their files take at the same time, without what grows for want of a bound.
     pub file_bytes: u64,
-    /// Whether they never take more than that.
+    /// True if they never take more than that.
     pub is_file_bound: bool,
     /// Written before anything is measured.
     pub laid_bytes: u64,
@@ -45,7 +45,7 @@ pub struct Demand {
     pub places: BTreeMap<String, u64>,
 }
 
-/// What something costs at most.
+/// Largest cost of something.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cost {
     written: u64,
@@ -72,7 +72,7 @@ impl Cost {
     }
 }
 
-/// What the sizes of steps depend on.
+/// Facts that the sizes of steps depend on.
 #[derive(Clone, Copy)]
 struct Sizes {
     /// Of the largest file of all sets.
@@ -82,7 +82,7 @@ struct Sizes {
     workers: u64,
 }
 
-/// What the programs of `workload` may take; `None` if it has none.
+/// Space that the programs of `workload` may take; `None` if it has none.
 pub fn demand(workload: &Workload) -> Option<Demand> {
     let tenants = || workload.phases.iter().flat_map(|phase| &phase.tenants);
     tenants().find(|tenant| tenant.program.is_some())?;
@@ -171,7 +171,7 @@ fn of_set(set: &FileSet, workload: &Workload, written: u64) -> (u64, u64) {
     }
 }
 
-/// What one worker costs from its first step to its last.
+/// Cost of one worker from its first step to its last.
 fn of_worker(program: &Program, sizes: Sizes) -> Cost {
     let recorded = program.recorded.as_ref().and_then(|recorded| recorded.content.as_ref());
     let pass = match recorded {
@@ -282,7 +282,7 @@ fn of_step(node: &Node, sizes: Sizes) -> Cost {
     }
 }
 
-/// Whether a write may make a file larger than its set says.
+/// Tell whether a write may make a file larger than its set says.
 fn grows(node: &Node, sizes: Sizes) -> bool {
     if node.is_whole {
         return false;

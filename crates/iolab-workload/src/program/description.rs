@@ -8,7 +8,7 @@ use super::deed::Group;
 use super::node::{Node, is_default};
 use super::recorded::Recorded;
 
-/// What each worker of a tenant does.
+/// Work of each worker of a tenant.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
@@ -24,7 +24,7 @@ pub struct Program {
     /// Done once after the timed region.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<Node>,
-    /// When passes begin.
+    /// Times at which passes begin.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pace: Pace,
     /// Its passes stay in proportion to those of the other tenants of a flow.
@@ -36,16 +36,16 @@ pub struct Program {
     /// Name of a barrier: its workers begin when all others that come there have come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begins_at: Option<String>,
-    /// When a worker ends: at whichever comes first; none: after one pass.
+    /// Condition that ends a worker: at whichever comes first; none: after one pass.
     #[serde(default, skip_serializing_if = "is_default")]
     pub limit: Limits,
 }
 
-/// When passes begin.
+/// Times at which passes begin.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Pace {
-    /// When the one before has ended.
+    /// Begin when the one before has ended.
     #[default]
     Closed,
     /// At fixed intervals; who is late begins at once.
@@ -58,9 +58,9 @@ pub enum Pace {
         /// Of each worker, on average.
         passes_per_s: f64,
     },
-    /// So many one after the other, then a pause.
+    /// Number of passes one after the other, then a pause.
     Bursts {
-        /// How many.
+        /// Number of passes.
         passes: u64,
         /// From the end of the last to the beginning of the next.
         pause_ns: Ns,
@@ -92,7 +92,7 @@ pub struct Flow {
     pub weight: u64,
 }
 
-/// When a worker ends. Each counts for itself; whichever comes first decides.
+/// Condition that ends a worker. Each counts for itself; whichever comes first decides.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
@@ -113,18 +113,18 @@ pub struct Limits {
     pub count: Option<CountOf>,
 }
 
-/// So many operations of one id.
+/// Number of operations of one id.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CountOf {
     /// The id.
     pub id: String,
-    /// How many.
+    /// Number of operations.
     pub ops: u64,
 }
 
 impl Limits {
-    /// Whether nothing is limited: one pass then.
+    /// Tell whether nothing is limited: one pass then.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
@@ -147,12 +147,12 @@ impl Program {
         self.nodes().into_iter().map(|(_, node)| node)
     }
 
-    /// Whether some step of it works on a set of files.
+    /// Tell whether some step of it works on a set of files.
     pub fn uses_set(&self, name: &str) -> bool {
         super::stage::sets_of(self).any(|used| used == name)
     }
 
-    /// Whether its workers come to a barrier.
+    /// Tell whether its workers come to a barrier.
     pub(super) fn comes_to(&self, barrier: &str) -> bool {
         self.barriers().any(|name| name == barrier)
     }
@@ -167,7 +167,7 @@ impl Program {
         self.nodes().into_iter().filter_map(|(_, node)| node.barrier.as_deref())
     }
 
-    /// Whether it ever reads data, or writes them (`is_write`).
+    /// Tell whether it ever reads data, or writes them (`is_write`).
     pub fn moves(&self, is_write: bool) -> bool {
         self.nodes().iter().any(|(_, node)| match node.does.group() {
             Group::Transfer(writes) => writes == is_write,

@@ -23,20 +23,20 @@ pub struct FileSet {
     /// Its files lie in the testbed's directory itself, not in one of their own; they have names.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_flat: bool,
-    /// How many files there are or can be.
+    /// Number of files that there are or can be.
     pub files: u64,
     /// Size of each file that is there at the beginning, and of one that is written as a whole.
     pub file_bytes: Amount,
     /// Its directories and names.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tree: Tree,
-    /// How many of the files are there at the beginning; the rest are names of files to be made.
+    /// Share of the files that are there at the beginning; the rest are names of files to be made.
     #[serde(default = "all", skip_serializing_if = "is_all")]
     pub existing_percent: f64,
-    /// What a phase does about files that an earlier phase has left.
+    /// Treatment of files that an earlier phase has left.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reuse: Reuse,
-    /// What files hold that are there at the beginning.
+    /// Content of files that are there at the beginning.
     #[serde(default, skip_serializing_if = "is_default")]
     pub fill: Fill,
 }
@@ -64,7 +64,7 @@ pub struct Tree {
     pub leaf_directories: u64,
 }
 
-/// What a phase does about files that are there already.
+/// Treatment of files that are there already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reuse {
@@ -80,7 +80,7 @@ pub enum Reuse {
     Kept,
 }
 
-/// What files hold that are there at the beginning.
+/// Content of files that are there at the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fill {
@@ -123,7 +123,7 @@ fn is_all(percent: &f64) -> bool {
 /// Most files of a set: each costs some 40 bytes of memory and a name.
 pub const FILES_MAX: u64 = 1 << 24;
 
-/// What a set is made of, drawn from its name and the workload's seed.
+/// Names and sizes of a set, drawn from its name and the workload's seed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drawn {
     /// Directories below the place, in an order in which they can be made; the set's own first.
@@ -134,7 +134,7 @@ pub struct Drawn {
     pub files: Vec<String>,
     /// Size of each.
     pub sizes: Vec<u64>,
-    /// Whether each is there at the beginning.
+    /// True if each is there at the beginning.
     pub exists: Vec<bool>,
 }
 

@@ -37,7 +37,7 @@ impl KeyState {
         &self.space.value_bytes
     }
 
-    /// How many keys there are without a gap.
+    /// Number of keys without a gap.
     pub(super) fn known(&self) -> u64 {
         self.acknowledged.load(Ordering::Acquire)
     }

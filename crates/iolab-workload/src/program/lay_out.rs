@@ -17,12 +17,12 @@ const FILE: Handle = Handle(0);
 /// Sectors are the unit of direct I/O.
 const SECTOR: u64 = 512;
 
-/// What comes next.
+/// Next thing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Directory(usize),
     Leaf(u32),
-    /// What is to be done about a file.
+    /// Look at a file, to see what is to be done about it.
     Look(u32),
     /// Its length is known, or that it is not there.
     Seen(u32),
@@ -81,12 +81,12 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
         worker
     }
 
-    /// Why it ended early.
+    /// Reason why it ended early.
     pub fn failure(&self) -> Option<&LayoutFailure> {
         self.failure.as_ref()
     }
 
-    /// Whether it was told to stop.
+    /// Tell whether it was told to stop.
     pub fn is_stopped(&self) -> bool {
         self.group.is_stopped()
     }
@@ -116,7 +116,7 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
         self.next = Next::Directory(0);
     }
 
-    /// How the files of the set at hand are found.
+    /// State in which the files of the set at hand are found.
     fn making(&self) -> Making {
         match self.stage.sets[self.set].making {
             // Nothing is there, whatever is asked.
@@ -310,7 +310,7 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
         Some(self.ask(("loading the records into", PathId(0)), op, Next::Keys(number + 1), now))
     }
 
-    /// Whether an answer is none of those that are as good as success.
+    /// Tell whether an answer is none of those that are as good as success.
     fn is_failure(&self, errno: Errno) -> bool {
         match self.next {
             Next::Directory(_) => errno != Errno::EEXIST,

@@ -27,7 +27,7 @@ fn add(node: &Node, program: &Program, found: &mut Vec<(String, Nature)>) {
     }
 }
 
-/// What a step or a composite does.
+/// Nature of a step or a composite.
 pub(super) fn of_node(node: &Node, program: &Program) -> Nature {
     if node.does == Deed::Composite {
         return of_composite(node);
@@ -53,7 +53,7 @@ fn directions(does: Deed) -> (bool, bool) {
     }
 }
 
-/// What a composite does as a whole.
+/// Nature of a composite as a whole.
 fn of_composite(node: &Node) -> Nature {
     let mut nature = Nature::NONE;
     let (mut kinds, mut is_update) = (Vec::new(), false);
@@ -85,7 +85,7 @@ fn of_composite(node: &Node) -> Nature {
     nature
 }
 
-/// How a step's file is reached, if that is the same each time.
+/// Access of a step's file, if that is the same each time.
 fn access_of(node: &Node, program: &Program) -> Option<Access> {
     if !matches!(node.does, Deed::Read | Deed::Write | Deed::Copy) {
         return None;

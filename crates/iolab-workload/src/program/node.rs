@@ -19,15 +19,15 @@ pub struct Node {
     /// The user's word for it, in records; absent: the name of what it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// What it does.
+    /// Action of the node.
     pub does: Deed,
-    /// How likely it is, among the steps of a choice.
+    /// Weight of the node, among the steps of a choice.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub weight: f64,
-    /// How often it is done in a row; absent: once (a repeat: for ever).
+    /// Number of repetitions in a row; absent: once (a repeat: for ever).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<Amount>,
-    /// It is done only when so many operations were done since it was done last.
+    /// Number of operations after which it is done once more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Every>,
     /// Its own nodes (sequence, choose, repeat, composite).
@@ -42,28 +42,28 @@ pub struct Node {
     /// Slot that is copied from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_slot: Option<String>,
-    /// Which file; for a step on an open file: whichever it is, it is kept open.
+    /// Choice of the file; for a step on an open file: whichever it is, it is kept open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<FileChoice>,
-    /// Which name it gets (rename, link, symbolic link).
+    /// Name that the file gets (rename, link, symbolic link).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_file: Option<FileChoice>,
-    /// Where in the file.
+    /// Place in the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Place>,
     /// Bytes of the operation; of each part of it, if it is about a whole file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<Amount>,
-    /// It is about the whole file: read until its end, written in its full size.
+    /// True if it is about the whole file: read until its end, written in its full size.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_whole: bool,
-    /// Where a transfer starts; absent: `at` where a place is given, else `current`.
+    /// Begin of a transfer; absent: `at` where a place is given, else `current`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub position: Option<Positioned>,
-    /// How a file is reached that it opens.
+    /// Path to the data of a file that it opens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<DataPath>,
-    /// What a returning write promises, of a file that it opens.
+    /// Promise of a write that returned, of a file that it opens.
     #[serde(default, skip_serializing_if = "is_default")]
     pub durability: Durability,
     /// A file that it opens becomes empty.
@@ -85,22 +85,22 @@ pub struct Node {
     /// The next step begins without waiting for its end.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_submitted_only: bool,
-    /// How many operations may still be under way (await).
+    /// Number of operations that may still be under way (await).
     #[serde(default, skip_serializing_if = "is_default")]
     pub under_way: u32,
-    /// Which key (get, put, modify, delete, scan).
+    /// Choice of the key (get, put, modify, delete, scan).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<KeyChoice>,
     /// Keys of a scan; how much is added to or taken from a semaphore; absent: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<Amount>,
-    /// How long (think, burn).
+    /// Length of the step (think, burn).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ns: Option<Amount>,
     /// Name of the semaphore (post, wait).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub semaphore: Option<String>,
-    /// It waits while the semaphore holds more than this (post).
+    /// Number above which a post waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high_water: Option<u64>,
     /// Name of the barrier (barrier).
@@ -112,7 +112,7 @@ pub struct Node {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Every {
-    /// How many of this worker.
+    /// Number of ops of this worker.
     pub ops: u64,
     /// A kind (read, write, sync, name, `key_value`), or the id of a step.
     pub of: String,
@@ -132,7 +132,7 @@ pub struct Local {
     pub key: Option<KeyChoice>,
 }
 
-/// Where a transfer starts.
+/// Begin of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Positioned {
@@ -144,7 +144,7 @@ pub enum Positioned {
     Append,
 }
 
-/// How a file is reached.
+/// Path to the data of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DataPath {
@@ -208,7 +208,7 @@ impl Node {
         }
     }
 
-    /// Whether it works on an open file.
+    /// Tell whether it works on an open file.
     pub fn uses_handle(&self) -> bool {
         self.does.uses_handle()
     }
@@ -218,7 +218,7 @@ impl Node {
         self.id.as_deref().unwrap_or(self.does.name())
     }
 
-    /// Where its transfers start.
+    /// Begin of its transfers.
     pub fn positioned(&self) -> Positioned {
         let is_transfer = matches!(self.does, Deed::Read | Deed::Write);
         let goes_on = is_transfer && self.at.is_none();

@@ -1,4 +1,4 @@
-//! What a record says of an operation of a program.
+//! Record of an operation of a program.
 
 use iolab_model::Histogram;
 use iolab_model::op::Access;
@@ -13,9 +13,9 @@ use crate::operation::OperationKind;
 pub struct OperationCount {
     /// The user's word for it.
     pub id: String,
-    /// What it is.
+    /// Kind of the operation.
     pub kind: OperationKind,
-    /// How often it ended inside the timed region.
+    /// Number of times that it ended inside the timed region.
     pub ops: u64,
     /// Bytes that it moved.
     pub bytes: u64,

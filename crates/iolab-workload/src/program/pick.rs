@@ -1,4 +1,4 @@
-//! Which of `n` equal things comes next: places in a file, files of a set, keys of a store.
+//! Choice of the next one of `n` equal things: places in a file, files of a set, keys of a store.
 
 use core::fmt;
 
@@ -20,9 +20,9 @@ pub enum Pick {
     Sequential,
     /// The last one first.
     Reverse,
-    /// So many are skipped between two; at the end it goes on at the beginning.
+    /// Number of units that are skipped between two; at the end it goes on at the beginning.
     Strided {
-        /// How many.
+        /// Number of units to skip.
         skip: u64,
     },
     /// Each is as likely as any other.
@@ -58,7 +58,7 @@ pub enum Pick {
     },
     /// Always the first one.
     Same,
-    /// These, one after the other.
+    /// Values, one after the other.
     List {
         /// Ordinals; one beyond the range counts from its beginning again.
         values: Vec<u64>,
@@ -129,12 +129,12 @@ impl<'de> Deserialize<'de> for Pick {
 }
 
 impl Pick {
-    /// Whether only the most recent ones of a growing range make sense of it.
+    /// Tell whether only the most recent ones of a growing range make sense of it.
     pub fn is_of_keys(&self) -> bool {
         matches!(self, Self::Latest { .. } | Self::Exponential { .. })
     }
 
-    /// What contradicts itself, and what to do about it.
+    /// Contradiction, and advice.
     pub(super) fn problem(&self) -> Option<(String, &'static str)> {
         let is_percent = |value: f64| (0.0..=100.0).contains(&value);
         match self {

@@ -1,4 +1,4 @@
-//! Where in a file a transfer is.
+//! Place of a transfer in a file.
 
 use iolab_model::Bytes;
 use schemars::JsonSchema;
@@ -7,41 +7,41 @@ use serde::{Deserialize, Serialize};
 use super::course::Course;
 use super::pick::Pick;
 
-/// Where in a file a transfer starts: a place that is picked among those of a region, or one
-/// relative to an earlier step's.
+/// Begin of a transfer in a file: a place that is picked among those of a region, or one relative
+/// to an earlier step's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Place {
-    /// Which of the places of the region; not beside `of`.
+    /// Choice among the places of the region; not beside `of`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pick: Option<Pick>,
     /// Distance of two places; absent: the largest size of the step's transfers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit_bytes: Option<Bytes>,
-    /// Where the region begins.
+    /// Begin of the region.
     #[serde(default, skip_serializing_if = "super::node::is_default")]
     pub from_bytes: Bytes,
     /// Length of the region; absent: to the end of the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_bytes: Option<Bytes>,
-    /// So much further on begins the region of the next worker.
+    /// Distance from one worker's region to the next one's.
     #[serde(default, skip_serializing_if = "super::node::is_default")]
     pub worker_step_bytes: Bytes,
-    /// How places follow each other, of a file that is chosen by `served`.
+    /// Order of the places of a file that is chosen by `served`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub course: Option<Course>,
-    /// Who shares the order of places.
+    /// Sharing of the order of places.
     #[serde(default, skip_serializing_if = "super::node::is_default")]
     pub cursor: Cursor,
     /// The place of the last transfer of this step (its id).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// So far behind the place of `of`.
+    /// Distance behind the place of `of`.
     #[serde(default, skip_serializing_if = "super::node::is_default")]
     pub plus_bytes: i64,
 }
 
-/// Who shares the order of places.
+/// Sharing of the order of places.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cursor {
@@ -53,7 +53,7 @@ pub enum Cursor {
 }
 
 impl Place {
-    /// What contradicts itself, and what to do about it.
+    /// Contradiction, and advice.
     pub(super) fn problem(&self) -> Option<(String, &'static str)> {
         if self.of.is_some() && self.pick.is_some() {
             let problem = "both a pick and the place of another step".to_owned();

@@ -1,15 +1,15 @@
-//! What is wrong with a description: where, what, and what to do about it.
+//! Fault of a description: where, what, and what to do about it.
 
 use iolab_model::Error;
 
 /// A contradiction in a description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where, as in `phases[0].tenants[1].program.steps[2]`.
+    /// Path of the part, as in `phases[0].tenants[1].program.steps[2]`.
     pub path: String,
-    /// What is wrong, with the offending values.
+    /// Fault, with the offending values.
     pub problem: String,
-    /// What to do about it.
+    /// Advice: the next thing to do.
     pub remedy: String,
 }
 

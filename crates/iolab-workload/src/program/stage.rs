@@ -1,5 +1,5 @@
-//! What the workers of a phase share: files that exist and files that do not, keys, semaphores,
-//! flows, orders of places.
+//! State that the workers of a phase share: files that exist and files that do not, keys,
+//! semaphores, flows, orders of places.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub struct FileId {
 enum State {
     Existing,
     Absent,
-    /// Somebody is making, removing or renaming it.
+    /// Taken by a worker that makes, removes or renames it.
     Taken,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Pool {
     state: Vec<State>,
     existing: Vec<u32>,
     absent: Vec<u32>,
-    /// Where each is in its list.
+    /// Place of each in its list.
     place: Vec<u32>,
     /// Operations under way on each.
     uses: Vec<u32>,
@@ -66,7 +66,7 @@ impl Pool {
         pool
     }
 
-    /// What was taken exists from now on, or does not.
+    /// Settle the existence of a name that was taken.
     pub(super) fn settle(&mut self, number: u32, exists: bool) {
         let (state, list) = if exists {
             (State::Existing, &mut self.existing)
@@ -127,24 +127,24 @@ impl Pool {
         None
     }
 
-    /// Whether some are held by others, so that waiting may help.
+    /// Tell whether some are held by others, so that waiting may help.
     fn has_taken(&self) -> bool {
         self.state.contains(&State::Taken) || self.uses.iter().any(|uses| *uses > 0)
     }
 }
 
-/// What a step does to the file that it chooses.
+/// Purpose for which a step takes the file that it chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// It must be there, and stays.
+    /// Name that must be there, and stays.
     Use,
-    /// It must be there, and nobody else may use it.
+    /// Name that must be there, and that no other worker may use.
     Remove,
-    /// It must not be there.
+    /// Name that must not be there.
     Make,
 }
 
-/// Who is asked for among the files of a set.
+/// State that is asked for among the files of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// Any.
@@ -175,24 +175,24 @@ pub struct SetState {
     pub(super) nominal: Vec<u64>,
     pub(super) exists: Vec<bool>,
     pub(super) fill: Fill,
-    /// How its files are found at the beginning of the phase.
+    /// State in which its files are found at the beginning of the phase.
     pub(super) making: Making,
     /// Its files lie beside others', in a directory of the user's perhaps.
     pub(super) is_flat: bool,
 }
 
-/// What is done about the files of a set before a phase.
+/// Preparation of the files of a set before a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Making {
-    /// They are made; no file is there.
+    /// All files are made; no file is there.
     Fresh,
-    /// They are made; those that are there go first.
+    /// All files are made; those that are there go first.
     Anew,
-    /// It is looked what is there, and what is missing is made.
+    /// Missing files are made.
     Found,
     /// The same, but what is longer stays so.
     Kept,
-    /// It is looked what is there.
+    /// Files that are there are looked for.
     Looked,
 }
 
@@ -205,7 +205,7 @@ impl SetState {
         locked(if is_directory { &self.leafs } else { &self.files })
     }
 
-    /// How many names it has of a kind.
+    /// Number of names of a kind.
     pub fn count(&self, is_directory: bool) -> u32 {
         self.pool(is_directory).state.len() as u32
     }
@@ -221,7 +221,7 @@ impl SetState {
         PathId(first + (number % u64::from(count)) as u32)
     }
 
-    /// How many directories its tree has.
+    /// Number of directories of its tree.
     pub(super) fn directory_count(&self) -> u64 {
         u64::from(self.directories.1)
     }
@@ -302,7 +302,7 @@ impl SetState {
         *uses = uses.saturating_sub(1);
     }
 
-    /// What was taken exists from now on, or does not.
+    /// Settle the existence of a name that was taken.
     pub(super) fn settle(&self, number: u32, is_directory: bool, exists: bool) {
         let mut pool = self.pool(is_directory);
         if pool.state[number as usize] == State::Taken {
@@ -324,7 +324,7 @@ impl SetState {
     }
 }
 
-/// What the workers of a phase share.
+/// State that the workers of a phase share.
 #[derive(Debug)]
 pub struct Stage {
     paths: Arc<[PathBuf]>,
@@ -364,7 +364,7 @@ pub(super) fn sets_of(program: &Program) -> impl Iterator<Item = &str> + '_ {
 }
 
 impl Stage {
-    /// What the programs of `phase` need; `None` if it has none.
+    /// State that the programs of `phase` need; `None` if it has none.
     ///
     /// The description must have been checked.
     pub fn of(workload: &Workload, phase: &Phase, directory: &Path) -> Option<Self> {
@@ -436,7 +436,7 @@ impl Stage {
         self.working[tenant].fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Whether the timed region of every worker of a tenant is over.
+    /// Tell whether the timed region of every worker of a tenant is over.
     pub(super) fn has_ended(&self, tenant: usize) -> bool {
         self.working[tenant].load(Ordering::Acquire) == 0
     }
@@ -515,7 +515,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever is taken, settled and released, a name is in one list and the lists agree.
+        /// Pools stay sound for any sequence of calls: a name is in one list and the lists agree.
         #[test]
         fn pools_stay_sound(
             exists in prop::collection::vec(any::<bool>(), 1..40),

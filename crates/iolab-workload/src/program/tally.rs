@@ -1,4 +1,4 @@
-//! What a worker counts of each operation of its program.
+//! Counts of a worker for each operation of its program.
 
 use iolab_model::{Histogram, Ns};
 
@@ -8,7 +8,7 @@ use super::operation::OperationCount;
 /// Counts of one operation.
 #[derive(Debug)]
 pub(super) struct Tally {
-    /// How often it was begun.
+    /// Number of times that it was begun.
     pub(super) begun: u64,
     pub(super) ops: u64,
     bytes: u64,

@@ -40,7 +40,7 @@ use replay::Replay;
 use serve::Serving;
 use tree::Frame;
 
-/// Where in its life a worker is, in order.
+/// State in the life of a worker, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Life {
     OpenKept,
@@ -73,7 +73,7 @@ struct Slot {
     last: Option<FileId>,
 }
 
-/// What a step worked on last.
+/// Object that a step worked on last.
 #[derive(Clone, Copy, Debug, Default)]
 struct Last {
     file: Option<FileId>,
@@ -97,7 +97,7 @@ pub struct ProgramWorker<'a, G> {
     key: u64,
     /// Path through the tree.
     frames: Vec<Frame>,
-    /// Which of the lists of the program it goes through.
+    /// Index of the list of the program that it goes through.
     list: usize,
     at: usize,
     /// A step that could not begin yet.
@@ -139,18 +139,18 @@ pub struct ProgramWorker<'a, G> {
     passes: u64,
     /// Operations and bytes that were begun.
     issued: (u64, u64),
-    /// It found nothing more to do.
+    /// True if it found nothing more to do.
     is_out_of_work: bool,
     has_left: bool,
     /// Tenant whose workers must have ended before it begins.
     awaited: Option<usize>,
     /// From then on, or from the phase's beginning on, so long nothing happens.
     begins_ns: Ns,
-    /// When its tenant's turn came.
+    /// Time at which its tenant's turn came.
     turn: Option<Ns>,
     /// The barrier where it waits, and what it waits with.
     at_barrier: Option<(usize, u64)>,
-    /// It came to the barrier where its tenant begins.
+    /// True if it came to the barrier where its tenant begins.
     has_come: bool,
     /// Where it is in the recorded stream of its program.
     replay: Replay,
@@ -228,7 +228,7 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         worker
     }
 
-    /// What it counted.
+    /// Counts of the worker.
     pub fn report(&self) -> StreamReport {
         let ended = match self.out_of_time {
             Some(end) if end == self.deadline => self.ended.max(end),
@@ -242,7 +242,7 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         }
     }
 
-    /// What it counted of each operation of its program.
+    /// Counts of each operation of its program.
     pub fn operations(&self) -> Vec<OperationCount> {
         let all = self.tallies.iter().zip(&self.code.tallies);
         all.map(|(tally, counted)| tally.operation(counted)).collect()
@@ -492,7 +492,7 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         self.report.first_error.get_or_insert_with(message);
     }
 
-    /// How an operation failed, in words.
+    /// Failure of an operation, in words.
     fn failed_call(&mut self, node: Option<usize>, file: Option<FileId>, errno: Errno) {
         let name = node.map_or("closing a file".to_owned(), |node| {
             format!("the operation {}", self.code.flats[node].node.name())

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Limit, LockPolicy, Tenant, is_default};
 
-/// How the workers of a tenant do what they do, beyond pattern, direction and rate.
+/// Manner in which the workers of a tenant work, beyond pattern, direction and rate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Manner {
@@ -36,7 +36,7 @@ pub struct Manner {
     /// record is one op: bonnie++ works "per character" so, and times 8192 calls together.
     #[serde(default, skip_serializing_if = "is_default")]
     pub call_bytes: u32,
-    /// What the kernel is told about a mapping, right after it was made.
+    /// Advice to the kernel about a mapping, right after it was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advice>,
     /// Directory of the logs of single ops, one file per worker; absent: none is kept.
@@ -51,9 +51,9 @@ pub struct Manner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "(u64, u64, u64)", into = "(u64, u64, u64)")]
 pub struct ReplayOp {
-    /// Where it starts.
+    /// Begin of the range.
     pub at: Bytes,
-    /// How many bytes.
+    /// Number of bytes.
     pub length: Bytes,
     /// Pause before it.
     pub pause_ns: Ns,
@@ -81,11 +81,11 @@ pub struct Burst {
     pub pause_ns: Ns,
 }
 
-/// What contradicts itself, and what to do about it.
+/// Contradiction, and advice.
 type Problem = (String, &'static str);
 
 impl Manner {
-    /// What cannot be done together with the rest of `tenant`.
+    /// Part of the manner that cannot be done together with the rest of `tenant`.
     pub(super) fn problem(&self, tenant: &Tenant) -> Option<Problem> {
         let is_one_by_one = tenant.depth == 1;
         if self.jumps_every > 0 && (!is_one_by_one || tenant.lock == LockPolicy::Record) {
@@ -154,8 +154,8 @@ impl Manner {
     }
 }
 
-/// Whether a name means a file in the directory of the workload, or a whole path (which is taken
-/// only where the user's own directory is worked in).
+/// Tell whether a name means a file in the directory of the workload, or a whole path (which is
+/// taken only where the user's own directory is worked in).
 pub(super) fn is_file_name(name: &str) -> bool {
     let is_visible = |name: &str| !(name.is_empty() || name.starts_with('.'));
     let path = Path::new(name);

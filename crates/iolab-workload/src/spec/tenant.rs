@@ -18,7 +18,7 @@ use crate::program::Program;
 /// Sectors are the smallest unit of direct I/O; file systems may ask for more and then say so.
 pub(super) const DIRECT_UNIT: Bytes = Bytes(512);
 
-/// What stands for the file of a tenant that runs a program; no file has the name.
+/// Stand-in for the file of a tenant that runs a program; no file has the name.
 pub const PROGRAM_FILE: &str = "program";
 
 /// Equal workers.
@@ -28,7 +28,7 @@ pub const PROGRAM_FILE: &str = "program";
 pub struct Tenant {
     /// For records and reports.
     pub name: String,
-    /// How many.
+    /// Number of workers.
     pub workers: u32,
     /// All workers use one file.
     #[serde(default)]
@@ -62,17 +62,17 @@ pub struct Tenant {
     /// Page cache or direct.
     #[serde(default)]
     pub access: Access,
-    /// What a returning write promises.
+    /// Promise of a write that returned.
     #[serde(default)]
     pub durability: Durability,
-    /// When to flush.
+    /// Times at which to flush.
     #[serde(default)]
     pub fsync: FsyncPolicy,
     /// Closing the file is inside the timed region (`IOzone`'s -c); not for a writer whose file a
     /// stonewall left incomplete.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_close_timed: bool,
-    /// How the flushes between operations are made.
+    /// Way in which the flushes between operations are made.
     #[serde(default, skip_serializing_if = "is_default")]
     pub flush: Flush,
     /// Parts of each transfer, for calls that take several buffers; 0 or 1 is a plain call.
@@ -81,7 +81,7 @@ pub struct Tenant {
     /// Flags of each transfer (preadv2(2), pwritev2(2)).
     #[serde(default, skip_serializing_if = "is_default")]
     pub flags: TransferFlags,
-    /// What is locked while operating.
+    /// Part of the file that is locked while operating.
     #[serde(default, skip_serializing_if = "is_default")]
     pub lock: LockPolicy,
     /// Blocks are allocated when a file is made, before anything is written.
@@ -90,7 +90,7 @@ pub struct Tenant {
     /// Buffer of a stdio stream; 0 leaves the library's own.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stream_buffer_bytes: Bytes,
-    /// What to do about the file before the timed region.
+    /// Preparation of the file before the timed region.
     pub opening: Opening,
     /// One untimed read of record 0 before the timed region (`IOzone`'s read tests).
     #[serde(default)]
@@ -107,17 +107,17 @@ pub struct Tenant {
     /// I/O priority of its workers; absent: whatever they have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
-    /// What it was promised, relative to others (a cgroup's weight): for judging fairness only.
+    /// Promised share, relative to others (a cgroup's weight): for judging fairness only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// When to end.
+    /// Condition of its end.
     #[serde(default)]
     pub limit: Limit,
-    /// It makes, reads or removes many small files instead of touching the records of one.
+    /// Work on many small files, made, read or removed, instead of the records of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_set: Option<FileSetWork>,
-    /// It runs a program on sets of files, in place of a stream on one; then only workers, depth,
-    /// priority and share count of the rest ([`Tenant::of_program`]).
+    /// Program on sets of files, in place of a stream on one; then only workers, depth, priority
+    /// and share count of the rest ([`Tenant::of_program`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Program>,
     /// Refinements that few tenants ask for.
@@ -199,7 +199,7 @@ impl Tenant {
         self.rate_ops_per_s.map(|rate| 1e9 / rate)
     }
 
-    /// Whether it does the same as `other`; who has which priority or share is another matter.
+    /// Tell whether it does the same as `other`; who has which priority or share is another matter.
     pub fn is_like(&self, other: &Self) -> bool {
         let plain = |tenant: &Self| Self {
             name: String::new(),
@@ -213,7 +213,7 @@ impl Tenant {
         plain(self) == plain(other)
     }
 
-    /// Whether it ever reads.
+    /// Tell whether it ever reads.
     pub fn reads(&self) -> bool {
         if let Some(program) = &self.program {
             return program.moves(false);
@@ -225,7 +225,7 @@ impl Tenant {
         }
     }
 
-    /// Whether it ever writes.
+    /// Tell whether it ever writes.
     pub fn writes(&self) -> bool {
         if let Some(program) = &self.program {
             return program.moves(true);
@@ -238,12 +238,12 @@ impl Tenant {
         }
     }
 
-    /// Whether each op reads, and may write what it has read.
+    /// Tell whether each op reads, and may write what it has read.
     fn reads_always(&self) -> bool {
         matches!(self.direction, Direction::Update { .. })
     }
 
-    /// Whether its name is that of a directory of many files.
+    /// Tell whether its name is that of a directory of many files.
     pub fn is_folder(&self) -> bool {
         self.file_set.as_ref().is_some_and(|work| work.action != FileAction::Extend)
     }
@@ -351,7 +351,7 @@ impl Tenant {
         self.check_calls().map_or(Ok(()), |(problem, remedy)| wrong(problem, remedy))
     }
 
-    /// What is wrong with the part of the file that it works on.
+    /// Fault of the part of the file that it works on.
     fn region_problem(&self) -> Option<(String, &'static str)> {
         let region = self.region?;
         let last = region.begins_at(self.workers.saturating_sub(1)).0.checked_add(region.bytes.0);
@@ -376,7 +376,7 @@ impl Tenant {
         None
     }
 
-    /// What is wrong with how its calls are made, and what to do about it.
+    /// Fault of the way in which its calls are made, and advice.
     fn check_calls(&self) -> Option<(String, &'static str)> {
         let (io, parts) = (self.io_size_bytes.0, u64::from(self.vectors.max(1)));
         let is_memory = matches!(self.access, Access::Mapped | Access::Stdio);

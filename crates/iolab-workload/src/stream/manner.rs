@@ -1,4 +1,5 @@
-//! What few tenants ask for ([`crate::spec::Manner`]): replays, jumps, bursts, several buffers.
+//! Behaviour that few tenants ask for ([`crate::spec::Manner`]): replays, jumps, bursts, several
+//! buffers.
 //!
 //! `IOzone` reads one byte of the first page and one of the second before the first and every
 //! hundredth record of its disturbed pass (whole pages with direct I/O), and then goes on where it
@@ -19,12 +20,12 @@ impl Tenant {
         self.depth.max(self.manner.buffers)
     }
 
-    /// When the timed region of worker `index` begins, counted from that of the phase.
+    /// Time at which the timed region of worker `index` begins, counted from that of the phase.
     pub fn begins_of(&self, index: u32) -> Ns {
         self.begins_ns + Ns(self.manner.begin_step_ns.0.saturating_mul(u64::from(index)))
     }
 
-    /// Whether its workers pause between ops, so that their time is not all work.
+    /// Tell whether its workers pause between ops, so that their time is not all work.
     pub fn has_pauses(&self) -> bool {
         self.think_ns.0 > 0
             || self.manner.burst.is_some()
@@ -58,7 +59,7 @@ impl<G: GroupState> StreamWorker<G> {
         self.earliest = completion.completed + pause;
     }
 
-    /// Whether small reads come before the next record.
+    /// Tell whether small reads come before the next record.
     #[inline]
     pub(super) fn is_disturbed(&self) -> bool {
         let every = self.tenant.manner.jumps_every;

@@ -14,7 +14,7 @@ use crate::group::{Gate, GroupState};
 use crate::spec::{Direction, FsyncPolicy, LockPolicy, Manner, Pattern, Tenant};
 use crate::worker::{RunKind, Step};
 
-/// Whether the timed region of the workers of `tenant` is a run.
+/// Tell whether the timed region of the workers of `tenant` is a run.
 pub(super) fn is_plain(tenant: &Tenant) -> bool {
     let is_one_way = matches!(tenant.direction, Direction::Read | Direction::Write);
     let manner =
@@ -31,7 +31,7 @@ pub(super) fn is_plain(tenant: &Tenant) -> bool {
         && manner == Manner::default()
 }
 
-/// What the transfers of a run of `tenant` are, but for their places.
+/// Transfer of a run of `tenant`, but for its place.
 pub(super) fn transfer_of(tenant: &Tenant) -> Transfer {
     Transfer {
         vectors: tenant.vectors.max(1),
@@ -44,7 +44,7 @@ pub(super) fn transfer_of(tenant: &Tenant) -> Transfer {
 /// Transfers of nothing in a rehearsal.
 const REHEARSED: u64 = 3;
 
-/// What a rehearsal must not change.
+/// State that a rehearsal must not change.
 #[derive(Debug)]
 pub(super) struct Kept {
     generator: Generator,
@@ -52,7 +52,7 @@ pub(super) struct Kept {
 }
 
 impl<G: GroupState> StreamWorker<G> {
-    /// What its run consists of.
+    /// Kind of its run.
     #[inline]
     pub(super) fn kind(&self) -> RunKind {
         RunKind {

@@ -34,7 +34,7 @@ impl Chain {
     }
 }
 
-/// What was written since the last flush.
+/// Bytes written since the last flush.
 #[derive(Debug)]
 pub(super) struct Unflushed {
     writes: u64,
@@ -110,7 +110,7 @@ impl<G: GroupState> StreamWorker<G> {
         self.submit(intended, true, op)
     }
 
-    /// Whether so much was written that it is flushed now.
+    /// Tell whether so much was written that it is flushed now.
     #[inline]
     fn is_flush_due(&self) -> bool {
         match self.tenant.fsync {

@@ -25,7 +25,7 @@ from iolab.imported.foreign.found import Source, shown
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Where a format has its fields; -1 for what it lacks."""
+    """Places of the fields of a format; -1 for what it lacks."""
 
     fields: int
     version: int
@@ -55,7 +55,7 @@ _LINE_MAX: Final = 2000
 
 
 def is_csv_line(line: str) -> bool:
-    """Whether a line is, or means to be, a result of bonnie++."""
+    """Tell whether a line is, or means to be, a result of bonnie++."""
     if len(line) > _LINE_MAX or line.count(",") < 20:
         return False
     return _VERSIONED.match(line) is not None or _is_old(line)

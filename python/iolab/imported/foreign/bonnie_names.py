@@ -23,7 +23,7 @@ _LATENCY: Final = re.compile(r"(\d{1,15})(us|ms|s)")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a number stands and what is known of its run."""
+    """Place of a number and the facts about its run."""
 
     line: int
     about: tuple[tuple[str, str], ...]

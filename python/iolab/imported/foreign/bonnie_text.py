@@ -58,7 +58,7 @@ class _State:
 
 
 def has_table(lines: list[str]) -> bool:
-    """Whether a text holds a table of bonnie++."""
+    """Tell whether a text holds a table of bonnie++."""
     return any(_RULER.match(line) for line in lines)
 
 

@@ -1,4 +1,6 @@
-"""What the readers of other programs' output hand on: one number, and all that is said of it."""
+"""Numbers that the readers of other programs' output hand on: one number, and all that is said of
+it.
+"""
 
 from __future__ import annotations
 

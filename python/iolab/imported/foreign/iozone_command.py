@@ -1,4 +1,4 @@
-"""What an IOzone command line, as IOzone repeats it, says about the numbers below it.
+"""Facts that an IOzone command line, as IOzone repeats it, tells about the numbers below it.
 
 Only what changes the meaning of a number is read: how files are accessed, what is timed, the unit,
 the numbers of processes. Which options take a word: IOzone 3.489, its -h text.
@@ -21,7 +21,7 @@ _PROCESSES_MAX: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What is known of the options."""
+    """Facts that the options tell."""
 
     text: str = ""
     flags: str = "none"
@@ -30,7 +30,7 @@ class Command:
 
     @property
     def is_direct(self) -> bool:
-        """Whether files were opened with O_DIRECT, as far as -I goes."""
+        """Tell whether files were opened with O_DIRECT, as far as -I goes."""
         return "-I" in self.flags.split()
 
 
@@ -72,7 +72,7 @@ def _options(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _processes(options: list[tuple[str, str]]) -> Iterator[int]:
-    """How many processes each table of the throughput mode has, in order."""
+    """Number of processes of each table of the throughput mode, in order."""
     lower = upper = 0
     for name, word in options:
         count = int(word) if word.isascii() and word.isdecimal() and len(word) < 5 else 0

@@ -19,7 +19,7 @@ COLUMNS: Final = (
     "record-rewrite",
     "stride-read",
 )
-"""What the first columns after the sizes mean; later ones are named by their own heads."""
+"""Meaning of the first columns after the sizes; later ones are named by their own heads."""
 HEADS: Final = (
     "fwrite",
     "frewrite",
@@ -90,7 +90,7 @@ STDIO: Final = ("fwrite", "frewrite", "fread", "freread")
 
 
 def note_of(operation: str, *, is_direct: bool) -> str:
-    """What has to be said of a number, beside its value; empty for nothing."""
+    """Note about a number, beside its value; empty for nothing."""
     if is_direct and operation in STDIO:
         return "through the page cache: iozone's -I does not reach fwrite and fread"
     return ""

@@ -32,7 +32,7 @@ class Block:
 
 
 def has_report(lines: Sequence[str]) -> bool:
-    """Whether a text holds a spreadsheet report."""
+    """Tell whether a text holds a spreadsheet report."""
     return any(
         line.startswith(_THROUGHPUT) or ((m := _TITLE.match(line)) and m[1].lower() in REPORTS)
         for line in lines

@@ -44,7 +44,7 @@ _ZERO: Final = "printed 0: not run, or too fast for a whole number"
 
 @dataclass(slots=True)
 class _State:
-    """What the lines so far have said."""
+    """Facts from the lines so far."""
 
     version: str = ""
     command: Command = field(default_factory=Command)
@@ -88,7 +88,7 @@ def read_text(source: Source, lines: list[str]) -> bool:
 
 
 def about(state: _State, **more: str) -> tuple[tuple[str, str], ...]:
-    """What is known of how a number came about."""
+    """Facts about how a number came about."""
     known = {"version": state.version, "iozone_options": state.command.flags, **more}
     return tuple((name, text) for name, text in known.items() if text)
 

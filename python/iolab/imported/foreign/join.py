@@ -156,7 +156,7 @@ def _places(named: list[Named], levels: list[str]) -> list[int]:
 
 
 def levels_of(named: list[Named]) -> list[str]:
-    """Which level each file stands for; empty where all stand for the same."""
+    """Level that each file stands for; empty where all stand for the same."""
     labels = _labels(named)
     splits = [_split(label) for label in labels]
     stems: dict[str, list[int]] = defaultdict(list)
@@ -176,7 +176,7 @@ def levels_of(named: list[Named]) -> list[str]:
 
 
 def _labels(named: list[Named]) -> list[str]:
-    """What tells the files apart: names without suffix, else with that of their directory."""
+    """Labels that tell the files apart: names without suffix, else with that of their directory."""
     stems = [name.path.stem for name in named]
     if len(set(stems)) == len(stems):
         return stems
@@ -191,7 +191,7 @@ def _count(start: int, numbers: list[int]) -> list[int]:
 
 
 def _split(label: str) -> tuple[str, int | None]:
-    """What precedes the number of a run, and that number."""
+    """Text before the number of a run, and that number."""
     match = _RUN.fullmatch(label)
     return (match[1] or "", int(match[2])) if match else (label, None)
 

@@ -1,4 +1,4 @@
-"""Which program wrote a file, by what is in it, never by its name."""
+"""Program that wrote a file, told by its content, never by its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What bonnie++'s command line needs of the front end beyond what all dialects need.
+"""Needs of bonnie++'s command line beyond those of all dialects.
 
 Semaphores are made by the agent, which knows the system calls; a prompt is printed and answered.
 What the original writes to standard error, a table or its progress, is written there after each
@@ -98,7 +98,7 @@ def set_semaphores(plan: DialectPlan, console: Observer) -> bool:
 def answer_prompts(
     stop: StopSwitch, console: Observer, proceed: Callable[[], None]
 ) -> Callable[[protocol.Progress], None]:
-    """What is done when the measuring waits: its number is printed and a line is read."""
+    """Answer when the measuring waits: its number is printed and a line is read."""
 
     def on_progress(params: protocol.Progress) -> None:
         if params.get("message") != "waiting" or "number" not in params:
@@ -111,7 +111,7 @@ def answer_prompts(
 
 
 def _read_line(stop: StopSwitch) -> bool:
-    """Whether a line, or the end of the input, came before somebody stopped it."""
+    """Tell whether a line, or the end of the input, came before somebody stopped it."""
     descriptor = sys.stdin.fileno()
     for _ in range(_LINE_BYTES_MAX):
         # Not beyond the line's end: what follows answers the next prompt.

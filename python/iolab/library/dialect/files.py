@@ -60,33 +60,46 @@ def check_written(name: str | None, allowed: Allowed, option: str) -> None:
     refuse_foreign([path], allowed)
 
 
-def refuse_elsewhere(paths: Iterable[Path], allowed: Allowed, source: Path) -> None:
-    """Refuse that a stored command line chooses files outside of the working directory.
+def refuse_unnamed(paths: Iterable[Path], allowed: Allowed, source: Path) -> None:
+    """Refuse files that a stored command line chooses and that the user did not name today.
 
-    Whoever made `source`, a results directory or an archive, chose them. Of a directory those count
-    as the user's choice that iolab has made for the user before.
+    The maker of `source`, a results directory or an archive, chose them. Of an archive none is
+    obeyed. A directory may choose new files in the working directory, and elsewhere those that
+    iolab has made for the user before.
 
     Raises
     ------
-    RefusedError : one lies elsewhere, and the user did not name it today.
+    RefusedError : the user did not name one of them.
     """
     from iolab.library.stored import is_archive
 
-    for path in elsewhere(paths):
-        is_known = not is_archive(source) and path.exists() and created_files.is_made(path.lstat())
-        if not (is_known or allowed.has(path)):
+    chosen = _whole(paths) if is_archive(source) else [*filter(_is_new_choice, elsewhere(paths))]
+    for path in chosen:
+        if not allowed.has(path):
+            outside = (
+                ""
+                if path.is_relative_to(Path.cwd().resolve())
+                else (", which lies outside of the working directory")
+            )
             raise RefusedError(
-                f"the command line in {source} writes {path}, which lies outside of the working "
-                "directory: nothing was measured",
+                f"the command line in {source} writes {path}{outside}: nothing was measured",
                 f"allow it with {FLAG} {quote(str(path))} if you want that file written",
             )
+
+
+def _is_new_choice(path: Path) -> bool:
+    """Tell whether nothing says that the user had a file written once."""
+    return not (path.exists() and created_files.is_made(path.lstat()))
 
 
 def elsewhere(paths: Iterable[Path]) -> list[Path]:
     """Those of the files that lie outside of the working directory, without links above them."""
     here = Path.cwd().resolve()
-    whole = [path.parent.resolve() / path.name for path in paths]
-    return [path for path in whole if not path.is_relative_to(here)]
+    return [path for path in _whole(paths) if not path.is_relative_to(here)]
+
+
+def _whole(paths: Iterable[Path]) -> list[Path]:
+    return [path.parent.resolve() / path.name for path in paths]
 
 
 def write_files(plan: DialectPlan, core: DialectCore, rows: Sequence[RowResult]) -> None:

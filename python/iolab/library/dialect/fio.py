@@ -1,4 +1,4 @@
-"""What fio's command line needs of the front end: results from whole records, and their file."""
+"""Needs of fio's command line: results from whole records, and their file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Output:
         return [] if self._path is None else [self._path]
 
     def takes(self, text: str) -> bool:
-        """Whether the text belongs into the file, and keeps it."""
+        """Tell whether the text belongs into the file, and keeps it."""
         if self._path is None:
             return False
         self._texts.append(text)

@@ -43,7 +43,7 @@ _WINDOW: Final = struct.Struct("<QQQQII")
 """End of the window, sum and longest of the service times in ns, bytes, ops, direction."""
 _TRIM: Final = 2
 _ACTIONS: Final = ("read", "write", "trim", "sync", "datasync")
-"""What the directions of entries are called in a log of actions."""
+"""Names of the directions of entries in a log of actions."""
 _PART_ENTRIES: Final = 1 << 15
 _FOLDER: Final = "operations"
 _NS_PER_MS: Final = 1_000_000
@@ -197,7 +197,7 @@ def _end_of_window(last_ns: int, window_ns: int, finish_ns: int) -> int:
 
 
 def _report(phases: Sequence[PhaseRecord], source: FioLogSource) -> StreamReport | None:
-    """What the clone's worker reported; None if its phase did not run."""
+    """Report of the clone's worker; None if its phase did not run."""
     if source["phase"] >= len(phases):
         return None
     tenants = phases[source["phase"]]["tenants"]

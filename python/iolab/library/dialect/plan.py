@@ -48,7 +48,7 @@ Json = Mapping[str, Any]
 
 
 class DialectCore(Protocol):
-    """What is needed of `iolab._core`."""
+    """Functions of `iolab._core` that are needed."""
 
     def dialect_parse(self, dialect: str, words: list[str], /) -> JsonText[CommandPlan]:
         """Plan of a command line, as JSON."""
@@ -59,11 +59,11 @@ class DialectCore(Protocol):
         ...
 
     def workload_demand(self, workload_json: JsonText[Workload], /) -> JsonText[Demand | None]:
-        """What the programs of a workload may take, as JSON."""
+        """Space that the programs of a workload may take, as JSON."""
         ...
 
     def dialect_render(self, dialect: str, plan: str, event: str, /) -> str:
-        """What the dialect prints at an event."""
+        """Text that the dialect prints at an event."""
         ...
 
     def dialect_file(self, dialect: str, plan: str, event: str, /) -> bytes:
@@ -88,7 +88,7 @@ class DialectPlan:
 
     @classmethod
     def of_words(cls, core: DialectCore, dialect: str, words: Sequence[str]) -> DialectPlan:
-        """What words mean that were typed just now.
+        """Plan of words that were typed just now.
 
         Raises
         ------
@@ -101,7 +101,7 @@ class DialectPlan:
     def of_stored(
         cls, core: DialectCore, dialect: str, words: Sequence[str], allowed: Allowed
     ) -> DialectPlan:
-        """What stored words mean; the files that they name with ``--overwrite`` count for nothing.
+        """Plan of stored words; the files that they name with ``--overwrite`` count for nothing.
 
         `allowed` are the files that may be replaced now.
 
@@ -115,22 +115,22 @@ class DialectPlan:
 
     @property
     def rows(self) -> Sequence[IozoneRow | CommandRow]:
-        """What is measured, in this order."""
+        """Rows to measure, in this order."""
         return self.values["rows"]
 
     @property
     def common(self) -> CommonOptions:
-        """What iolab adds to the dialect's options."""
+        """Options that iolab adds to the dialect's."""
         return self.values["common"]
 
     @property
     def asked(self) -> CommandExtras:
-        """What the front end is to do beside measuring."""
+        """Requests to the front end beside measuring."""
         return self.values["asked"]
 
     @property
     def rounds(self) -> int:
-        """How often the whole is measured."""
+        """Number of rounds: how often the whole is measured."""
         return max(1, int(self.common["repeat"]))
 
     @property
@@ -140,7 +140,7 @@ class DialectPlan:
 
     @property
     def options(self) -> RunOptions:
-        """How it is run."""
+        """Options of its run."""
         out = self.common["out"]
         return RunOptions(
             out=Path(out) if out else None,
@@ -183,7 +183,7 @@ def study_of(plan: DialectPlan) -> Study:
 
 
 def _testbed_of(plan: DialectPlan) -> TestbedRequest:
-    """Where the plan runs: the directory that its command names, or the testbed of ``--on``.
+    """Testbed of the plan: the directory that its command names, or the testbed of ``--on``.
 
     Raises
     ------

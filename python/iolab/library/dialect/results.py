@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 
 
 class WorkerResult(TypedDict):
-    """What one child did in a phase."""
+    """Result of one child in a phase."""
 
     child: int
     ops: int

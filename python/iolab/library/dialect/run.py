@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from iolab.errors import IolabError, TestbedError
 from iolab.library.dialect import bonnie, fio, fio_logs, side
-from iolab.library.dialect.files import check_workbook, elsewhere, refuse_elsewhere, write_files
+from iolab.library.dialect.files import check_workbook, elsewhere, refuse_unnamed, write_files
 from iolab.library.dialect.plan import DialectCore, DialectPlan, study_of
 from iolab.library.services import Services
 from iolab.run import outputs
@@ -86,7 +86,7 @@ class Line(Attendant):
 
     @property
     def plan(self) -> DialectPlan:
-        """What the line means."""
+        """Plan of the line."""
         return self._plan
 
     def written_files(self) -> list[Path]:
@@ -230,7 +230,7 @@ def conduct_line(
     plan = DialectPlan.of_stored(core, dialect, words, Allowed.of(options.overwrite))
     check_workbook(plan.asked.get("workbook"), plan.allowed)
     line = Line(plan, core, console)
-    refuse_elsewhere(line.written_files(), plan.allowed, source)
+    refuse_unnamed(line.written_files(), plan.allowed, source)
     options = replace(options, is_testbed_from_file=is_testbed_from_file(study))
     if options.is_dry_run:
         from iolab.library.conducted import rehearsed

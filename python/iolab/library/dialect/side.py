@@ -33,7 +33,7 @@ _WRITE: Final = 1
 _PART_ENTRIES: Final = 1 << 15
 _FOLDER: Final = "operations"
 Part: TypeAlias = Mapping[str, object]
-"""What the dialect is asked to write: a part of a file, and whose it is."""
+"""Part that the dialect is asked to write: a part of a file, and whose it is."""
 Operation: TypeAlias = tuple[int, int, int]
 
 
@@ -50,7 +50,7 @@ class Child:
 
 
 def _side(plan: DialectPlan) -> SideFiles:
-    """Which files are wanted; only one dialect has any."""
+    """Files that are wanted; only one dialect has any."""
     return cast("SideFiles", plan.values["show"].get("side", {}))
 
 
@@ -236,7 +236,7 @@ def _times(phase: PhaseRecord) -> tuple[int, int, int]:
 
 
 def wall_clock(record: Record) -> int:
-    """What is added to a worker's times to get those of the wall.
+    """Difference from a worker's times to those of the wall, in ns.
 
     Its clock is the machine's monotonic one; of a simulated one only differences mean something,
     and its first phase begins with the trial.
@@ -248,7 +248,7 @@ def wall_clock(record: Record) -> int:
 
 
 def _stamps(who: Part, report: StreamReport, clock_ns: int) -> Part:
-    """When a worker's timed region began and ended, on the clock of the wall."""
+    """Times at which a worker's timed region began and ended, on the clock of the wall."""
     began_ns = report["started_ns"] + clock_ns
     ended_ns = began_ns + report["elapsed_ns"]
     began, ended = (time.ctime(at // 1_000_000_000) for at in (began_ns, ended_ns))

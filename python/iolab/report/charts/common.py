@@ -1,4 +1,4 @@
-"""What several charts share: choice of levels and colours, grouping, axes, captions."""
+"""Common part of several charts: choice of levels and colours, grouping, axes, captions."""
 
 from __future__ import annotations
 

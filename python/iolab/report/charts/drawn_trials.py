@@ -1,4 +1,5 @@
-"""Which trials the charts over time draw: of each treatment the median one, and the worst stall.
+"""Choice of trials that the charts over time draw: of each treatment the median one, and the worst
+stall.
 
 The median trial is the one with the lower median throughput. A stall of another trial would never
 be seen there, so that the trial with the longest stall of a treatment is drawn beside it.
@@ -30,7 +31,7 @@ class Drawn:
 
     @property
     def name(self) -> str:
-        """What the legend says."""
+        """Name in the legend."""
         return self.level if self.stalls is None else f"{self.level}, longest stall"
 
 

@@ -38,7 +38,7 @@ class Entry:
     n: int
     ratio: float
     effect: Effect | None
-    """None for the best itself, and where rounds cannot be paired."""
+    """Effect; None for the best itself, and where rounds cannot be paired."""
 
 
 def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:

@@ -75,7 +75,7 @@ _Place = Callable[[Step], Point | None]
 
 
 class _Base:
-    """What the views of one group have in common."""
+    """Common part of the views of one group."""
 
     def __init__(
         self,

@@ -40,7 +40,7 @@ def _long(panels: Panels) -> Panels:
 
 
 def change_marks(data: StudyData, workload: str) -> tuple[tuple[float, str], ...]:
-    """What changed while a workload ran: seconds and ``scheduler = bfq``, as planned."""
+    """Changes while a workload ran: seconds and ``scheduler = bfq``, as planned."""
     own = {trial.trial_id for trial in data.trials if trial.workload == workload}
     texts = {
         (mark.asked_ns, f"{mark.knob} = {mark.after or '?'}")

@@ -73,7 +73,7 @@ class Cell:
 
     @property
     def is_cached(self) -> bool:
-        """Whether memory served most of it."""
+        """Tell whether memory served most of it."""
         return self.cache_share is not None and self.cache_share >= PAGE_CACHE_SHARE
 
 
@@ -103,7 +103,7 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
 
 
 def _memory(data: StudyData, cells: list[Cell]) -> Bound | None:
-    """What memory can do at most: as measured, else as the page cache once did."""
+    """Bound that memory sets: as measured, else as the page cache once did."""
     measured = upper_bound.memory_bytes_per_s(data)
     if measured is not None:
         return upper_bound.MEMORY, measured
@@ -112,7 +112,7 @@ def _memory(data: StudyData, cells: list[Cell]) -> Bound | None:
 
 
 def _device(data: StudyData, verdict: StudyVerdict) -> float | None:
-    """What the device can do at most: by a fact, else the larger of what the study's file says."""
+    """Bound that the device sets: by a fact, else the larger of what the study's file says."""
     for fact in SPECIFICATION:
         if _is_number(text := data.facts.get(fact, "")):
             return float(text)

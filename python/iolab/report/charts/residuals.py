@@ -1,4 +1,6 @@
-"""What neither treatment nor round explains, in the order of running, and against a normal law."""
+"""Residuals, which neither treatment nor round explains, in the order of running, and against a
+normal law.
+"""
 
 from __future__ import annotations
 

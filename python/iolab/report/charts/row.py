@@ -1,4 +1,4 @@
-"""What a row of `CHARTS` holds: a chart's name, its builder, and where it appears."""
+"""Row of `CHARTS`: a chart's name, its builder, and where it appears."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class ChartRow:
     name: str
     build: Callable[[StudyData, StudyVerdict], list[ChartSpec]]
     sheet: Sheet | None
-    """Where Excel draws it natively; None = HTML only."""
+    """Sheet in which Excel draws it natively; None = HTML only."""
     first_screen: Literal["", "first figure", "all figures"] = ""
-    """What of it stands on the first screen of the page, and not below."""
+    """Part of it that stands on the first screen of the page, and not below."""
     is_annexed: bool = False
-    """Whether the page draws it in the annex."""
+    """True if the page draws it in the annex."""
     annexed: tuple[str, ...] = ()
     """Single figures of it that the annex has."""

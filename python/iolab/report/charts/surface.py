@@ -96,7 +96,7 @@ def _axes(data: StudyData, found: list[TreatmentSummary]) -> dict[str, list[str]
 
 
 def _is_surface(points: list[Point]) -> bool:
-    """Whether there is one value at each place, and enough of them."""
+    """Tell whether there is one value at each place, and enough of them."""
     places = {(p.x, p.y) for p in points}
     sides = ({x for x, _ in places}, {y for _, y in places})
     return len(places) == len(points) >= POINTS_MIN and all(len(s) >= LEVELS_MIN for s in sides)

@@ -1,4 +1,4 @@
-"""Which levels are as good as the best, within the margin? For a numeric factor: the plateau.
+"""Set of levels that are as good as the best, within the margin. For a numeric factor: the plateau.
 
 The level that is ahead of the others on average is the best; another level belongs to its set if it
 is *shown* not to be worse by more than the margin: the lower bound of its ln-ratio to the best,

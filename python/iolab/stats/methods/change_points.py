@@ -1,4 +1,4 @@
-"""Where does a series change its level? E-divisive splits, accepted by Welch's t and by size.
+"""Change points of a series: E-divisive splits, accepted by Welch's t and by size.
 
 A segment is split where the energy distance of its two parts, ``mn / (m + n) * E``, is largest.
 A split stays if Welch's t test finds the parts different at p < .001 and their means differ

@@ -1,4 +1,4 @@
-"""How many trials until the median is known to a few percent? CONFIRM, by resampling a pilot.
+"""Number of trials until the median is known to a few percent: CONFIRM, by resampling a pilot.
 
 For s = 10, 11, ... n: draw many subsets of s values without replacement, take each subset's
 order-statistic interval of the median, average lower and upper bounds; the answer is the smallest
@@ -27,7 +27,7 @@ class Confirmation:
     """The recommended number of trials."""
 
     n_recommended: int | None
-    """None: more than the pilot has."""
+    """Recommended number; None: more than the pilot has."""
     half_width_share: float
     """Of the averaged bounds at that number, or with all values."""
 

@@ -1,4 +1,4 @@
-"""How large is a difference beside the noise? Probability of superiority, and Hedges' g.
+"""Size of a difference beside the noise: probability of superiority, and Hedges' g.
 
 Superiority: in which share of rounds the first side is better, with the exact (Clopper-Pearson)
 interval; a tie counts for neither and leaves the sample. Hedges' g: mean difference over the root

@@ -1,4 +1,4 @@
-"""Which factors matter, and do they depend on each other? Analysis of variance on ln-values.
+"""Effects of factors, and their dependence on each other: analysis of variance on ln-values.
 
 A balanced factorial in rounds. Factors that are hard to change form whole plots: their effects are
 judged against the spread of whole plots between rounds, everything else against the spread

@@ -1,4 +1,4 @@
-"""How many further rounds would decide: a range with its chance, not a number.
+"""Number of further rounds that would decide: a range with its chance, not a number.
 
 What is not known yet is drawn from what the rounds seen allow: the true spread from chi-square, the
 true mean about the one measured (the posterior without prior knowledge of a normal sample), and the

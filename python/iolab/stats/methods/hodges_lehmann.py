@@ -28,7 +28,7 @@ class Shift:
 
     estimate: float
     low: float | None
-    """None with too few values for the confidence."""
+    """Lower end; None with too few values for the confidence."""
     high: float | None
     confidence: float | None
     """Exact, at least what was asked."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class HolmStep:
-    """What a step-down procedure grants one comparison of the family."""
+    """Result of a step-down procedure for one comparison of the family."""
 
     p_adjusted: float | None
     divisor: int

@@ -1,4 +1,5 @@
-"""Which levels may be the best? Every level with the best of the others, each by its own spread.
+"""Set of levels that may be the best: every level with the best of the others, each by its own
+spread.
 
 A level stays in the winner set unless it is shown to be worse than some other: by one-sided bounds
 at .05 / (K - 1) of its differences to the other K - 1 levels, each with the spread of that pair
@@ -36,7 +37,7 @@ class WithBest:
 
     @property
     def may_be_best(self) -> bool:
-        """Whether it cannot be ruled out."""
+        """Tell whether it cannot be ruled out."""
         return self.high > 0
 
 

@@ -22,7 +22,7 @@ Nested: TypeAlias = "Sequence[float] | Sequence[Nested]"
 
 @dataclass(frozen=True, slots=True)
 class Repetitions:
-    """What a pilot says about the levels, innermost first."""
+    """Repetitions that a pilot recommends, innermost level first."""
 
     spread_squared: tuple[float, ...]
     """T squared: the variance each level adds by itself; may be negative by chance."""

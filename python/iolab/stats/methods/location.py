@@ -1,4 +1,4 @@
-"""Where is the middle, without normality? Order statistics of the median, and BCa bootstrap.
+"""Location without normality: order statistics of the median, and BCa bootstrap.
 
 Both resample or rank *rounds*, never operations. The interval of the median needs six rounds for
 95 %; its ranks are the exact binomial ones. BCa needs ten; below, it is None and the caller falls

@@ -1,4 +1,4 @@
-"""What a row of `METHODS` holds."""
+"""Row of `METHODS`."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ class Method:
     """Part of a verdict that it made; None if every verdict rests on it."""
 
     def is_used(self, verdict: StudyVerdict) -> bool:
-        """Whether something in a verdict rests on it."""
+        """Tell whether something in a verdict rests on it."""
         return self.results is None or bool(self.results(verdict))

@@ -1,4 +1,4 @@
-"""Where does the warm-up end? MSER-5: the truncation that makes the rest's mean most certain.
+"""End of the warm-up. MSER-5: the truncation that makes the rest's mean most certain.
 
 The series is cut into batches of five; of all ways to drop the first d batch means, at most half of
 them, the one is taken whose rest has the smallest squared standard error, ``SS(rest) / n**2``.
@@ -25,12 +25,12 @@ BATCHES_MIN: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    """How much of the beginning to drop."""
+    """Part of the beginning to drop."""
 
     n_dropped: int
     """Values (not batches) at the beginning."""
     is_settled: bool
-    """Whether the best place lies before the last one allowed."""
+    """True if the best place lies before the last one allowed."""
 
 
 def truncate_warm_up(values: Sequence[float], *, batch: int = BATCH) -> Truncation | None:

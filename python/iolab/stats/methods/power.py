@@ -1,4 +1,4 @@
-"""How many rounds will decide? Chances of each word before the first trial.
+"""Number of rounds that will decide: chances of each word before the first trial.
 
 With the spread of one round's ln-ratio known (from an A/A study), the mean over n rounds is normal
 and its sd estimate is chi; the chance that the rule of `verdict_rule` says `better` when the true

@@ -60,9 +60,9 @@ class Stalls:
     resolution_ns: int
     """Shorter stalls cannot be seen."""
     began_ns: int = 0
-    """When the longest began, from the beginning of the series."""
+    """Time at which the longest began, from the beginning of the series."""
     is_told: bool = True
-    """Whether a stall of half the trial would have been seen."""
+    """True if a stall of half the trial would have been seen."""
 
 
 def find_stalls(ops: Sequence[int], interval_ns: int) -> Stalls:

@@ -29,7 +29,7 @@ class SteadyState:
     reached_at: int | None
     """Values taken until the first steady window was full; None if none is steady."""
     is_steady_at_end: bool
-    """Whether the last window is steady."""
+    """True if the last window is steady."""
     range_share: float
     """Range over mean in the last window."""
     slope_share: float

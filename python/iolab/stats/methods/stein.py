@@ -1,4 +1,4 @@
-"""How many rounds for an interval of a wanted width? Stein's two stages.
+"""Number of rounds for an interval of a wanted width: Stein's two stages.
 
 A pilot of n0 rounds gives the spread s0; then N = max(n0, ceil((t * s0 / d)**2)) rounds, t with the
 pilot's degrees of freedom, and the interval mean(N) -+ t * s0 / sqrt(N) covers at least as often as
@@ -46,7 +46,7 @@ def two_stage_estimate(values: Sequence[float], *, n_pilot: int = PILOT_MIN) -> 
 
 @dataclass(frozen=True, slots=True)
 class TwoStage:
-    """What the pilot asks for."""
+    """Number of rounds that the pilot asks for."""
 
     n_pilot: int
     n_total: int

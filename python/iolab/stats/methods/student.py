@@ -27,7 +27,7 @@ class MeanEstimate:
     sd: float | None
     n: int
     rounding: float = 0.0
-    """How far the mean may be off because values were stored rounded; more rounds do not help."""
+    """Largest error of the mean because values were stored rounded; more rounds do not help."""
 
     def half_width(self, confidence: float, *, n: int | None = None) -> float:
         """Return half the width of the two-sided t interval of the mean.

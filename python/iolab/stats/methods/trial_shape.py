@@ -1,4 +1,4 @@
-"""What one trial did over time: flat, warming up, decaying, cyclic or never steady; and stalls.
+"""Shape of one trial over time: flat, warming up, decaying, cyclic or never steady; and stalls.
 
 Work per slice of time, without the last slice, which is cut off by the end. Five shapes:
 
@@ -46,7 +46,7 @@ TOGETHER_MAX: Final = 1 << 17
 
 
 class Course(NamedTuple):
-    """What is stored of one operation of one trial over time."""
+    """Stored values of one operation of one trial over time."""
 
     work: Sequence[int]
     """Bytes (or operations) per slice, in order."""
@@ -58,11 +58,11 @@ class Course(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TrialShape:
-    """How one operation of one trial went over time."""
+    """Shape of one operation of one trial over time."""
 
     shape: ShapeClass
     warm_up_ns: int
-    """What MSER-5 would drop at the beginning; 0 if it is too short or never settles."""
+    """Time that MSER-5 would drop at the beginning; 0 if it is too short or never settles."""
     change: float
     """Mean after the warm-up over the mean of everything."""
     steady: SteadyState | None

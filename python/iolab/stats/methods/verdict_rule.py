@@ -55,11 +55,11 @@ class Decision:
     that are needed before that can be told; None if decided, unknown, or too many."""
     is_further_rounds_above_limit: bool
     is_further_rounds_at_least: bool
-    """Whether there are too few rounds to plan with, so that `further_rounds` comes first."""
+    """True if there are too few rounds to plan with, so that `further_rounds` comes first."""
     further_rounds_least: int | None = None
     """With 20 % chance so few decide; None if that cannot be told."""
     chance_within_limit: float | None = None
-    """That `FURTHER_ROUNDS_LIMIT` rounds decide; None if that cannot be told."""
+    """Chance that `FURTHER_ROUNDS_LIMIT` rounds decide; None if that cannot be told."""
 
 
 def decide(

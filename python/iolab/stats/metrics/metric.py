@@ -1,4 +1,4 @@
-"""What a metric is: a named quantity with a unit, an orientation and a way to be written.
+"""Definition of a metric: a named quantity with a unit, an orientation and a way to be written.
 
 Values are stored in the unit that the metric's name carries (``latency_ns_p99``); people read them
 in the display unit, throughputs in the units of `iolab.units.shown`. Left out: how a value is
@@ -35,21 +35,22 @@ class Metric:
     label: str
     """Noun used in sentences and axes, without unit."""
     about: str
-    """What it is, in one sentence."""
+    """Meaning, in one sentence."""
     is_higher_better: bool
     read_unit: str
-    """What people read it in; bytes are read in whatever units are shown."""
+    """Unit in which people read it; bytes are read in whatever units are shown."""
     read_scale: float
     """Stored value times this is the value in `read_unit`."""
     format: Callable[[float], str]
     """Stored value to text with an adapted unit."""
     role: Role = "shown"
     is_maximum: bool = False
-    """Whether each trial yields its longest: of several trials only the longest of all says more,
-    and a mean of them is the longest of nothing."""
+    """True if each trial yields its longest: of several trials only the longest of all says more,
+    and a mean of them is the longest of nothing.
+    """
 
     is_whole_time: bool = False
-    """Whether it is the time that a whole operation took."""
+    """True if it is the time that a whole operation took."""
     highest: float | None = None
     """No value can be above; None where there is no such bound."""
 
@@ -60,32 +61,38 @@ class Metric:
 
     @property
     def statistic(self) -> Literal["geometric mean", "maximum"]:
-        """What stands for several trials."""
+        """Name of the value that stands for several trials."""
         return "maximum" if self.is_maximum else "geometric mean"
 
     @property
     def is_of_one_stream(self) -> bool:
-        """Whether values of different streams have no common mean: times that somebody waited."""
+        """Tell whether values of different streams have no common mean: times that somebody
+        waited.
+        """
         return self.unit == "ns"
 
     @property
     def is_from_histogram(self) -> bool:
-        """Whether values are known to within a bucket of a histogram."""
+        """Tell whether values are known to within a bucket of a histogram."""
         return re.search(r"_ns_(timed_)?p\d+$", self.name) is not None
 
     @property
     def is_fallback(self) -> bool:
-        """Whether two studies are compared by it only where bytes say nothing of an operation."""
+        """Tell whether two studies are compared by it only where bytes say nothing of an
+        operation.
+        """
         return self.unit == OPS_PER_S
 
     @property
     def is_rate(self) -> bool:
-        """Whether more of it is called faster."""
+        """Tell whether more of it is called faster."""
         return self.unit.endswith("/s")
 
     @property
     def display_unit(self) -> str:
-        """What people read it in now: ``MiB/s`` or ``MB/s`` for throughputs, ``MiB`` for bytes."""
+        """Unit in which people read it now: ``MiB/s`` or ``MB/s`` for throughputs, ``MiB`` for
+        bytes.
+        """
         if self.unit == BYTES:
             return units.megabyte().name
         return rate_unit() if self.unit == BYTES_PER_S else self.read_unit

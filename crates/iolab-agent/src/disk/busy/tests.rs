@@ -58,13 +58,13 @@ impl Fake {
     }
 
     fn why(&self, name: &str) -> String {
-        let why = in_use(&self.machine, name, &[]).expect("it is in use");
+        let why = in_use(&self.machine, name, &[], Patience::Glance).expect("it is in use");
         assert!(!why.hint.is_empty());
         why.what
     }
 
     fn is_free(&self, name: &str) -> bool {
-        in_use(&self.machine, name, &[]).is_none()
+        in_use(&self.machine, name, &[], Patience::Glance).is_none()
     }
 }
 
@@ -85,7 +85,7 @@ fn the_system_disk_is_named_as_such() {
         let fake = Fake::new();
         fake.mount("8:17", "/data", "ext4", "/dev/sdx1");
         fake.mount("8:18", point, "ext4", "/dev/sdx2");
-        let why = in_use(&fake.machine, "sdx", &[]).unwrap();
+        let why = in_use(&fake.machine, "sdx", &[], Patience::Glance).unwrap();
         assert!(why.what.contains("carries the running system"), "{why:?}");
         assert!(why.hint.contains("no option"), "{why:?}");
         assert!(fake.is_free("sdy"));
@@ -97,7 +97,8 @@ fn the_results_and_the_program_are_protected() {
     let fake = Fake::new();
     fake.mount("8:1", "/", "ext4", "/dev/sda1");
     fake.mount("8:32", "/results", "ext4", "/dev/sdy");
-    let why = in_use(&fake.machine, "sdy", &[PathBuf::from("/results/out")]).unwrap();
+    let why =
+        in_use(&fake.machine, "sdy", &[PathBuf::from("/results/out")], Patience::Glance).unwrap();
     assert!(why.what.contains("carries the running system (/results/out)"), "{why:?}");
 }
 
@@ -107,11 +108,13 @@ fn what_lies_below_a_named_mount_point_is_not_listed_again() {
     let fake = Fake::new();
     fake.mount("8:16", "/", "ext4", "/dev/sdx");
     let program = PathBuf::from("/usr/local/libexec/iolab/iolab-agent");
-    let why = in_use(&fake.machine, "sdx", &[program, PathBuf::from("/data/out")]).unwrap();
+    let why =
+        in_use(&fake.machine, "sdx", &[program, PathBuf::from("/data/out")], Patience::Glance)
+            .unwrap();
     assert!(why.what.ends_with("carries the running system (/)"), "{why:?}");
     fake.mount("8:16", "/boot", "ext4", "/dev/sdx");
     fake.mount("8:16", "/home", "ext4", "/dev/sdx");
-    let why = in_use(&fake.machine, "sdx", &[]).unwrap();
+    let why = in_use(&fake.machine, "sdx", &[], Patience::Glance).unwrap();
     assert!(why.what.ends_with("carries the running system (/, /boot and /home)"), "{why:?}");
 }
 
@@ -226,6 +229,24 @@ fn a_process_that_has_it_open_is_named() {
     assert!(fake.is_free("sdx"), "who only looked at it does not use it");
     closing.join().unwrap();
     assert!(fake.is_free("sdy"));
+}
+
+/// Symptom: `iolab doctor` waited two seconds for each device that a process had open, one after
+/// the other. Fix: only a device that is about to be taken is worth the wait.
+#[test]
+fn a_list_of_devices_does_not_wait_for_processes_that_have_them_open() {
+    let fake = Fake::new();
+    fake.write("proc/4711/comm", "nbd-server");
+    fs::create_dir_all(fake.path("proc/4711/fd")).unwrap();
+    symlink("/dev/sdx1", fake.path("proc/4711/fd/5")).unwrap();
+    let elapsed = |patience| {
+        let begun = Instant::now();
+        let why = in_use(&fake.machine, "sdx", &[], patience).expect("it is in use");
+        assert!(why.what.contains("process 4711 (nbd-server) has it open"), "{}", why.what);
+        begun.elapsed()
+    };
+    assert!(elapsed(Patience::Glance) >= GLANCE);
+    assert!(elapsed(Patience::None) < GLANCE / 2);
 }
 
 #[test]

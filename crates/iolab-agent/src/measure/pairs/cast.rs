@@ -1,4 +1,4 @@
-//! Who works in a session of slices: every worker of every cell, on files that all share.
+//! Workers of a session of slices: every worker of every cell, on files that all share.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -21,7 +21,7 @@ pub struct Cast {
     workloads: Vec<Workload>,
     /// All tenants of all cells as one phase: the files that are made.
     pub everything: Workload,
-    /// Where the workers of each cell on each device begin among all, with the end behind.
+    /// Places where the workers of each cell on each device begin among all, with the end behind.
     begins: Vec<usize>,
     /// Of each treatment, which set of knobs it has.
     groups: Vec<usize>,
@@ -37,9 +37,9 @@ pub struct CastMember<'a> {
     pub cell: usize,
     /// Index of its device.
     pub place: usize,
-    /// Who it is.
+    /// Seat of the worker.
     pub seat: Seat<'a>,
-    /// How it calls the kernel.
+    /// Engine of its calls to the kernel.
     pub engine: Engine,
 }
 

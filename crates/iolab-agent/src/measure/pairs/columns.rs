@@ -5,7 +5,7 @@ use iolab_model::Ns;
 
 use crate::protocol::PairsSlices;
 
-/// Where a slice belongs.
+/// Position of a slice.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// Index of the unit.

@@ -3,7 +3,7 @@
 use iolab_model::Seed;
 use iolab_model::seed::Stream;
 
-/// What a unit is made of.
+/// Numbers that make up a unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     /// Phases of each treatment.

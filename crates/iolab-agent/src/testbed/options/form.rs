@@ -1,4 +1,4 @@
-//! What may stand behind the name of an option, and how that is said.
+//! Forms of the value behind the name of an option, and their descriptions.
 //!
 //! Every form is a closed set of characters without `/`, so that no value can name a file or a
 //! device. Where a program rounds a number without a word, or the kernel refuses later what the
@@ -12,7 +12,7 @@ use super::Row;
 /// Longer values are nobody's.
 const VALUE_MAX: usize = 200;
 
-/// What an option takes.
+/// Form of an option's value.
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
     /// Nothing.
@@ -49,12 +49,12 @@ pub enum Form {
 pub const SWITCH: Form = Form::Perhaps(&Form::Number(0, 1));
 
 impl Form {
-    /// Whether a value may follow; it may have to.
+    /// Tell whether a value may follow; it may have to.
     pub fn takes_value(self) -> bool {
         !matches!(self, Self::Flag)
     }
 
-    /// What is wrong with a value, or with having none.
+    /// Fault of a value, or of a missing one.
     pub fn trouble(self, value: Option<&str>) -> Option<String> {
         match (self, value) {
             (Self::Flag | Self::Perhaps(_), None) => None,
@@ -99,7 +99,7 @@ impl Form {
         })
     }
 
-    /// What may be given, as a phrase.
+    /// Accepted values, as a phrase.
     pub fn describe(self) -> String {
         match self {
             Self::Flag => String::new(),

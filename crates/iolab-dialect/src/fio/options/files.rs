@@ -10,7 +10,7 @@ use crate::option::Standing::{Differs, Done, Ignored};
 
 use Kind::{Amount, Choice, ChoiceAndMore, Count, Flag, Size, SizeRange, Text};
 
-/// How space is allocated: none, fallocate(2) or something else.
+/// Ways of allocating space: none, fallocate(2) or something else.
 const FALLOCATE: &[&str] = &["none", "native", "posix", "keep", "truncate", "0", "1"];
 /// An amount that is none.
 const NOTHING: Bytes = Bytes::Bytes(0);

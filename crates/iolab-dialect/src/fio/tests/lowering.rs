@@ -1,4 +1,4 @@
-//! What jobs mean.
+//! Lowering of jobs: expected meaning of options.
 
 use iolab_model::op::Access;
 use iolab_model::{Bytes, Ns};

@@ -121,7 +121,7 @@ fn run(tenant: &Tenant) -> (Ns, f64, Vec<Recorder>) {
     (Ns(elapsed), busy / elapsed as f64, recorders)
 }
 
-/// What each worker of a tenant counted on the fixed-latency device.
+/// Counts of each worker of a tenant on the fixed-latency device.
 fn run_workers(tenant: &Tenant) -> Vec<(StreamReport, Recorder)> {
     let device = Fixed::default();
     let group = CellGroup::new(tenant.workers);

@@ -15,7 +15,7 @@ use crate::recorder::Recorder;
 const RECORD: Bytes = Bytes(4096);
 const CLOSE: Ns = Ns(31);
 
-/// What happens to the n-th transfer.
+/// Event that befalls the n-th transfer.
 #[derive(Clone, Copy, Debug)]
 enum Mishap {
     None,

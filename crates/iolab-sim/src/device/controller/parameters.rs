@@ -1,4 +1,4 @@
-//! What a profile says about a controller.
+//! Parameters of a controller in a profile.
 
 use crate::error::SimError;
 use crate::profile::Profile;

@@ -36,7 +36,7 @@ struct ReadAhead {
     limit: u64,
 }
 
-/// When the data of a write come.
+/// Arrival of the data of a write.
 #[derive(Clone, Copy, Debug)]
 struct Feed {
     /// As many as have to be there before the media may be written.
@@ -45,7 +45,7 @@ struct Feed {
     all: Ns,
 }
 
-/// What the mechanism is doing.
+/// Task of the mechanism.
 #[derive(Clone, Copy, Debug)]
 enum Task {
     Read(BioId),
@@ -53,14 +53,14 @@ enum Task {
     Destage(Extent),
 }
 
-/// What the electronics finish.
+/// Request that the electronics finish.
 #[derive(Clone, Copy, Debug)]
 enum Electronic {
     Done(BioId),
     Cached(BioId, Extent),
 }
 
-/// What waits for the write cache, in order of arrival.
+/// Entry that waits for the write cache, in order of arrival.
 #[derive(Clone, Copy, Debug)]
 enum Held {
     Flush(BioId),
@@ -85,7 +85,7 @@ pub struct Disk {
     losses: Random,
     wake: Ns,
     sequence: u64,
-    /// Where the write ended that came last; nothing after a read.
+    /// End of the write that came last; nothing after a read.
     write_end: Option<u64>,
     statistics: Statistics,
 }

@@ -35,7 +35,7 @@ pub enum Layout {
     },
 }
 
-/// Where a media sector lies.
+/// Place of a media sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Cylinder, 0 outermost.
@@ -164,7 +164,7 @@ impl Geometry {
         self.zone_of(sector).zone
     }
 
-    /// Where a sector lies; it must be below [`Geometry::sectors`].
+    /// Place of a sector; it must be below [`Geometry::sectors`].
     pub fn place(&self, sector: u64) -> Place {
         debug_assert!(sector < self.sectors, "sector {sector} is not on the disk");
         let start = self.zone_of(sector);

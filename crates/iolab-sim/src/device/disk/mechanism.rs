@@ -28,7 +28,7 @@ pub struct Mechanism {
     pub write_settle: u64,
     /// Angle at time zero.
     pub phase: u64,
-    /// Where the arm is.
+    /// Cylinder of the arm.
     pub cylinder: u32,
     /// The head in use.
     pub head: u32,
@@ -39,9 +39,9 @@ pub struct Mechanism {
 pub struct Pass {
     /// Next media sector.
     pub sector: u64,
-    /// When it starts to pass.
+    /// Time at which it starts to pass.
     pub time: Ns,
-    /// Where it is; `left` is 0 when the track is used up and the next one not yet reached.
+    /// Place on the media; `left` is 0 when the track is used up and the next one not yet reached.
     pub place: Place,
     /// Writes settle after each change of track.
     pub is_write: bool,

@@ -8,7 +8,7 @@ use super::seek::{SeekCurve, TwoPieces};
 use crate::error::SimError;
 use crate::profile::{Profile, Reader};
 
-/// What a contiguous write that was already queued loses after the one before it (cache off).
+/// Loss of a contiguous write that was already queued, after the one before it (cache off).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueuedWriteLoss {
     /// Nothing: they follow each other at the sustained media rate.
@@ -19,7 +19,7 @@ pub enum QueuedWriteLoss {
     Exact,
 }
 
-/// How the drive picks among queued commands.
+/// Rule by which the drive picks among queued commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueuePolicy {
     /// In order of arrival.
@@ -60,7 +60,7 @@ pub struct Parameters {
     pub overhead_write: [u64; 3],
     /// From the arrival of a write until its data begin to come, in the same three cases.
     pub write_data: [u64; 3],
-    /// What has to have come before the media may be written.
+    /// Data that have to have come before the media may be written.
     pub write_prefill: Prefill,
     /// From the water mark of a read until its first sector is on the bus.
     pub bus_start: u64,
@@ -88,7 +88,7 @@ pub struct Parameters {
     pub high_water: u64,
     /// Commands at once.
     pub depth: u32,
-    /// How the next one is picked.
+    /// Rule by which the next one is picked.
     pub policy: QueuePolicy,
     /// Positioning time that a nanosecond of waiting outweighs, in units of 2^-20.
     pub ageing: u64,

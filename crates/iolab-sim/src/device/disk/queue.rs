@@ -25,7 +25,7 @@ pub enum Before {
 }
 
 impl Before {
-    /// Which of the overheads of a cached read counts.
+    /// Index of the overhead of a cached read.
     pub const fn hit(self) -> usize {
         match self {
             Self::Read => 0,
@@ -33,7 +33,7 @@ impl Before {
         }
     }
 
-    /// Which of the overheads of a write counts.
+    /// Index of the overhead of a write.
     pub const fn write(self) -> usize {
         self as usize
     }
@@ -50,15 +50,15 @@ pub struct Command {
     pub start: u64,
     /// First media sector after it.
     pub end: u64,
-    /// When it came.
+    /// Time of arrival.
     pub arrived: Ns,
-    /// Where it starts.
+    /// Place of its begin on the media.
     pub place: Place,
     /// Angle of the start.
     pub angle: u64,
     /// Order of arrival.
     pub sequence: u64,
-    /// What came before it.
+    /// Command before it.
     pub before: Before,
 }
 
@@ -98,7 +98,7 @@ impl Queue {
         self.commands.len()
     }
 
-    /// Whether there is none.
+    /// Tell whether there is none.
     pub const fn is_empty(&self) -> bool {
         self.commands.is_empty()
     }

@@ -16,7 +16,7 @@ pub struct Segment {
     used: u64,
 }
 
-/// What the cache knows about an extent.
+/// Knowledge of the cache about an extent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// All there.
@@ -36,12 +36,12 @@ pub struct ReadCache {
 }
 
 impl ReadCache {
-    /// So many segments of so many media sectors.
+    /// Cache of so many segments of so many media sectors.
     pub fn new(segments: usize, length: u64) -> Self {
         Self { segments: vec![Segment::default(); segments], length, clock: 0 }
     }
 
-    /// Whether there is a cache at all.
+    /// Tell whether there is a cache at all.
     pub const fn is_on(&self) -> bool {
         !self.segments.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What a drive counts: bytes by kind, time by phase.
+//! Counters of a drive: bytes by kind, time by phase.
 //!
 //! Two sums hold exactly and are tested. Bytes: what the host read is what came from the media for
 //! it plus what the caches held; what it wrote is on the media, dirty, or was overwritten in the

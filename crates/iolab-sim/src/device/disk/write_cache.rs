@@ -81,24 +81,24 @@ impl WriteCache {
         self.dirty + moving.sum::<u64>()
     }
 
-    /// Whether nothing acknowledged or on the bus is missing on the media.
+    /// Tell whether nothing acknowledged or on the bus is missing on the media.
     pub const fn is_clean(&self) -> bool {
         self.dirty == 0 && self.reserved == 0 && self.destaging.is_empty()
     }
 
-    /// Whether there is something to start destaging.
+    /// Tell whether there is something to start destaging.
     pub const fn can_destage(&self) -> bool {
         self.dirty > 0
     }
 
-    /// Whether a write fits.
+    /// Tell whether a write fits.
     pub fn fits(&self, extent: Extent) -> bool {
         let extents = self.extents.len() + self.reserved_extents + self.destaging.len();
         self.dirty() + self.reserved + extent.end - extent.start <= self.room
             && (extents < self.most_extents || self.touches(extent))
     }
 
-    /// Whether it joins a dirty extent.
+    /// Tell whether it joins a dirty extent.
     fn touches(&self, extent: Extent) -> bool {
         let before = self.extents.range(..=extent.end).next_back();
         before.is_some_and(|(_, dirty)| dirty.end >= extent.start)
@@ -153,7 +153,7 @@ impl WriteCache {
         gone
     }
 
-    /// Whether all of an extent is dirty here.
+    /// Tell whether all of an extent is dirty here.
     pub fn holds(&self, extent: Extent) -> bool {
         let inside = |start: u64, end: u64| start <= extent.start && extent.end <= end;
         self.destaging.iter().any(|moving| inside(moving.start, moving.end))

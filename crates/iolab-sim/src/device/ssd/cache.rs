@@ -177,7 +177,7 @@ impl Cache {
         self.voids = 0;
     }
 
-    /// Whether the oldest slot belongs to an epoch that somebody waits for.
+    /// Tell whether the oldest slot belongs to an epoch that somebody waits for.
     pub fn must_drain(&self) -> bool {
         match self.order.front() {
             Some(&slot) => {

@@ -8,7 +8,7 @@
 use super::ftl::{BlockState, Ftl, NONE};
 use super::parameters::VictimChoice;
 
-/// What collection would do next on a die.
+/// Next step of collection on a die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Nothing can be won.
@@ -22,8 +22,8 @@ pub enum Step {
 }
 
 impl Ftl {
-    /// Whether the host may start a row on this die: enough space is free, and enough of it really
-    /// so for collection to finish what it has begun.
+    /// Tell whether the host may start a row on this die: enough space is free, and enough of it
+    /// really so for collection to finish what it has begun.
     pub fn host_may_write(&self, die: u32) -> bool {
         let space = &self.dies[die as usize];
         let row = u64::from(self.geometry.row_units());
@@ -38,7 +38,7 @@ impl Ftl {
         promised >= start + row + space.gathered.len() as u64 && real >= hard + row
     }
 
-    /// What collection would do next on a die where the host may not write.
+    /// Next step of collection on a die where the host may not write.
     ///
     /// Chooses a victim if one is needed.
     pub fn next_step(&mut self, die: u32) -> Step {
@@ -61,13 +61,13 @@ impl Ftl {
         space.draining.iter().copied().find(|&block| self.valid[block as usize] == 0)
     }
 
-    /// Whether a victim is open and there is room for another row of it.
+    /// Tell whether a victim is open and there is room for another row of it.
     pub fn can_read_on(&self, die: u32) -> bool {
         let space = &self.dies[die as usize];
         space.scan.0 != NONE && space.gathered.len() <= self.geometry.row_units() as usize
     }
 
-    /// Whether a full row of units that are still valid has been gathered.
+    /// Tell whether a full row of units that are still valid has been gathered.
     pub fn has_gathered_row(&mut self, die: u32) -> bool {
         let row = self.geometry.row_units() as usize;
         let gathered = &mut self.dies[die as usize].gathered;

@@ -1,4 +1,4 @@
-//! What a die is doing, and what waits for it.
+//! Work of a die, and the queue for it.
 //!
 //! A die reads, programs or erases, one thing at a time; the planes take part together, but for
 //! independent reads. While it works, the data of the next program may already be transferred to it
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use iolab_model::Ns;
 
-/// Who wants the data of a page.
+/// Owner that the data of a page go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// A read command.
@@ -17,7 +17,7 @@ pub enum Owner {
     Map(u32),
     /// A segment of the read-ahead.
     Segment(u32),
-    /// Nobody waits: read-modify-write, map pages for writes.
+    /// No owner waits: read-modify-write, map pages for writes.
     Nobody,
 }
 
@@ -28,11 +28,11 @@ pub struct PageRead {
     pub page: u32,
     /// Bytes to transfer.
     pub bytes: u32,
-    /// Who wants them.
+    /// Owner that they go to.
     pub owner: Owner,
 }
 
-/// What a die is doing.
+/// Work of a die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Nothing.
@@ -58,7 +58,7 @@ pub struct Row {
     pub first: u32,
     /// Programmed in single-level mode.
     pub is_slc: bool,
-    /// When its data have been transferred.
+    /// Time at which its data have been transferred.
     pub ready: Ns,
 }
 
@@ -71,9 +71,9 @@ pub struct Die {
     pub planes: Vec<Option<PageRead>>,
     /// Number of reads under way.
     pub reading: u32,
-    /// What it does.
+    /// Work of the die.
     pub work: Work,
-    /// When that ends; meaningless for `Reading`.
+    /// End of that work; meaningless for `Reading`.
     pub work_end: Ns,
     /// Tells ends of work that was suspended from ends that count.
     pub generation: u32,

@@ -16,7 +16,7 @@ use crate::calendar::Calendar;
 use crate::error::SimError;
 use crate::profile::Profile;
 
-/// What happens inside a drive.
+/// Event inside a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// The controller has understood a command.
@@ -45,11 +45,11 @@ pub(super) struct Command {
     pub(super) end: u32,
     /// Things it waits for.
     pub(super) pending: u32,
-    /// When the last of its data have crossed the link.
+    /// Time at which the last of its data have crossed the link.
     pub(super) delivered: Ns,
 }
 
-/// What was counted besides the counts of the parts.
+/// Counts besides those of the parts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) commands: [u64; 4],

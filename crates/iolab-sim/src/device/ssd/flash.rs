@@ -267,7 +267,7 @@ impl Ssd {
         }
     }
 
-    /// Whether a row should leave the cache now.
+    /// Tell whether a row should leave the cache now.
     fn wants_eviction(&self) -> bool {
         let dirty = self.cache.dirty();
         let is_room_needed =

@@ -19,7 +19,7 @@ pub const NONE: u32 = u32::MAX;
 /// Marks map entries that name a slot of the write cache instead of a flash unit.
 const CACHED: u32 = 1 << 31;
 
-/// Where a logical unit is.
+/// Place of a logical unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Never written, or trimmed.
@@ -62,7 +62,7 @@ pub(super) struct DieSpace {
     pub(super) erasing: u32,
 }
 
-/// What was done so far.
+/// Counts so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FtlCounts {
     /// Units of the host given a place on flash.
@@ -91,7 +91,7 @@ pub struct Ftl {
     pub(super) state: Vec<BlockState>,
     pub(super) dies: Vec<DieSpace>,
     pub(super) random: Stream,
-    /// What was done so far.
+    /// Counts so far.
     pub counts: FtlCounts,
 }
 
@@ -123,7 +123,7 @@ impl Ftl {
         }
     }
 
-    /// Where a logical unit is.
+    /// Place of a logical unit.
     #[inline]
     pub fn place(&self, logical: u32) -> Place {
         match self.map[logical as usize] {
@@ -149,7 +149,7 @@ impl Ftl {
         self.map[logical as usize] = 0;
     }
 
-    /// What was programmed into `unit` for the logical unit is its current content.
+    /// Make the content of `unit` the current one of the logical unit.
     pub fn settle(&mut self, logical: u32, unit: u32) {
         debug_assert_eq!(self.owner[unit as usize], logical + 1, "settled where it was put");
         self.map[logical as usize] = unit + 1;

@@ -1,4 +1,4 @@
-//! Where things are on the flash: numbers of dies, blocks, rows, pages and mapping units.
+//! Places of things on the flash: numbers of dies, blocks, rows, pages and mapping units.
 //!
 //! The planes of a die work in lockstep: a *row* is one page on each plane of a die, programmed by
 //! one operation, and a block of the model is one block on each plane, erased by one operation.

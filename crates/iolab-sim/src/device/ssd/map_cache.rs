@@ -35,7 +35,7 @@ impl MapCache {
         }
     }
 
-    /// Whether there is anything to look up.
+    /// Tell whether there is anything to look up.
     pub const fn is_partial(&self) -> bool {
         self.capacity > 0
     }

@@ -1,4 +1,4 @@
-//! What a profile of kind `ssd` says, checked for contradictions before anything is allocated.
+//! Parameters of a profile of kind `ssd`, checked for contradictions before anything is allocated.
 
 use iolab_model::Ns;
 
@@ -6,7 +6,7 @@ use super::geometry::Geometry;
 use crate::error::SimError;
 use crate::profile::{Profile, Reader};
 
-/// How garbage collection picks the block to empty.
+/// Rule by which garbage collection picks the block to empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VictimChoice {
     /// The block of the die with the fewest valid units.
@@ -15,7 +15,7 @@ pub enum VictimChoice {
     Choices(u32),
 }
 
-/// When garbage collection works, and on what.
+/// Times at which garbage collection works, and the blocks it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CollectionPolicy {
     /// Free blocks of a plane below which it starts.
@@ -26,7 +26,7 @@ pub struct CollectionPolicy {
     pub victim: VictimChoice,
 }
 
-/// What an acknowledged write means.
+/// Meaning of an acknowledged write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CachePolicy {
     /// Acknowledged data are lost at a power cut; a flush drains the cache.
@@ -107,7 +107,7 @@ pub struct Parameters {
     pub resident_units: u32,
     /// Bytes that can be programmed in single-level mode; 0 if there is no such mode.
     pub slc_bytes: u64,
-    /// How long the host must be silent before single-level data are folded.
+    /// Time for which the host must be silent before single-level data are folded.
     pub slc_idle: Ns,
     /// Map pages held in memory; 0 if the whole map is.
     pub map_pages: u32,

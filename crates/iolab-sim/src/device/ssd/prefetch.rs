@@ -18,7 +18,7 @@ struct Reader {
     run: u32,
     /// First unit that has not been fetched for it.
     ahead: u32,
-    /// When it was last seen, counted in requests.
+    /// Time at which it was last seen, counted in requests.
     seen: u64,
 }
 
@@ -31,7 +31,7 @@ pub struct Segment {
     pub end: u32,
     /// Page reads under way.
     pub pending: u32,
-    /// Nobody may use its content any more.
+    /// True if its content may not be used any more.
     is_void: bool,
     reader: usize,
     /// Commands that wait for it, and how many bytes of it they want.

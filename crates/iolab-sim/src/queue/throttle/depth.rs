@@ -35,8 +35,8 @@ impl ScaledDepth {
         self.step
     }
 
-    /// Whether quiet windows bring it back to rest. A queue of two requests is left at one of them
-    /// after a doubling: neither direction is possible from there.
+    /// Tell whether quiet windows bring it back to rest. A queue of two requests is left at one of
+    /// them after a doubling: neither direction is possible from there.
     pub const fn can_return(&self) -> bool {
         self.step > 0 || (self.step < 0 && self.most > 1)
     }

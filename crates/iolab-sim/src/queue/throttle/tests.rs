@@ -36,7 +36,7 @@ fn waiter(bio: Bio) -> Waiter {
     Waiter { bio, owner: Owner::Bio(bio.id), needs_only_slot: true }
 }
 
-/// How many of these pass, one after the other.
+/// Number of these that pass, one after the other.
 fn admitted(throttle: &mut Throttle, now: Ns, bio: &Bio) -> usize {
     (0..1_000).take_while(|_| throttle.admits(now, bio)).count()
 }

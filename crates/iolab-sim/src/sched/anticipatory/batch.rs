@@ -7,7 +7,7 @@ use super::{Anticipatory, Kind};
 use crate::api::request::RequestId;
 use crate::sched::common::INT_MAX;
 
-/// Whose turn it is.
+/// Direction whose turn it is.
 #[derive(Debug)]
 pub(super) struct Batch {
     pub(super) kind: Kind,

@@ -1,4 +1,4 @@
-//! What anticipatory knows about processes: how long they think, how far they go, whether they
+//! Knowledge of anticipatory about processes: how long they think, how far they go, whether they
 //! come back.
 //!
 //! Fixed point: 256 is 1. Source: Linux 2.6.32 block/as-iosched.c (behaviour and constants).
@@ -91,9 +91,9 @@ impl Default for Process {
 #[derive(Debug, Default)]
 pub(super) struct History {
     processes: BTreeMap<ProcessId, Process>,
-    /// How likely a process that is waited for never comes back.
+    /// Probability that a process that is waited for never comes back.
     pub(super) exit_probability: u64,
-    /// How likely nobody takes over for a process that has ended.
+    /// Probability that no other process takes over for one that has ended.
     pub(super) no_cooperation: u64,
     new_think_total: u64,
     new_seek_total: u64,

@@ -1,4 +1,4 @@
-//! Whether to wait for a process, or to go on with what is there.
+//! Choice between waiting for a process and going on with what is there.
 //!
 //! Source: Linux 2.6.32 block/as-iosched.c (behaviour and constants).
 
@@ -13,7 +13,7 @@ const CLOSE_SECTORS: u64 = 8192;
 const CLOSE_MS_MAX: u64 = 20;
 
 impl Anticipatory {
-    /// Whether another process's sync request is as good as what is hoped for.
+    /// Tell whether another process's sync request is as good as what is hoped for.
     fn is_close(&mut self, now: Ticks, process: ProcessId, candidate: &Request) -> bool {
         let waited = if self.status == Status::Off || !self.is_awaited_finished {
             0
@@ -34,8 +34,8 @@ impl Anticipatory {
         mean > last.abs_diff(next)
     }
 
-    /// Whether there is no point in waiting (any longer) for a process, given the best request at
-    /// hand.
+    /// Tell whether there is no point in waiting (any longer) for a process, given the best request
+    /// at hand.
     pub(super) fn must_go_on(
         &mut self,
         requests: &Requests,

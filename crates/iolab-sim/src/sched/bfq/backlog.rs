@@ -10,7 +10,7 @@ use crate::api::request::RequestId;
 /// No request.
 const NIL: u32 = u32::MAX;
 
-/// What bfq keeps per request.
+/// State of bfq per request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item {
     /// Its queue.

@@ -1,11 +1,11 @@
-//! Which of two requests is the better one to serve next.
+//! Choice of the better one of two requests to serve next.
 
 use iolab_model::Sector;
 
 use crate::api::bio::Flags;
 use crate::api::request::{RequestId, Requests};
 
-/// How far, and at what price, the head may go back.
+/// Distance that the head may go back, and its price.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BackSeek {
     /// Farthest, in sectors.

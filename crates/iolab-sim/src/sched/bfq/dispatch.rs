@@ -202,7 +202,7 @@ impl Bfq {
         }
     }
 
-    /// Whether the device works on several requests at once.
+    /// Tell whether the device works on several requests at once.
     fn learn_queueing(&mut self) {
         let device = &mut self.device;
         device.most_in_flight = device.most_in_flight.max(device.in_flight);

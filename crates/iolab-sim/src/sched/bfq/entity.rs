@@ -1,4 +1,4 @@
-//! What the fair scheduler knows of a queue: its budget, service, virtual times and weight.
+//! Knowledge of the fair scheduler about a queue: its budget, service, virtual times and weight.
 
 use crate::api::bio::PriorityClass;
 
@@ -51,7 +51,7 @@ impl Class {
     }
 }
 
-/// Which tree an entity is in. The one in service is in none.
+/// Tree that an entity is in. The one in service is in none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Place {
     /// In no tree.
@@ -63,7 +63,7 @@ pub(super) enum Place {
     Idle,
 }
 
-/// What the fair scheduler knows of a queue.
+/// Knowledge of the fair scheduler about a queue.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Entity {
     /// Sectors it may use in its slot.

@@ -15,7 +15,7 @@ const LONG_SLOT: u64 = 20 * MS;
 // Linux block/bfq-iosched.c: the initial value of bfq_slice_idle.
 const SEEK_MS: u64 = 8;
 
-/// Why a slot ends.
+/// Reason why a slot ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
     /// Waited for it in vain.
@@ -90,7 +90,7 @@ impl Bfq {
         }
     }
 
-    /// Whether the slot was slow, and the milliseconds it is charged for if so.
+    /// Tell whether the slot was slow, and the milliseconds it is charged for if so.
     fn speed_of_slot(&self, id: u32, is_idle_excluded: bool) -> (bool, u64) {
         let queue = self.queue(id);
         if !queue.is_sync() {

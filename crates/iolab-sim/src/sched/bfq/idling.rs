@@ -1,4 +1,4 @@
-//! Whether to wait for the next request of an empty queue while others have work.
+//! Choice between waiting for the next request of an empty queue and serving others.
 //!
 //! Waiting pays for throughput where the queue reads on sequentially, and it is needed for
 //! guarantees where queues must get different shares.
@@ -41,7 +41,7 @@ impl Bfq {
         must_protect || busy == 1 || self.is_asymmetric(id)
     }
 
-    /// Whether to wait for a queue that is or becomes empty.
+    /// Tell whether to wait for a queue that is or becomes empty.
     pub(super) fn is_better_to_idle(&self, id: u32) -> bool {
         if self.queue(id).users == 0 {
             return false;

@@ -145,7 +145,7 @@ impl Bfq {
         self.end_wait(requests, request, id);
     }
 
-    /// Whether the process is busy with I/O at least 80 % of the time.
+    /// Tell whether the process is busy with I/O at least 80 % of the time.
     fn learn_idleness(&mut self, id: u32) {
         let (now, has_plug_clock) = (self.now, self.settings.has_plug_clock);
         let queue = self.queue_mut(id);
@@ -167,7 +167,7 @@ impl Bfq {
         }
     }
 
-    /// Whether a queued request is a better next one; true if it is.
+    /// Tell whether a queued request is a better next one; true if it is.
     pub(super) fn consider_next(
         &mut self,
         requests: &Requests,

@@ -1,4 +1,4 @@
-//! Which process uses which queue, and when a queue is gone.
+//! Queues of processes, and the end of a queue.
 //!
 //! A queue lives as long as a process uses it, a request belongs to it, it counts in a service
 //! tree, is in service, or may be merged into later. Queues for async writes are shared by all

@@ -1,4 +1,4 @@
-//! Where the queues that may still be merged want to read next.
+//! Positions at which the queues that may still be merged want to read next.
 //!
 //! Two queues at the same sector: only the first is listed, as in the kernel. The kernel's answer
 //! among two close ones depends on the shape of its tree; here the lower one wins.
@@ -13,7 +13,7 @@ use crate::api::request::Requests;
 // Linux block/bfq-iosched.c: BFQQ_CLOSE_THR.
 const CLOSE: u64 = 8 * 1024;
 
-/// Whether two positions are close.
+/// Tell whether two positions are close.
 pub(super) const fn is_close(a: Sector, b: Sector) -> bool {
     a.0.abs_diff(b.0) <= CLOSE
 }

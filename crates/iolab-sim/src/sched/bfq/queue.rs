@@ -24,7 +24,7 @@ pub(super) const fn decayed_samples(samples: u64) -> u64 {
     (7 * samples + SAMPLE) / 8
 }
 
-/// How long the process takes from a completion to its next request.
+/// Time that the process takes from a completion to its next request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ThinkTime {
     /// Instant of the last completion.
@@ -49,7 +49,7 @@ impl ThinkTime {
         self.mean = (self.total + SAMPLE / 2) / self.samples;
     }
 
-    /// Whether the mean is known and above `limit`.
+    /// Tell whether the mean is known and above `limit`.
     // Linux block/bfq-iosched.c: bfq_sample_valid, more than 80.
     pub(super) const fn is_longer_than(&self, limit: u64) -> bool {
         self.samples > 80 && self.mean > limit
@@ -69,7 +69,7 @@ pub(super) struct Raising {
     pub(super) service: u64,
     /// From here on the queue may count as soft real-time.
     pub(super) soft_start: Ticks,
-    /// When the present backlog began, and the sectors served since.
+    /// Begin of the present backlog, and the sectors served since.
     pub(super) backlog_started: Ticks,
     pub(super) backlog_service: u64,
 }
@@ -78,7 +78,7 @@ pub(super) struct Raising {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Habits {
     pub(super) think: ThinkTime,
-    /// When the observation of idleness began, and how long it was idle since.
+    /// Begin of the observation of idleness, and the idle time since.
     pub(super) observed_since: u64,
     pub(super) idle_time: u64,
     pub(super) raising: Raising,
@@ -86,7 +86,7 @@ pub(super) struct Habits {
     pub(super) inject_limit: u32,
     /// Service time without injection; 0 if unknown.
     pub(super) base_service_time: u64,
-    /// When the limit was last lowered or reset.
+    /// Time at which the limit was last lowered or reset.
     pub(super) inject_lowered: Ticks,
 }
 
@@ -128,7 +128,7 @@ pub(super) struct Queue {
     pub(super) wakeups_since: u64,
     /// Queues that this one wakes, latest first.
     pub(super) woken: Vec<u32>,
-    /// Where it stands in the list of positions.
+    /// Key in the list of positions.
     pub(super) position: Option<Sector>,
 }
 

@@ -37,7 +37,7 @@ const SERVICE_LIMIT: u64 = 120_000;
 /// Only this weight (level 4) is raised: others were set on purpose.
 const DEFAULT_WEIGHT: u32 = 40;
 
-/// What a queue that becomes busy qualifies for.
+/// Raise that a queue that becomes busy qualifies for.
 #[derive(Clone, Copy, Debug)]
 struct Verdict {
     is_interactive: bool,
@@ -50,7 +50,7 @@ impl Bfq {
         self.ticks_of(SOFT_MS)
     }
 
-    /// Whether a raised queue is raised as soft real-time.
+    /// Tell whether a raised queue is raised as soft real-time.
     pub(super) fn is_soft(&self, id: u32) -> bool {
         self.queue(id).habits.raising.longest == self.soft_duration()
     }

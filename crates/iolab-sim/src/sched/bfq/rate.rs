@@ -104,7 +104,7 @@ impl PeakRate {
 }
 
 impl Bfq {
-    /// Whether a request is far from where the last one ended (0: no last one).
+    /// Tell whether a request is far from where the last one ended (0: no last one).
     pub(super) const fn is_far(&self, last_end: u64, request: &Request) -> bool {
         let distance = if last_end == 0 { 0 } else { request.sector.0.abs_diff(last_end) };
         distance > FAR && (self.device.is_rotational || request.sectors < LARGE_ON_FLASH)
@@ -116,7 +116,7 @@ impl Bfq {
         (self.rate.rate * 1_000 * ms) >> SHIFT
     }
 
-    /// How long an interactive process stays raised: longer on slow devices, 3 to 25 s.
+    /// Time for which an interactive process stays raised: longer on slow devices, 3 to 25 s.
     pub(super) fn raising_duration(&self) -> Ticks {
         let product = self.rate.reference_rate * self.hz.ticks_of_ms(self.rate.reference_ms);
         let ticks = (product / self.rate.rate) as Ticks;

@@ -23,7 +23,7 @@ pub(super) struct ServiceTree {
     pub(super) weight_sum: u64,
 }
 
-/// Who is served next: one level of the hierarchy.
+/// Order of service: one level of the hierarchy.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Agenda {
     /// By queue number.
@@ -124,7 +124,7 @@ impl Agenda {
         self.in_service = None;
     }
 
-    /// Whether the choice could fall on another entity than the one in service.
+    /// Tell whether the choice could fall on another entity than the one in service.
     pub(super) fn next_may_preempt(&self) -> bool {
         self.next != self.in_service
     }

@@ -1,4 +1,4 @@
-//! How many request slots an operation may use, so that writes do not starve reads.
+//! Number of request slots that an operation may use, so that writes do not starve reads.
 //!
 //! As in Linux 6.18, where a limit counts slots of the whole queue. Up to 6.16 it counted bits per
 //! word of a bitmap: the same fractions, but a limit of one left one slot per word.
@@ -29,7 +29,7 @@ impl Bfq {
         if has_too_many { 1 } else { depth }
     }
 
-    /// Whether a queue has more requests than its weight entitles it to.
+    /// Tell whether a queue has more requests than its weight entitles it to.
     fn exceeds_share(&self, id: u32, limit: u32) -> bool {
         let entity = self.entity(id);
         if !entity.is_weighed {

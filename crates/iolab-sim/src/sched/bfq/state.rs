@@ -31,7 +31,7 @@ const DEFAULT_MAX_BUDGET: u64 = 16 * 1024;
 // Linux block/bfq-iosched.c: bfq_stats_min_budgets.
 const ENOUGH_BUDGETS: u64 = 194;
 
-/// What can be tuned.
+/// Tunables.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     /// Age limits of synchronous and of other requests, ns.
@@ -51,11 +51,11 @@ pub(super) struct Settings {
     pub(super) has_plug_clock: bool,
 }
 
-/// What is known of the device, seen from here.
+/// Knowledge about the device, seen from here.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Device {
     pub(super) is_rotational: bool,
-    /// Whether it works on several requests at once, once known.
+    /// True if it works on several requests at once, once known.
     pub(super) has_queueing: Option<bool>,
     /// Flash with queueing, as far as known (assumed until measured).
     pub(super) is_parallel_flash: bool,
@@ -78,7 +78,7 @@ pub(super) struct Slot {
     pub(super) started: u64,
     pub(super) idling_started: u64,
     pub(super) idling_started_ticks: Ticks,
-    /// When the idle period ends; `u64::MAX` if there is none.
+    /// End of the idle period; `u64::MAX` if there is none.
     pub(super) timer: u64,
 }
 
@@ -241,12 +241,12 @@ impl Bfq {
         self.budget_ceiling() / 32
     }
 
-    /// Whether the estimated rate is used.
+    /// Tell whether the estimated rate is used.
     pub(super) const fn knows_rate(&self) -> bool {
         self.budgets_assigned >= ENOUGH_BUDGETS
     }
 
-    /// Whether queues must be told apart: weights differ, or several classes have work.
+    /// Tell whether queues must be told apart: weights differ, or several classes have work.
     pub(super) fn is_asymmetric(&self, id: u32) -> bool {
         let classes = self.busy.iter().filter(|&&count| count > 0).count();
         classes > 1 || self.agenda.weights.vary_for(self.entity(id).counted)
@@ -270,7 +270,7 @@ impl Bfq {
         Some((next, self.charge(requests, next, id)))
     }
 
-    /// Whether the queue has a next request that its budget still covers.
+    /// Tell whether the queue has a next request that its budget still covers.
     pub(super) fn can_afford_next(&self, requests: &Requests, id: u32) -> bool {
         self.next_charge(requests, id)
             .is_some_and(|(_, charge)| charge as i64 <= self.entity(id).budget_left())

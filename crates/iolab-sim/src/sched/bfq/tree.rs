@@ -57,7 +57,7 @@ impl Tree {
         self.root = self.remove_below(self.root, key);
     }
 
-    /// Whether nothing is here.
+    /// Tell whether nothing is here.
     pub(super) const fn is_empty(&self) -> bool {
         self.root == NIL
     }

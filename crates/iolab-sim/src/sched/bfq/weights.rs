@@ -1,4 +1,5 @@
-//! How many queues with work have which weight: tells a symmetric scenario from an asymmetric one.
+//! Number of queues with work that have each weight: tells a symmetric scenario from an asymmetric
+//! one.
 
 /// Weights in use, ascending, each with the number of queues that have it.
 #[derive(Clone, Debug, Default)]
@@ -27,8 +28,8 @@ impl Weights {
         }
     }
 
-    /// Whether weights differ, seen from a queue of this weight (`None`: not counted): the lightest
-    /// one loses nothing when it is not waited for.
+    /// Tell whether weights differ, seen from a queue of this weight (`None`: not counted): the
+    /// lightest one loses nothing when it is not waited for.
     pub(super) fn vary_for(&self, weight: Option<u32>) -> bool {
         let is_lightest = weight.is_some() && self.counts.first().map(|&(w, _)| w) == weight;
         !is_lightest && self.counts.len() > 1

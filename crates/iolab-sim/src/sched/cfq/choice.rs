@@ -1,4 +1,4 @@
-//! Which of two requests is better served now, seen from a position.
+//! Choice of the request that is better served now, seen from a position.
 //!
 //! Ahead costs its distance, a short way back costs a multiple of it, and what lies further back
 //! "wraps": it waits for the next sweep.
@@ -10,7 +10,7 @@ use iolab_model::Sector;
 use crate::api::bio::Flags;
 use crate::api::request::{Request, RequestId, Requests};
 
-/// How far back a request may lie, and what that costs.
+/// Distance that a request may lie back, and its cost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BackSeek {
     /// Longest distance, in sectors.
@@ -29,7 +29,7 @@ impl BackSeek {
         }
     }
 
-    /// Whether `first` goes before `second`.
+    /// Tell whether `first` goes before `second`.
     fn prefers(self, first: &Request, second: &Request, from: Sector) -> bool {
         if first.is_sync() != second.is_sync() {
             return first.is_sync();
@@ -63,7 +63,7 @@ impl BackSeek {
     }
 }
 
-/// Whether a request is boosted (`REQ_PRIO`: what file systems set on metadata reads).
+/// Tell whether a request is boosted (`REQ_PRIO`: what file systems set on metadata reads).
 pub(super) fn is_urgent(request: &Request) -> bool {
     request.flags.contains(Flags::PRIORITY)
 }

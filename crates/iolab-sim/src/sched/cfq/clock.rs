@@ -40,7 +40,7 @@ impl Clock {
         Ns((tick.max(0) as u64).saturating_mul(self.length))
     }
 
-    /// Whether at least `ticks` have passed since the tick of `earlier`.
+    /// Tell whether at least `ticks` have passed since the tick of `earlier`.
     pub fn has_passed(&self, earlier: Ns, ticks: Tick) -> bool {
         let limit = self.now.saturating_sub(ticks).saturating_add(1);
         limit > 0 && earlier.0 < (limit as u64).saturating_mul(self.length)

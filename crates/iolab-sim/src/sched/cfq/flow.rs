@@ -15,7 +15,7 @@ use crate::sched::common::Place;
 /// Sectors of a page: a longer request need not be waited for to grow.
 const PAGE_SECTORS: u32 = 8;
 
-/// Where a request belongs; kept until it is completed.
+/// Place of a request; kept until it is completed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ticket {
     pub queue: QueueId,
@@ -84,7 +84,7 @@ impl Cfq {
         self.group.think.sample(now, self.settings.group_idle);
     }
 
-    /// What a new request changes for the active queue.
+    /// Changes of a new request for the active queue.
     fn react(&mut self, request: &Request, id: QueueId) {
         if self.active != Some(id) {
             if self.preempts(id, request) {
@@ -184,8 +184,8 @@ impl Cfq {
         self.in_flight[usize::from(is_sync)] += 1;
     }
 
-    /// What to serve after a request of a queue: the better of its neighbours, the first of the
-    /// queue following the last; seen from its start.
+    /// Request to serve after another one of a queue: the better of its neighbours, the first of
+    /// the queue following the last; seen from its start.
     pub(super) fn next_after(&self, requests: &Requests, id: RequestId) -> Option<RequestId> {
         let ticket = self.tickets.get(id);
         if self.queues[ticket.queue].len() == 1 {
@@ -301,7 +301,7 @@ fn class_and_level(priority: Priority) -> (Class, u8) {
     }
 }
 
-/// Which asynchronous queue a priority shares.
+/// Index of the asynchronous queue that a priority shares.
 fn async_index(priority: Priority) -> usize {
     match class_and_level(priority) {
         (Class::RealTime, level) => usize::from(level),

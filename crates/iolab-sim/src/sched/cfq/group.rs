@@ -16,7 +16,7 @@ const SHIFT: u32 = 12;
 /// A workload that was interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Saved {
-    /// What was left of its time.
+    /// Time that was left.
     pub left: Tick,
     pub class: Class,
     pub kind: Kind,
@@ -30,7 +30,7 @@ pub(super) struct Group {
     pub queues: u32,
     /// Smoothed number of busy queues; indexed by class (the idle class has none).
     pub busy_average: [u32; 3],
-    /// What to resume.
+    /// State to resume.
     pub saved: Option<Saved>,
     /// Requests dispatched and not completed.
     pub in_flight: u32,

@@ -15,7 +15,7 @@ use crate::api::request::Requests;
 /// Queued requests that make a queue "deep".
 const DEEP_REQUESTS: usize = 4;
 
-/// Whether the device takes several commands at once, as far as is known.
+/// Ability of the device to take several commands at once, as far as is known.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Queueing {
     answer: Option<bool>,
@@ -23,7 +23,7 @@ pub(super) struct Queueing {
     samples: u32,
 }
 
-/// What the detector looks at.
+/// Load that the detector looks at.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     /// Requests in all queues.
@@ -65,7 +65,7 @@ impl Queueing {
 }
 
 impl Cfq {
-    /// Whether the device stays idle for this (busy) queue when it is empty.
+    /// Tell whether the device stays idle for this (busy) queue when it is empty.
     pub(super) fn should_idle(&self, id: QueueId) -> bool {
         let queue = &self.queues[id];
         if self.settings.slice_idle == 0 || queue.class == Class::Idle {
@@ -130,8 +130,8 @@ impl Cfq {
         self.timer_at = self.clock.instant(self.clock.now.saturating_add(time));
     }
 
-    /// Whether the active queue, the only one of its group, is to get more time because the next
-    /// request is expected too late for the slice.
+    /// Tell whether the active queue, the only one of its group, is to get more time because the
+    /// next request is expected too late for the slice.
     pub(super) fn should_extend(&self, id: QueueId) -> bool {
         let queue = &self.queues[id];
         let is_group_slow = self.group.think.is_longer_than(self.settings.group_idle);
@@ -162,7 +162,7 @@ impl Cfq {
         self.expire(false);
     }
 
-    /// Whether the idle timer runs.
+    /// Tell whether the idle timer runs.
     pub(super) fn is_timer_running(&self) -> bool {
         self.timer_at != Ns::MAX
     }
@@ -172,7 +172,7 @@ impl Cfq {
         self.timer_at = Ns::MAX;
     }
 
-    /// Whether this bio is what the device is kept idle for.
+    /// Tell whether this bio is what the device is kept idle for.
     pub(super) fn waits_for(&self, bio: &Bio) -> bool {
         self.queue_of(bio).is_some_and(|id| {
             let marks = self.queues[id].marks;

@@ -10,8 +10,8 @@ use super::tree::{Class, Kind};
 use crate::api::request::Request;
 
 impl Cfq {
-    /// Whether `request`, just put into the queue `new`, is to be served before the active queue
-    /// goes on.
+    /// Tell whether `request`, just put into the queue `new`, is to be served before the active
+    /// queue goes on.
     pub(super) fn preempts(&self, new: QueueId, request: &Request) -> bool {
         let Some(active) = self.active else { return false };
         let (old, new) = (&self.queues[active], &self.queues[new]);

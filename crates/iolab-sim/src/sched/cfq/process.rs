@@ -11,14 +11,14 @@ use crate::api::bio::{Priority, ProcessId};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ProcessSlot(u32);
 
-/// What is known of a process.
+/// State of a process.
 #[derive(Debug)]
 pub(super) struct Process {
     /// Its queues; indexed by "is synchronous".
     pub queues: [Option<QueueId>; 2],
     pub priority: Priority,
     pub think: ThinkTime,
-    /// It has ended; requests of it may still be under way.
+    /// True if it has ended; requests of it may still be under way.
     pub is_gone: bool,
     /// Requests under way, and one more while the active queue waits for it.
     holders: u32,
@@ -61,12 +61,12 @@ impl Processes {
         slot
     }
 
-    /// What is known of a process.
+    /// State of a process.
     pub fn get(&self, slot: ProcessSlot) -> &Process {
         &self.slots[slot.0 as usize]
     }
 
-    /// What is known of a process, to change.
+    /// State of a process, to change.
     pub fn get_mut(&mut self, slot: ProcessSlot) -> &mut Process {
         &mut self.slots[slot.0 as usize]
     }

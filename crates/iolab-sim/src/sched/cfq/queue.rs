@@ -14,7 +14,7 @@ use crate::sched::common::SortedFifo;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct QueueId(pub u32);
 
-/// What is true of a queue at the moment.
+/// Marks of a queue at the moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Marks(u16);
 
@@ -44,7 +44,7 @@ impl Marks {
     /// Its place in the position trees is not up to date.
     pub const MOVED: Self = Self(1 << 11);
 
-    /// Whether all of them hold.
+    /// Tell whether all of them hold.
     pub fn has(self, marks: Self) -> bool {
         self.0 & marks.0 == marks.0
     }
@@ -73,11 +73,11 @@ impl Marks {
 /// The time a queue has the device for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slice {
-    /// When the queue was chosen.
+    /// Time at which the queue was chosen.
     pub selected: Tick,
-    /// When its first request completed: the clock's start.
+    /// Time at which its first request completed: the clock's start.
     pub started: Option<Tick>,
-    /// When it is over; means nothing while the queue is [`Marks::FRESH`].
+    /// End of the slice; means nothing while the queue is [`Marks::FRESH`].
     pub end: Tick,
     /// Length without extensions.
     pub length: Tick,
@@ -101,7 +101,7 @@ pub(super) struct Queue {
     /// The position tree it is in, with its sector there.
     pub position: Option<(u8, Sector)>,
     pub slice: Slice,
-    /// What was left of its last slice; negative if it overran.
+    /// Time that was left of its last slice; negative if it overran.
     pub residual: Tick,
     /// Dispatched and not completed.
     pub in_flight: u32,
@@ -111,13 +111,13 @@ pub(super) struct Queue {
     pub processes: u32,
     /// Queued requests that are boosted.
     pub urgent: u32,
-    /// Where its processes are to be redirected.
+    /// Queue to which its processes are to be redirected.
     pub merge_into: Option<QueueId>,
     pub seeks: Seeks,
 }
 
 impl Queue {
-    /// Which workload it belongs to.
+    /// Workload that it belongs to.
     pub fn kind(&self) -> Kind {
         match (self.is_sync, self.marks.has(Marks::IDLE_WINDOW)) {
             (false, _) => Kind::Async,
@@ -141,7 +141,7 @@ impl Queue {
         self.pending.sorted.len()
     }
 
-    /// Whether its slice is over.
+    /// Tell whether its slice is over.
     pub fn is_slice_used(&self, now: Tick) -> bool {
         !self.marks.has(Marks::FRESH) && now >= self.slice.end
     }

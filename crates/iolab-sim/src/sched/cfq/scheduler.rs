@@ -33,12 +33,12 @@ pub struct Cfq {
     pub(super) async_queues: [Option<QueueId>; 17],
     pub(super) positions: PositionTrees,
     pub(super) tickets: PerRequest<Ticket>,
-    /// Who owns the device.
+    /// Queue that owns the device.
     pub(super) active: Option<QueueId>,
-    /// Whose request was the first of the slice: the process that is waited for.
+    /// Process of the first request of the slice: the process that is waited for.
     pub(super) active_process: Option<ProcessSlot>,
     pub(super) serving: Serving,
-    /// When the idle timer ends; the end of time if it does not run.
+    /// Time at which the idle timer ends; the end of time if it does not run.
     pub(super) timer_at: Ns,
     /// End of the request that the device started last.
     pub(super) last_position: Sector,
@@ -51,7 +51,7 @@ pub struct Cfq {
     /// Dispatched requests; indexed by "is synchronous".
     pub(super) in_flight: [u32; 2],
     pub(super) queueing: Queueing,
-    /// When a synchronous request was last completed late.
+    /// Time at which a synchronous request was last completed late.
     pub(super) last_delayed_sync: Tick,
     /// Refused by the device, offered again first.
     pub(super) requeued: VecDeque<RequestId>,

@@ -36,7 +36,7 @@ impl Seeks {
         self.last_end = Some(request.end());
     }
 
-    /// Whether the queue mostly seeks.
+    /// Tell whether the queue mostly seeks.
     pub fn is_seeky(self) -> bool {
         self.history.count_ones() > SEEKY_ABOVE
     }

@@ -30,9 +30,9 @@ impl Serving {
     }
 }
 
-/// What to do with the active queue.
+/// Decision about the active queue.
 enum Verdict {
-    /// It may go on.
+    /// Permission to go on.
     Keep,
     /// Nothing for now, it stays active.
     Wait,
@@ -100,7 +100,7 @@ impl Cfq {
         self.judge_group()
     }
 
-    /// Whether to wait for the group's requests at the device.
+    /// Tell whether to wait for the group's requests at the device.
     fn judge_group(&self) -> Verdict {
         let is_waiting = self.settings.group_idle > 0
             && self.group.queues == 1
@@ -154,7 +154,7 @@ impl Cfq {
         slice.clamp(WORKLOAD_TICKS_MIN, WORKLOAD_TICKS_MAX)
     }
 
-    /// Whether the active queue may have one more request at the device.
+    /// Tell whether the active queue may have one more request at the device.
     fn may_dispatch(&self, id: QueueId) -> bool {
         let queue = &self.queues[id];
         let [async_in_flight, sync_in_flight] = self.in_flight;
@@ -239,7 +239,7 @@ impl Cfq {
     }
 }
 
-/// Whether less than half of the slice has passed.
+/// Tell whether less than half of the slice has passed.
 fn is_early(queue: &Queue, now: Tick) -> bool {
     let passed = queue.slice.started.map_or(now, |started| now - started);
     queue.marks.has(Marks::FRESH) || queue.slice.end - now > passed

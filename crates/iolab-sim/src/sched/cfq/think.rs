@@ -29,12 +29,12 @@ impl ThinkTime {
         self.total = (7 * self.total + 256 * pause) / 8;
     }
 
-    /// Whether there are enough samples to go by.
+    /// Tell whether there are enough samples to go by.
     pub fn is_known(&self) -> bool {
         self.samples > Self::VALID_ABOVE
     }
 
-    /// Whether the mean, `(total + 128) / samples` in whole ticks, is known to be longer than
+    /// Tell whether the mean, `(total + 128) / samples` in whole ticks, is known to be longer than
     /// `limit` (which is not negative).
     pub fn is_longer_than(&self, limit: Tick) -> bool {
         self.is_known() && self.total + 128 >= (limit as u64 + 1).saturating_mul(self.samples)

@@ -21,11 +21,11 @@ pub(super) enum Class {
 /// Sort of workload of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Nobody waits for it.
+    /// No task waits for it.
     Async = 0,
-    /// Somebody waits, but waiting for the next request does not pay.
+    /// A task waits, but waiting for its next request does not pay.
     SyncNoIdle = 1,
-    /// Somebody waits, and the next request is expected soon.
+    /// A task waits, and its next request is expected soon.
     Sync = 2,
 }
 
@@ -42,7 +42,7 @@ impl TreeId {
     /// Number of trees.
     pub const COUNT: usize = 7;
 
-    /// Where a queue of this sort belongs.
+    /// Place of a queue of this sort.
     pub const fn of(class: Class, kind: Kind) -> Self {
         match class {
             Class::Idle => Self(6),

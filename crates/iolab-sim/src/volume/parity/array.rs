@@ -34,7 +34,7 @@ use crate::volume::ranges::Ranges;
 use crate::volume::slots::Slots;
 use crate::volume::transfer::Transfers;
 
-/// Who waits for a command.
+/// Owner that waits for a command.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Owner {
     /// A bio from above.
@@ -47,7 +47,7 @@ pub(super) enum Owner {
     Rebuild,
 }
 
-/// What is planned.
+/// Timer that is planned.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Timer {
     /// A row's parity has been computed.
@@ -112,7 +112,7 @@ pub(in crate::volume) struct Array {
     /// Writes that wait for a place in the cache.
     pub(super) backlog: VecDeque<u32>,
     pub(super) ready: VecDeque<u32>,
-    /// When there was something to start; `Ns::MAX` if there is nothing.
+    /// Time since which there was something to start; `Ns::MAX` if there is nothing.
     pub(super) ready_since: Ns,
     pub(super) timers: Calendar<Timer>,
     pub(super) finishing: Calendar<u32>,
@@ -204,7 +204,7 @@ impl Array {
         Ns(sectors * Sector::SIZE.0 * self.xor_ns_per_kib / 1024)
     }
 
-    /// There is something to start at this instant, after the layer above has reacted.
+    /// Note that there is something to start at this instant, after the layer above has reacted.
     pub(super) fn note_ready(&mut self, now: Ns) {
         self.ready_since = self.ready_since.min(now);
     }

@@ -25,7 +25,7 @@ pub(super) struct Nvram {
     high: u64,
     latency: Ns,
     bytes_per_s: u64,
-    /// When the host's link has moved everything so far.
+    /// Time at which the host's link has moved everything so far.
     link_free: Ns,
     idle: Ns,
     rows_max: u32,
@@ -62,12 +62,12 @@ impl Nvram {
         }))
     }
 
-    /// Whether a write fits; one larger than the whole cache is taken when it is empty.
+    /// Tell whether a write fits; one larger than the whole cache is taken when it is empty.
     pub(super) const fn has_room(&self, sectors: u64) -> bool {
         self.dirty == 0 || self.dirty + sectors <= self.capacity
     }
 
-    /// When data of this size have crossed the link to the host and are answered for.
+    /// Time at which data of this size have crossed the link to the host and are answered for.
     pub(super) fn transfer(&mut self, now: Ns, sectors: u32) -> Ns {
         let bytes = u128::from(sectors) * u128::from(Sector::SIZE.0);
         let duration = bytes * 1_000_000_000 / u128::from(self.bytes_per_s);
@@ -82,7 +82,7 @@ impl Nvram {
         self.rows -= 1;
     }
 
-    /// When the host counts as idle.
+    /// Time from which the host counts as idle.
     fn idle_from(&self) -> Ns {
         self.last_activity + self.idle
     }

@@ -1,4 +1,4 @@
-//! Where data and parity of RAID 5 and 6 live: a bijection, no state.
+//! Places of data and parity of RAID 5 and 6: a bijection, no state.
 //!
 //! RAID 6 is Linux md's: Q follows P, data follow Q (symmetric) or keep the order of the disks
 //! (asymmetric). Left out: md's layouts with Q fixed on the last disk, RAID 4.
@@ -24,7 +24,7 @@ pub struct Geometry {
     pub layout: ParityLayout,
 }
 
-/// What a unit of a disk holds.
+/// Role of a unit of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Data unit number j of its row.
@@ -35,7 +35,7 @@ pub enum Role {
     Q,
 }
 
-/// Where an address lives.
+/// Place of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Row.
@@ -88,7 +88,7 @@ impl Geometry {
         }
     }
 
-    /// What a disk holds in a row.
+    /// Role of a disk in a row.
     pub fn role(self, row: u64, disk: u16) -> Role {
         if disk == self.disk(row, Role::P) {
             return Role::P;

@@ -1,4 +1,5 @@
-//! What RAID 5 and RAID 6 share: address arithmetic, write plans, and the array's state machine.
+//! Common part of RAID 5 and RAID 6: address arithmetic, write plans, and the array's state
+//! machine.
 
 pub(super) mod array;
 mod destage;

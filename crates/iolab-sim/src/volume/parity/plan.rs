@@ -1,4 +1,4 @@
-//! Which sectors a write of one row reads and writes: a pure function.
+//! Sectors that a write of one row reads and writes: a pure function.
 //!
 //! A row is cut into slices of its height: one for the whole unit, or one per column of
 //! `granularity`, or, with a member lost, where the set of touched units changes. Each slice is
@@ -14,10 +14,10 @@ use crate::volume::parameters::{Tie, WriteRule};
 use crate::volume::ranges::Ranges;
 use crate::volume::transfer::Transfers;
 
-/// How to choose.
+/// Rule of the choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// What is compared.
+    /// Quantity that is compared.
     pub write_rule: WriteRule,
     /// Equal counts.
     pub tie: Tie,
@@ -27,7 +27,7 @@ pub struct Rule {
     pub raid6_rmw: bool,
 }
 
-/// How a slice of a row is written.
+/// Method by which a slice of a row is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// All data units are new: nothing is read.
@@ -38,11 +38,11 @@ pub enum Method {
     Reconstruct,
     /// A lost unit that stays is computed first: everything else is read.
     Recover,
-    /// There is no parity left to update.
+    /// No parity left to update.
     DataOnly,
 }
 
-/// What to read, then to write.
+/// Sectors to read, then to write.
 #[derive(Clone, Debug, Default)]
 pub struct RowPlan {
     /// Before the first write.
@@ -183,7 +183,7 @@ impl RowWrite<'_> {
         breaks.dedup();
     }
 
-    /// How to write the slice; nothing if it is not touched.
+    /// Method for the slice; nothing if it is not touched.
     fn method(self, rule: Rule, from: u64, to: u64) -> Option<Method> {
         let data = u64::from(self.geometry.data());
         let touched = self.touched.iter().filter(|unit| unit.touches(from, to)).count() as u64;

@@ -95,12 +95,12 @@ impl Rebuild {
         if matches!(self.step, Step::Pausing) { self.window.end } else { self.window.start }
     }
 
-    /// Whether the row is locked by the rebuild.
+    /// Tell whether the row is locked by the rebuild.
     pub(super) fn holds(&self, row: u64) -> bool {
         self.step != Step::Pausing && self.window.contains(&row)
     }
 
-    /// Somebody uses the volume.
+    /// Note that the volume is in use.
     pub(super) const fn note_activity(&mut self) {
         self.has_activity = true;
     }

@@ -11,7 +11,7 @@ use crate::volume::slots::Slots;
 /// Linux md handles a row in columns of one page: 4 KiB. [code]
 pub(super) const COLUMN_SECTORS: u64 = 8;
 
-/// Where an operation on a row stands. Reads end before the first write starts.
+/// State of an operation on a row. Reads end before the first write starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Not locked: what has gathered may start.
@@ -72,7 +72,7 @@ pub(super) struct Row {
     pub(super) gathered: Batch,
     pub(super) active: Batch,
     pub(super) plan: RowPlan,
-    /// When the gathered part stops waiting for more.
+    /// Time at which the gathered part stops waiting for more.
     pub(super) deadline: u64,
     pub(super) is_ready: bool,
     /// A member of which something could not be read.
@@ -162,7 +162,7 @@ impl Row {
         }
     }
 
-    /// Whether all that can gather has gathered.
+    /// Tell whether all that can gather has gathered.
     pub(super) fn is_full(&self, unit: u64) -> bool {
         self.gathered.touched.iter().all(|touched| touched.covers(0, unit))
     }

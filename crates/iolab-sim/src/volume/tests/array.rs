@@ -266,7 +266,8 @@ fn check_locks(log: &Log, unit: u64) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever the options: each bio is done once, and bytes are conserved per reason.
+    /// Bytes are conserved with any options: each bio is done once, and bytes are conserved per
+    /// reason.
     #[test]
     fn bytes_are_conserved(
         seed in any::<u64>(),

@@ -1,4 +1,4 @@
-//! What a volume refuses, word by word.
+//! Refusals of a volume, word by word.
 
 use iolab_model::Ns;
 

@@ -55,7 +55,7 @@ fn the_other_rotations() {
     assert_eq!((left.disk(1, Role::P), rows(left, 1)), (3, vec![0, 1, 2, 4]));
 }
 
-/// Whether any `count` consecutive units are on different disks.
+/// Tell whether any `count` consecutive units are on different disks.
 fn all_differ(geometry: Geometry, count: u64) -> bool {
     (0..60).all(|k| {
         let mut disks: Vec<u16> = (k..k + count)

@@ -28,7 +28,7 @@ fn a_write_is_done_when_it_is_in_nvram() {
     assert_eq!(counter(&*volume, "rows_rmw"), 1);
 }
 
-/// Whatever the disks do, no more than the link's rate comes out of the cache.
+/// The link's rate bounds what comes out of the cache, at any speed of the disks.
 #[test]
 fn the_link_to_the_host_bounds_the_bandwidth() {
     let mut parameters = cached(1 << 26);
@@ -89,7 +89,7 @@ fn nothing_is_destaged_before_the_host_is_idle_or_the_cache_is_four_fifths_full(
     assert_eq!(early, 5, "one row brings the fill down to 80 %");
 }
 
-/// When the cache is full, writes go at the rate at which rows are destaged.
+/// A full cache takes writes at the rate at which rows are destaged.
 #[test]
 fn a_full_cache_serves_at_the_destage_rate() {
     let mut volume = arrays(&cached(64 * 4096), 8, 1_000);

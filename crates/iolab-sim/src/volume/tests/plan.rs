@@ -316,7 +316,7 @@ fn parts() -> impl Strategy<Value = Vec<(u16, u64, u64)>> {
 }
 
 proptest! {
-    /// Whatever is written, with whatever rule and whoever is lost: the reads of the plan suffice
+    /// Plans keep parity for any write, any rule and any lost member: the reads of the plan suffice
     /// to compute the parity of the new data, and nothing else is written.
     #[test]
     fn plans_keep_parity(

@@ -1,4 +1,4 @@
-//! What a step works on: files, keys, places.
+//! Choice of the object of a step: files, keys, places.
 
 use super::super::choice::{FileBy, KeyBy, WhenNone};
 use super::super::code::{Chosen, KeyFrom};
@@ -13,7 +13,7 @@ use crate::group::GroupState;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     pub(super) id: FileId,
-    /// It was taken for use, and must be given back.
+    /// True if it was taken for use, and must be given back.
     pub(super) is_held: bool,
 }
 
@@ -137,7 +137,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         }
     }
 
-    /// Where a transfer of so many bytes starts; `None`: the file has no such place.
+    /// Begin of a transfer of so many bytes; `None`: the file has no such place.
     pub(super) fn place(&mut self, node: usize, file: FileId, is_write: bool) -> Option<u64> {
         let code = std::sync::Arc::clone(&self.code);
         let flat = &code.flats[node];

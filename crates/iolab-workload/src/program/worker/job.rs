@@ -18,7 +18,7 @@ pub(super) struct Whole {
     pub(super) left: u64,
 }
 
-/// What its end means for what is shared.
+/// Meaning of its end for shared state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) enum Meaning {
     /// Nothing.
@@ -54,7 +54,7 @@ pub(super) struct Job {
     pub(super) ops: [Option<Op>; 3],
     pub(super) whole: Option<Whole>,
     pub(super) intended: Ns,
-    /// When its first call began.
+    /// Time at which its first call began.
     pub(super) began: Option<Ns>,
     pub(super) moved: u64,
     /// The call under way.
@@ -224,7 +224,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         }
     }
 
-    /// What is shared learns how an operation ended.
+    /// Settle shared state after the end of an operation.
     fn settle(&mut self, job: &Job) {
         let set = |file: FileId| &self.stage.sets[file.set as usize];
         if let (Some(file), true) = (job.file, job.is_held) {

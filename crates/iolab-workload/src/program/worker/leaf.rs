@@ -18,22 +18,22 @@ use super::tree::no_file;
 use super::{Last, Open, ProgramWorker};
 use crate::group::GroupState;
 
-/// What became of a step.
+/// Fate of a step that was begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begun {
     /// Its first call is to be sent.
     Call(u32),
-    /// It has ended, or is left out.
+    /// Ended, or left out.
     Nothing,
-    /// It cannot begin yet.
+    /// Not possible yet.
     Later,
     /// Nothing happens before this instant.
     Sleep(Ns),
-    /// There is nothing more to do.
+    /// No more to do.
     NoMore,
 }
 
-/// How a file is opened by a node.
+/// Way in which a node opens a file.
 fn how(node: &Node) -> OpenHow {
     OpenHow {
         access: node.path.unwrap_or_default().access(),
@@ -149,7 +149,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         Ok(job)
     }
 
-    /// What is done where a step has no file.
+    /// Reaction where a step has no file.
     fn without(&mut self, flat: &Flat, when_none: WhenNone) -> Begun {
         match when_none {
             WhenNone::Skip => Begun::Nothing,
@@ -557,7 +557,7 @@ fn bytes_of(job: &Job) -> u64 {
     ops.sum::<u64>() + job.whole.map_or(0, |whole| whole.left)
 }
 
-/// Where an operation is in its file.
+/// Place of an operation in its file.
 fn place_of(job: &Job) -> u64 {
     let mut places = job.ops.iter().flatten().filter_map(|op| match op {
         Op::Read(transfer) | Op::Write(transfer) => match transfer.at {

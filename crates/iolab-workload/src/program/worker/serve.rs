@@ -17,7 +17,7 @@ use super::job::{Job, Meaning};
 use super::leaf::Begun;
 use crate::group::GroupState;
 
-/// Which file of a set is served.
+/// Choice of the file of a set that is served.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Serving {
     current: Option<u32>,

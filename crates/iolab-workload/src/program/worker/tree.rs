@@ -16,9 +16,9 @@ use crate::worker::Step;
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
     pub(super) node: usize,
-    /// Which of its steps comes next.
+    /// Index of its next step.
     at: usize,
-    /// How often it is still to be done.
+    /// Number of repetitions that are left.
     left: u64,
     /// Its variables are chosen.
     is_open: bool,
@@ -28,7 +28,7 @@ pub(super) struct Frame {
     bytes: u64,
 }
 
-/// What the tree says.
+/// Answer of the tree.
 enum Found {
     Leaf(usize),
     /// A variable cannot be chosen yet.
@@ -219,7 +219,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         Begun::Nothing
     }
 
-    /// What is done where a composite has nothing to work on.
+    /// Reaction where a composite has nothing to work on.
     fn none_left(&mut self, when_none: WhenNone, node: usize) -> Begun {
         match when_none {
             WhenNone::Skip => {
@@ -265,7 +265,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
     }
 }
 
-/// What is said where no file is left.
+/// Message where no file is left.
 pub(super) fn no_file(name: &str) -> String {
     format!(
         "the operation {name} found no file to work on: give its set more files, let another share \

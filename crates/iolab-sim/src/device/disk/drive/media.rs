@@ -101,7 +101,7 @@ impl Disk {
         self.last_write = Some((extent.end, now + service.total()));
     }
 
-    /// When the data of a write are there that begin to come at an instant.
+    /// Arrival of the data of a write that begin to come at an instant.
     fn feed(&self, begun: Ns, extent: Extent) -> Feed {
         let sectors = extent.end - extent.start;
         let least = self.parameters.write_prefill.of(sectors);

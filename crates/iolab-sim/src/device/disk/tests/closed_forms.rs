@@ -120,7 +120,7 @@ fn mean_response_of_poisson_arrivals_follows_pollaczek_and_khinchine() {
     }
 }
 
-/// What is wrong with a profile, after changing one parameter.
+/// Fault of a profile after one parameter was changed.
 fn refused(name: &str, parameter: &str, value: Value) -> String {
     let mut profile = Profile::built_in(name).unwrap();
     profile.override_with(&BTreeMap::from([(parameter.to_owned(), value)])).unwrap();

@@ -25,7 +25,7 @@ pub(super) fn context(is_rotational: bool) -> SchedulerContext {
     }
 }
 
-/// What distinguishes bios here.
+/// Properties that distinguish bios here.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) operation: Operation,
@@ -66,7 +66,7 @@ pub(super) fn bio(shape: Shape) -> Bio {
     }
 }
 
-/// What happened.
+/// Dispatch that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Dispatched {
     pub(super) at: Ns,

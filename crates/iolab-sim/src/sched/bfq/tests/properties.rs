@@ -1,4 +1,4 @@
-//! Whatever processes do: every request is served exactly once, and the same every time.
+//! Invariants for any processes: every request is served exactly once, and the same every time.
 
 use iolab_model::{Ns, Seed};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use crate::api::scheduler::Scheduler;
 use crate::sched::bfq::entity::Place;
 use crate::tunable::Tunables;
 
-/// How a random run is set up.
+/// Setup of a random run.
 #[derive(Clone, Copy, Debug)]
 struct Setup {
     seed: u64,

@@ -19,7 +19,7 @@ pub(super) struct Dispatch {
     pub bios: Vec<BioId>,
 }
 
-/// What may go wrong or be merged.
+/// Refusals and merges to inject.
 #[derive(Debug, Default)]
 pub(super) struct Disturbance {
     /// Refuses one in eight.
@@ -28,7 +28,7 @@ pub(super) struct Disturbance {
     pub merges: bool,
 }
 
-/// What a process does when a bio of its is completed: when it sends which next.
+/// Answer of a process to the completion of one of its bios: when it sends which next.
 pub(super) type Answer<'a> = dyn FnMut(Ns, &Bio) -> Option<(Ns, Bio)> + 'a;
 
 /// cfq, the device, and what is under way.
@@ -75,7 +75,7 @@ impl Driver {
         self.exits.plan(at, process);
     }
 
-    /// When something happens next.
+    /// Time of the next event.
     pub fn next_event(&self) -> Ns {
         self.arrivals
             .next_event()

@@ -1,4 +1,4 @@
-//! What tests need to begin with.
+//! Values that tests begin with.
 
 use iolab_model::{Ns, Sector};
 
