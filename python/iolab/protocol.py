@@ -828,7 +828,7 @@ Positioned: TypeAlias = Literal["at", "current", "append"]
 
 
 Verify: TypeAlias = Literal["none", "headers", "full"]
-"""Whether what is read is compared with what was written."""
+"""Comparison of what is read with what was written."""
 
 
 class Node(TypedDict):
@@ -928,11 +928,11 @@ class PaceRecorded(TypedDict):
 
 
 Pace: TypeAlias = PaceClosed | PaceRate | PacePoisson | PaceBursts | PaceRecorded
-"""When passes begin."""
+"""Times at which passes begin."""
 
 
 class RecordedContent(TypedDict):
-    """What a recorded stream holds, in numbers."""
+    """Contents of a recorded stream in numbers."""
 
     digest: str
     does: list[Deed]
@@ -2348,7 +2348,7 @@ class PairsUnit(TypedDict):
 
 
 class PairsRecord(TypedDict):
-    """Record of such a session."""
+    """Result of such a session."""
 
     cells: list[PairsCell]
     chosen_by: ChosenBy
@@ -2674,7 +2674,7 @@ class Progress(TypedDict):
 
 
 class SessionOfSlices(TypedDict):
-    """Part of a session that a record of its slices keeps."""
+    """Part of the session that a record keeps which was cut from it."""
 
     chosen_by: ChosenBy
     images: int

@@ -1,4 +1,4 @@
-//! What processes do is recorded for root, and for a user only what his own processes do.
+//! Events of processes are recorded for root, and for a user only those of his own processes.
 //!
 //! Issue 17: by way of a rule of sudo block events of the run's own devices are recorded and, of
 //! other events, those of processes of the user who asks. A program with the set-user-id bit that

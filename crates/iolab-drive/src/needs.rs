@@ -284,7 +284,7 @@ fn of_step((name, limits): (&str, &[Limit]), node: &Node, (code, what): Missing)
 /// Code of an ability, and what cannot be done without it.
 type Missing = (&'static str, &'static str);
 
-/// What a node needs and a target does not have.
+/// Ability that a node needs and a target does not have.
 fn missing(can: &Capabilities, node: &Node, verify: Verify) -> Option<Missing> {
     let does = node.does;
     let opens = matches!(does, Deed::Open | Deed::Create) || node.file.is_some();

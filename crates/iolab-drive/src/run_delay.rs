@@ -1,4 +1,4 @@
-//! How long the calling thread waited for a CPU, as the kernel's scheduler counts it.
+//! Time for which the calling thread waited for a CPU, as the kernel's scheduler counts it.
 //!
 //! It is exact, where stolen ticks and load averages are coarse, and costs a thread that measures
 //! two reads of a small file, both outside of its timed region.

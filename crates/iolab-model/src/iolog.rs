@@ -31,14 +31,14 @@ impl Version {
     }
 }
 
-/// What a line says of a file.
+/// Action of a line on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// The file belongs to the job.
     Add,
-    /// It is opened.
+    /// The file is opened.
     Open,
-    /// It is closed.
+    /// The file is closed.
     Close,
     /// So many microseconds pass (version 2).
     Wait(u64),
@@ -63,12 +63,12 @@ pub struct Line<'a> {
     pub us: Option<u64>,
     /// Name of the file.
     pub file: &'a [u8],
-    /// What happens to it.
+    /// Action on the file.
     pub action: Action,
 }
 
 impl Action {
-    /// Whether place and bytes belong to it.
+    /// True if place and bytes belong to the action.
     const fn has_place(self) -> bool {
         matches!(self, Self::Read(..) | Self::Write(..) | Self::Trim(..))
     }

@@ -127,7 +127,7 @@ pub struct Transfer {
     pub flags: TransferFlags,
     /// Most bytes of one system call; 0: all in one. A transfer of several calls is one op.
     pub call_bytes: u32,
-    /// What is read is not compared with what was written, where that is done.
+    /// Data of this read are not compared with what was written, where others are.
     pub is_unchecked: bool,
 }
 
@@ -197,7 +197,7 @@ pub enum LockKind {
 }
 
 crate::registry! {
-    /// How a mapping or an open file will be used, by the second half of its name in the kernel's
+    /// Use of a mapping or an open file to come, by the second half of its name in the kernel's
     /// headers.
     pub enum Advice as "advice" {
         /// `MADV_NORMAL`, `POSIX_FADV_NORMAL`: an open file takes its device's read-ahead.

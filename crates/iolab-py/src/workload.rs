@@ -68,7 +68,7 @@ pub fn workload_file_anchored(folder: &str, text: &str) -> String {
     iolab_dialect::workload_file::anchored(text, std::path::Path::new(folder))
 }
 
-/// What the programs of a workload description may take of a disk, as JSON; null if it has none.
+/// Disk space that the programs of a workload description may take, as JSON; null if it has none.
 #[pyfunction]
 pub fn workload_demand(py: Python<'_>, workload_json: &str) -> PyResult<String> {
     let workload: Workload = serde_json::from_str(workload_json).map_err(|e| study_error(py, e))?;

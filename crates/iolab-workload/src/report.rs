@@ -36,8 +36,8 @@ pub struct StreamReport {
     /// without the making of data.
     #[serde(default)]
     pub call_ns: u64,
-    /// How long its thread was ready to run and had no CPU, from before it opened its file until it
-    /// had closed it; unknown where the kernel does not count it, and in virtual time.
+    /// Time for which its thread was ready to run and had no CPU, from before opening its file
+    /// until after closing it; unknown where the kernel does not count it, and in virtual time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_delay_ns: Option<u64>,
     /// Ops that ended later than a period after their intended start; only under a rate limit.

@@ -304,7 +304,7 @@ impl Workload {
         phase.engine.as_deref().unwrap_or(&self.engine)
     }
 
-    /// How blocks are written and compared: as the workload says, or a step that compares.
+    /// Verification of blocks: as the workload says, or a step that compares.
     pub fn verification(&self) -> Verify {
         let tenants = self.phases.iter().flat_map(|phase| &phase.tenants);
         let programs = tenants.filter_map(|tenant| tenant.program.as_ref());

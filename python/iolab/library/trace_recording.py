@@ -78,7 +78,7 @@ class RecordingWords:
     events: str = "full"
     """One of `EVENT_SETS`, and of `LAYERS`, separated by commas."""
     backend: Backend = "auto"
-    """How events reach the recorder."""
+    """Way of events to the recorder."""
     pids: tuple[str, ...] = ()
     """Processes whose system calls are recorded."""
     buffer: str = "8 MiB"

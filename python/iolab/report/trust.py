@@ -70,7 +70,7 @@ def _rounds(verdict: StudyVerdict, figures: dict[str, str]) -> Reason:
 
 
 def _design(data: StudyData) -> list[Reason]:
-    """How levels alternated, or how close they ran, if they did."""
+    """Sentence about how levels alternated, or how close they ran, if they did."""
     design = design_of(data)
     if neighbours := adjacent_text(data):
         return [Reason("design", neighbours)]

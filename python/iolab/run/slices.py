@@ -337,7 +337,7 @@ class SlicedCampaign(Campaign):
     """One start of a study in slices."""
 
     _longest_ns: int = 0
-    """What a set of images has taken at most."""
+    """Longest time that a set of images has taken."""
 
     def run(self) -> Outcome:
         """Measure the units that the plan still lacks.

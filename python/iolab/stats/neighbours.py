@@ -1,4 +1,4 @@
-"""What whole trials say beyond their ratios: how far apart neighbours ran, and who waited for CPUs.
+"""Facts of whole trials beyond their ratios: how far apart neighbours ran, and who waited for CPUs.
 
 Work that must stay in whole trials (new files, knobs of the machine, longest waits) meets noise
 that lives for seconds. Two things help: levels that are compared run next to each other
@@ -36,7 +36,7 @@ CONFIDENCE: Final = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """How far apart the timed regions of neighbours were, in ns."""
+    """Distances between the timed regions of neighbours, in ns."""
 
     median_ns: float
     longest_ns: float
@@ -81,7 +81,7 @@ def apart(data: StudyData) -> Apart | None:
 
 
 def _are_alike(one: TrialRow, two: TrialRow, factor: str) -> bool:
-    """Whether two trials differ in the compared factor alone."""
+    """True if two trials differ in the compared factor alone."""
     rest = [{k: v for k, v in t.levels.items() if k != factor} for t in (one, two)]
     return one.round == two.round and one.workload == two.workload and rest[0] == rest[1]
 

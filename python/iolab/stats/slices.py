@@ -54,7 +54,7 @@ class SliceDesign:
     text: str
     """``alternating slices of 26 ms, one session, one layout``."""
     holds_for: str
-    """What an interval says something of."""
+    """Scope of an interval."""
     slice_ns: float
     """Mean over sessions."""
     sessions: int

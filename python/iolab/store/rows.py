@@ -70,9 +70,9 @@ class StudyRow:
     """
 
     is_in_slices: bool = False
-    """Whether levels alternated in slices; a round is then a balanced unit of them."""
+    """True if levels alternated in slices; a round is then a balanced unit of them."""
     is_adjacent: bool = False
-    """Whether the trials of compared levels were planned next to each other."""
+    """True if the trials of compared levels were planned next to each other."""
 
     @property
     def is_simulated(self) -> bool:

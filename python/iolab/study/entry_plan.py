@@ -36,12 +36,15 @@ if TYPE_CHECKING:
             """Workload description of a native workload file."""
             ...
 
-        def workload_file_anchored(self, folder: str, text: str, /) -> str:
-            """Text of a workload file with whole names of its recorded streams."""
-            ...
-
         def workload_demand(self, workload_json: JsonText[Workload], /) -> JsonText[Demand | None]:
             """Space that the programs of a workload may take."""
+            ...
+
+    class FileCore(DialectCore, Protocol):
+        """Functions of `iolab._core` that reading a study file needs."""
+
+        def workload_file_anchored(self, folder: str, text: str, /) -> str:
+            """Text of a workload file with whole names of its recorded streams."""
             ...
 
 

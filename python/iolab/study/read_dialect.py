@@ -24,7 +24,7 @@ from iolab.study.settings import SURROUNDINGS, merged, parse_name
 from iolab.study.source import folder_of
 
 if TYPE_CHECKING:
-    from iolab.study.entry_plan import DialectCore
+    from iolab.study.entry_plan import FileCore
 
 _KEYS: Final = ("name", "kind", "dialect", "command", "file", "text", "vary", "settings")
 
@@ -59,7 +59,7 @@ def read_dialect(reader: Reader, *, is_line: bool) -> tuple[DialectWorkload, ...
     return reader.parsed(key, entry, lambda one: workloads_of(one, _core()))
 
 
-def _core() -> DialectCore:
+def _core() -> FileCore:
     from iolab import _core as core
 
     return core

@@ -50,7 +50,7 @@ UNIT_NS: Final = 2_500_000_000
 IMAGE_UNITS: Final = 2
 """Balanced units on a set of images; together they are one round."""
 IMAGE_NS: Final = 1_500_000_000
-"""What making an image with its files costs; only estimates use it."""
+"""Cost of making an image with its files; only estimates use it."""
 SDS_ASSUMED: Final = (0.01, 0.03, 0.10)
 """Of the ln-ratio of a balanced unit, where no A/A study has measured it: a quiet machine, one
 in use and a busy one (docs/explanation/design-of-a-study.md says how they were measured)."""
@@ -161,7 +161,7 @@ def limits_text(limits: SliceLimits) -> str:
 
 
 def unit_noun(study: Study) -> str:
-    """What a round of a study in slices is called."""
+    """Name of a round of a study in slices."""
     return "set" if devices_of(study) == "images" else "balanced unit"
 
 

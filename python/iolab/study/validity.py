@@ -69,9 +69,9 @@ class ValidityRow:
     levels: tuple[str, ...] = ()
     """The only levels for which it holds; empty: all."""
     is_shown: bool = False
-    """Whether an equivalence test of pairs against trials was passed."""
+    """True if an equivalence test of pairs against trials was passed."""
     is_of_buffered: bool = False
-    """Whether that test is one of buffered reads; else of direct I/O."""
+    """True if that test is one of buffered reads; else of direct I/O."""
     why: str = ""
 
 

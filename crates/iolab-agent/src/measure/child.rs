@@ -244,7 +244,7 @@ fn check_recordings(request: &mut Request) -> Result<(), Error> {
     })
 }
 
-/// Whether all that a phase makes are files that were decided about beforehand, or only numbers.
+/// True if all that a phase makes are files that were decided about beforehand, or only numbers.
 fn has_claimed(request: &Request, phase: &Phase) -> bool {
     if is_without_device(request.workload.engine_of(phase)) {
         return true;
@@ -306,7 +306,7 @@ struct Trial<'a> {
     began: Instant,
     /// Files of the engine `memory`, which stay from phase to phase.
     memory: Memory,
-    /// What is known of verified files, from phase to phase.
+    /// Knowledge of verified files, from phase to phase.
     books: Books,
 }
 

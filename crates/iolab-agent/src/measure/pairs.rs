@@ -195,7 +195,7 @@ struct Session<'a> {
     now_at: Vec<Option<usize>>,
     /// Devices whose knobs were changed, and which nobody has used since.
     unsettled: Vec<bool>,
-    /// What is dropped before slices.
+    /// Pages dropped before slices.
     washout: Washout,
 }
 

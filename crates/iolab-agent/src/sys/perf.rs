@@ -50,7 +50,7 @@ struct Attributes {
     clock: i32,
 }
 
-/// What a ring holds.
+/// Events that a ring holds.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Found<'a> {
     /// A record of a trace point: time, and its bytes from the number of the event on.

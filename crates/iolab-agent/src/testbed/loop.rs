@@ -94,7 +94,7 @@ struct LoopTestbed {
     bytes: u64,
     /// The file systems that are mounted, in the order in which they were made.
     mounted: Vec<Stack>,
-    /// Where something is mounted.
+    /// Mount points.
     mount_points: Vec<PathBuf>,
     /// Of the file system that was made last on each device.
     parameters: Vec<Vec<String>>,
@@ -291,7 +291,7 @@ impl LoopTestbed {
         Ok(())
     }
 
-    /// Whether this is what is mounted on every device.
+    /// True if this stack is mounted on every device.
     fn is_everywhere(&self, stack: &Stack) -> bool {
         !self.mounted.is_empty() && self.mounted.iter().all(|mounted| mounted == stack)
     }
@@ -306,7 +306,7 @@ impl LoopTestbed {
         }
     }
 
-    /// What is made on each device for treatments that have their own: each device once.
+    /// Images for treatments that have their own: each device once.
     fn images<'a>(&self, asked: &Asked<'a>) -> Result<Vec<(usize, &'a Stack)>> {
         let found: Vec<_> = asked.images.iter().map(|it| (it.place, &it.stack)).collect();
         let on = |twin: usize| found.iter().filter(|(place, _)| *place == twin).count();

@@ -1,4 +1,4 @@
-//! Where records come from: raw pages of a tracing instance, or rings of perf events; one per CPU.
+//! Sources of records: raw pages of a tracing instance, or rings of perf events; one per CPU.
 //!
 //! tracefs first: pages cost less than rings, one instance sees single processes with all that they
 //! start, and the kernel counts exactly what it lost. Rings of perf events need no more than that
@@ -27,7 +27,7 @@ pub enum Feed {
 pub struct Cpu {
     /// Number of the CPU.
     pub number: u32,
-    /// Which instance.
+    /// Number of the instance.
     pub recorder: u32,
     /// Its records.
     pub feed: Feed,

@@ -139,18 +139,18 @@ pub struct Chosen {
     pub id: u16,
     /// The kernel's filter; empty: none.
     pub filter: String,
-    /// Whether only the processes that were named are recorded.
+    /// True if only the processes that were named are recorded.
     pub is_of_processes: bool,
 }
 
-/// Whether a kernel has a layer.
+/// True if a kernel has a layer.
 pub fn has(root: &Path, layer: KernelLayer) -> bool {
     let (system, names) = points_of(layer);
     let folder = root.join("events").join(system);
     names.iter().any(|name| folder.join(name).exists())
 }
 
-/// Whether a layer is recorded in the instance of processes, given whether root works for others.
+/// True if a layer is recorded in the instance of processes, given whether root works for others.
 pub fn is_of_processes(layer: KernelLayer, is_bounded: bool) -> bool {
     layer == KernelLayer::Syscalls || is_bounded
 }

@@ -18,11 +18,11 @@ pub struct Order {
     pub instance: String,
     /// Name of the instance for what processes do, if there is one.
     pub process_instance: Option<String>,
-    /// What is recorded.
+    /// Devices to record.
     pub devices: Vec<Traced>,
     /// Events to record.
     pub events: EventSet,
-    /// Which other layers.
+    /// Layers beside the devices.
     pub layers: Vec<KernelLayer>,
     /// Processes whose events of these are recorded; empty: all.
     pub pids: Vec<u32>,
@@ -30,7 +30,7 @@ pub struct Order {
     pub bound_uid: Option<u32>,
     /// Major and minor numbers of file systems on the devices.
     pub file_systems: Vec<(u32, u32)>,
-    /// How events come; if by tracefs, from the instances.
+    /// Backend that brings the events; if tracefs, from the instances.
     pub backend: Backend,
     /// Kernel memory of each CPU.
     pub buffer_bytes: u64,
@@ -65,7 +65,7 @@ impl Order {
         numbers.collect::<Vec<_>>().join(" || ")
     }
 
-    /// Whether there has to be an instance for what processes do.
+    /// True if there has to be an instance for the calls of processes.
     pub fn wants_processes(&self) -> bool {
         let is_bounded = self.bound_uid.is_some();
         let is_any = self.layers.iter().any(|it| layers::is_of_processes(*it, is_bounded));

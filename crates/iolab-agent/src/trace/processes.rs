@@ -34,7 +34,7 @@ pub fn check(pids: &[u32], user: Option<u32>) -> Result<()> {
     })
 }
 
-/// Why a process is not a user's own for good, from its `status`.
+/// Reason why a process is not a user's own for good, from its `status`.
 fn why_foreign(status: &str, user: u32) -> Option<String> {
     let line = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
     let ids: Vec<u32> = line("Uid:")

@@ -179,7 +179,7 @@ fn first_instance(
     Ok(Some(Vec::new()))
 }
 
-/// Whether tracefs is there and cannot be written, as in a container.
+/// True if tracefs is there and cannot be written, as in a container.
 fn is_closed(error: &Error) -> bool {
     let codes = [libc::EROFS, libc::EPERM, libc::EACCES, libc::ENOSYS, libc::ENOENT];
     matches!(error, Error::Io { source, .. }

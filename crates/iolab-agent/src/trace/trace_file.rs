@@ -26,9 +26,9 @@ pub struct TraceFile {
     /// Bytes so far.
     pub bytes: u64,
     bytes_max: Option<u64>,
-    /// Why it must not grow any more.
+    /// Reason why the file must not grow any more.
     limit: Option<String>,
-    /// Why it could not be written any more.
+    /// Reason why the file could not be written any more.
     problem: Option<String>,
 }
 
@@ -74,7 +74,7 @@ impl TraceFile {
         }
     }
 
-    /// Whether it can and may be written.
+    /// True if the file can and may be written.
     pub fn may_grow(&self) -> bool {
         self.problem.is_none() && self.limit.is_none()
     }

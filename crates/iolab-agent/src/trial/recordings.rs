@@ -18,7 +18,7 @@ use crate::identity::on_behalf;
 use crate::machine::Machine;
 use crate::protocol::{RunAs, TrialSpec};
 
-/// Where a process finds its own descriptors.
+/// Directory in which a process finds its own descriptors.
 const DESCRIPTORS: &str = "/proc/self/fd/";
 
 /// Open files of the recorded streams of a workload.
@@ -64,7 +64,7 @@ impl Recordings {
     }
 }
 
-/// Whether every recorded stream of a workload is a descriptor that was handed over.
+/// True if every recorded stream of a workload is a descriptor that was handed over.
 pub fn are_handed_over(workload: &mut Workload) -> bool {
     let is_descriptor = |path: &mut PathBuf| {
         let number = path.to_str().and_then(|path| path.strip_prefix(DESCRIPTORS));

@@ -71,16 +71,7 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
     };
     hand_over(machine, testbed, &prepared, run_as.as_ref())?;
     let applied = knobs.apply(machine, &spec.knobs)?;
-    let mut facts = facts::machine(machine);
-    facts.extend(memory::fact(machine));
-    for device in testbed.devices() {
-        facts.extend(facts::device(machine, device));
-    }
-    // Slices of a device lie in no file system; what stands in for them is in memory.
-    if prepared.raw.is_none() {
-        let places = || Ok(facts_of_places(&prepared));
-        facts.extend(on_behalf(machine.user().filter(|_| testbed.class() == "A+"), places)?);
-    }
+    let facts = facts_of_all(machine, testbed, &prepared)?;
     let images = images_of(spec, &prepared)?;
     let noise = Noise::sample(machine);
     let noise = if is_first { noise } else { noise.without_averages() };
@@ -118,6 +109,25 @@ pub fn run(context: Context, spec: &TrialSpec, control: &mut dyn Control) -> Res
         session: None,
         images,
     })
+}
+
+/// Facts of the machine, of the devices and of the places that are measured.
+fn facts_of_all(
+    machine: &Machine,
+    testbed: &dyn Testbed,
+    prepared: &Prepared,
+) -> Result<facts::Facts> {
+    let mut facts = facts::machine(machine);
+    facts.extend(memory::fact(machine));
+    for device in testbed.devices() {
+        facts.extend(facts::device(machine, device));
+    }
+    // Slices of a device lie in no file system; what stands in for them is in memory.
+    if prepared.raw.is_none() {
+        let places = || Ok(facts_of_places(prepared));
+        facts.extend(on_behalf(machine.user().filter(|_| testbed.class() == "A+"), places)?);
+    }
+    Ok(facts)
 }
 
 /// The file systems of treatments that have their own, as they were made.

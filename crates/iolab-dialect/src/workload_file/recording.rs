@@ -94,7 +94,7 @@ fn content(recorded: &mut Recorded, folder: &Path) -> Result<RecordedContent, St
     RecordedContent::of(BufReader::with_capacity(BUFFER_BYTES, file), recorded.format)
 }
 
-/// What the system says, without its number.
+/// Message of the system, without its number.
 fn told(error: &std::io::Error) -> String {
     let text = error.to_string();
     format!("it cannot be read: {}", text.split(" (os error").next().unwrap_or_default())

@@ -375,7 +375,7 @@ pub struct Part<'a> {
     pub workload: &'a Workload,
     /// One of its phases.
     pub phase: &'a Phase,
-    /// What earlier phases have written, where it is verified.
+    /// Blocks that earlier phases have written, where they are verified.
     pub books: Books,
 }
 

@@ -32,11 +32,11 @@ enum Kind {
     Idle,
     Read,
     Write,
-    /// What is there goes: a file is emptied, cut or removed, or a range given back.
+    /// Contents go: a file is emptied, cut or removed, or a range given back.
     Erase,
 }
 
-/// What goes from a place on.
+/// Slot for contents that go from a place on.
 fn erase(file: usize, at: u64) -> Slot {
     Slot { kind: Kind::Erase, file, at, length: u64::MAX, sequence: 0 }
 }
@@ -49,7 +49,7 @@ pub struct VerifyingLane<L> {
     handles: Vec<Option<usize>>,
     slots: Vec<Slot>,
     in_flight: usize,
-    /// What is known of the blocks of a read that ended.
+    /// Last writes of the blocks of a read that ended.
     known: Vec<Known>,
     sequence: u32,
     scratch: Vec<u8>,
@@ -138,12 +138,12 @@ impl<L: Lane> VerifyingLane<L> {
         Slot { kind, file, at: at.0, length: length.0, ..Slot::default() }
     }
 
-    /// What is known of a file.
+    /// Book of a file.
     fn book(&self, file: usize) -> MutexGuard<'_, Book> {
         self.plan.files[file].book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whose an op is, among those of all lanes.
+    /// Number of an op among those of all lanes.
     fn owner(&self, token: Token) -> u64 {
         u64::from(self.plan.writer) << 32 | u64::from(token.0)
     }
@@ -222,7 +222,7 @@ impl<L: Lane> VerifyingLane<L> {
         }
     }
 
-    /// Whatever became of it, nothing is certain there any more.
+    /// Contents of an erased range are uncertain from now on, whether the op failed or not.
     fn erased(&mut self, token: Token, slot: &Slot) {
         let unit = self.plan.files[slot.file].unit.0;
         let mut book = self.book(slot.file);
@@ -245,7 +245,7 @@ impl<L: Lane> VerifyingLane<L> {
         has_raced
     }
 
-    /// Whether all that was read is as it should be; what is not is noted.
+    /// True if all that was read is as it should be; differences are noted.
     #[inline]
     fn examine(&mut self, token: Token, slot: &Slot, moved: u64, has_raced: bool) -> bool {
         let plan = &self.plan;

@@ -17,7 +17,7 @@ const DESCRIBED_MAX: usize = 8;
 /// Writer number of the layout, which is no worker of a phase.
 const LAYOUT_WORKER: u16 = u16::MAX;
 
-/// What a lane is told.
+/// Verification as a lane is told of it.
 #[derive(Clone, Debug)]
 pub struct LanePlan {
     /// Headers or full.

@@ -52,7 +52,7 @@ pub struct PairsSpec {
 pub struct PairsImage {
     /// Index of the device.
     pub place: usize,
-    /// What is made there.
+    /// Stack that is made there.
     pub stack: Stack,
 }
 
@@ -131,7 +131,7 @@ impl PairsSpec {
     }
 }
 
-/// What such a session left behind.
+/// Result of such a session.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct PairsRecord {
     /// Length of a slice, as chosen.
@@ -168,13 +168,13 @@ pub struct PairsRecord {
 /// A file system as it was made for a session.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PairsImageRecord {
-    /// What was made.
+    /// Stack that was made.
     pub stack: StackRecord,
     /// Of the mounted file system.
     pub facts: BTreeMap<String, String>,
 }
 
-/// What a record keeps of the session that it was cut from.
+/// Part of the session that a record keeps which was cut from it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SessionOfSlices {
     /// Number of the session in its run.

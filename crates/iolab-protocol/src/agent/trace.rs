@@ -23,7 +23,7 @@ iolab_model::registry! {
     pub enum KernelLayer as "layer of the kernel" {
         /// Beginning and end of system calls that read, write or flush.
         Syscalls = "syscalls",
-        /// What becomes dirty, and what the flusher writes.
+        /// Pages that become dirty, and those that the flusher writes.
         Writeback = "writeback",
         /// The file system ext4.
         Ext4 = "ext4",
@@ -37,7 +37,7 @@ iolab_model::registry! {
 }
 
 iolab_model::registry! {
-    /// How events reach the recorder.
+    /// Way of events to the recorder.
     #[derive(Default)]
     pub enum Backend as "way of recording" {
         /// By tracefs; where that cannot be written, by perf events.
@@ -79,7 +79,7 @@ pub struct RecordSpec {
     /// Processes whose events of other layers are recorded, with what they start; empty: all.
     #[serde(default)]
     pub pids: Vec<u32>,
-    /// How events reach the recorder.
+    /// Way of events to the recorder.
     #[serde(default)]
     pub backend: Backend,
     /// Kernel memory of each CPU; null: 8 MiB.

@@ -136,7 +136,7 @@ impl RecordDecoder {
         self.rename.is_some()
     }
 
-    /// Whether no event has told the name of a process so far; asked again, it counts as told.
+    /// True if no event has told the name of a process so far; asked again, it counts as told.
     pub fn is_first_of(&mut self, pid: u32) -> bool {
         if self.names.len() >= PROCESSES_MAX {
             self.names.clear();

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Place};
 
-/// What a field holds.
+/// Form of the value in a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldForm {
     /// A whole number.
@@ -29,7 +29,7 @@ pub struct Field {
     pub offset: usize,
     /// Bytes.
     pub size: usize,
-    /// What it holds.
+    /// Form of its value.
     pub form: FieldForm,
 }
 

@@ -16,7 +16,7 @@ pub const DEVICE_NAME_FIELDS: [&str; 2] = ["name", "bdi"];
 /// Fields that are nobody's business.
 const SECRET: [&str; 1] = ["pfn"];
 
-/// Where the records of a trace point have what.
+/// Places of the fields in the records of a trace point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PointPlan {
     /// `SYSTEM:NAME`.

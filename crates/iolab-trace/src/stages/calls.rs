@@ -40,7 +40,7 @@ const OTHERS: &[u8] = b"others";
 pub struct PointRow {
     /// `SYSTEM:NAME`.
     pub name: String,
-    /// How many.
+    /// Number of them.
     pub count: u64,
 }
 
@@ -93,7 +93,7 @@ impl Calls {
     }
 }
 
-/// What has been seen of other layers.
+/// Events seen of other layers.
 #[derive(Default)]
 pub struct Layers {
     points: BTreeMap<Box<[u8]>, u64>,

@@ -233,7 +233,7 @@ fn push_call(out: &mut String, row: &CallRow) {
     );
 }
 
-/// Where the time of a bio goes: the stages that follow each other, as shares of the whole.
+/// Shares of a bio's time: the stages that follow each other, as shares of the whole.
 fn push_shares(out: &mut String, device: &DeviceRow) {
     use super::Stage::{D2C, G2I, I2D, M2D, Q2C, Q2D, Q2G, Q2M};
     let row = |stage| device.stages.iter().find(move |row| row.stage == stage);

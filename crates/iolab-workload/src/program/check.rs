@@ -197,6 +197,7 @@ impl Checker<'_> {
             return self.wrong("before", "a repeat without end", "say how often: times = 3");
         }
         self.check_verified()?;
+        self.check_end()?;
         self.check_waits()
     }
 

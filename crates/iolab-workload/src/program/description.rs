@@ -182,7 +182,7 @@ impl Program {
         })
     }
 
-    /// Whether operations have a meant beginning.
+    /// True if operations have a meant beginning.
     pub(super) fn is_paced(&self) -> bool {
         self.passes_per_s().is_some() || matches!(self.pace, Pace::Recorded { .. })
     }

@@ -78,7 +78,7 @@ pub struct Node {
     /// Parts of each transfer, for calls that take several buffers; 0 or 1 is a plain call.
     #[serde(default, skip_serializing_if = "is_default")]
     pub vectors: u16,
-    /// Whether what it reads is compared with what was written; absent: as the workload says
+    /// Comparison of what the step reads with what was written; absent: as the workload says
     /// (read).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verify>,

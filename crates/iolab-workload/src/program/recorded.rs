@@ -18,7 +18,7 @@ use super::description::Program;
 use super::node::{DataPath, Node};
 use super::place::Place;
 
-/// What an operation of a recorded stream can do.
+/// Deeds that an operation of a recorded stream can do.
 pub const RECORDED_DEEDS: [Deed; 5] =
     [Deed::Read, Deed::Write, Deed::Fsync, Deed::Fdatasync, Deed::Discard];
 
@@ -43,10 +43,10 @@ pub struct Recorded {
     pub format: RecordedFormat,
     /// Set of files that it works on; file 0 of the stream is the first of the set.
     pub set: String,
-    /// How its files are reached, where a step does not say.
+    /// Path by which its files are reached, where a step does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<DataPath>,
-    /// What the file holds; whoever reads the workload file adds it.
+    /// Contents of the file in numbers; the reader of the workload file adds them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<RecordedContent>,
 }
@@ -55,7 +55,7 @@ fn own_format() -> RecordedFormat {
     RecordedFormat::Iolab
 }
 
-/// What a recorded stream holds, in numbers.
+/// Contents of a recorded stream in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedContent {
@@ -77,7 +77,7 @@ pub struct RecordedContent {
     pub end_bytes: Bytes,
     /// Time of the last operation, from the beginning on.
     pub duration_ns: Ns,
-    /// What its operations do.
+    /// Deeds of its operations.
     pub does: Vec<Deed>,
     /// FNV-1a of the file's bytes, 64 bits as 16 hexadecimal digits.
     pub digest: String,

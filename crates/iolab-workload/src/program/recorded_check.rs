@@ -1,4 +1,4 @@
-//! What contradicts itself in a program whose operations are a recorded stream.
+//! Contradictions in a program whose operations are a recorded stream.
 
 use iolab_model::Bytes;
 

@@ -33,9 +33,9 @@ pub struct RecordedOp {
     pub line: u64,
     /// Its number in the stream, from 1.
     pub number: u64,
-    /// When it began, since the beginning of the stream.
+    /// Time of its begin, since the beginning of the stream.
     pub time: Ns,
-    /// What it does: one of [`RECORDED_DEEDS`].
+    /// Deed: one of [`RECORDED_DEEDS`].
     pub does: Deed,
     /// Number of the file in its set.
     pub file: u32,
@@ -201,7 +201,7 @@ impl<R: BufRead> RecordedReader<R> {
         Ok(Some(self.op((does, file as u32), (at, length), after)))
     }
 
-    /// What stands behind the place: `after NUMBER ...`, or nothing.
+    /// Words behind the place: `after NUMBER ...`, or nothing.
     fn after<'a>(&self, mut words: impl Iterator<Item = &'a str>) -> Result<Vec<u64>, String> {
         match words.next() {
             None => return Ok(Vec::new()),

@@ -343,7 +343,7 @@ pub struct Stage {
     working: Vec<AtomicU32>,
     /// Nothing that is made stays: nothing is looked for either.
     pub(super) keeps_nothing: bool,
-    /// Whether steps compare what they read that do not say so themselves.
+    /// Comparison of steps that do not say themselves how they compare what they read.
     pub(super) verify: Verify,
     /// Its files as lanes see them that verify; by path, empty if none do.
     verified: Arc<[FilePlan]>,

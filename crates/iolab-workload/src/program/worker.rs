@@ -152,7 +152,7 @@ pub struct ProgramWorker<'a, G> {
     at_barrier: Option<(usize, u64)>,
     /// True if it came to the barrier where its tenant begins.
     has_come: bool,
-    /// Where it is in the recorded stream of its program.
+    /// Position in the recorded stream of its program.
     replay: Replay,
     report: StreamReport,
 }

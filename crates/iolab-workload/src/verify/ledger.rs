@@ -1,4 +1,4 @@
-//! What is known of the blocks of a file that lanes write: the last write of each, and what is in
+//! Last write of each block of a file that lanes write, and what is in
 //! flight. Eight bytes for each block.
 //!
 //! A lane of a stream has a book of its own for its file. Lanes of programs share one for each
@@ -18,7 +18,7 @@ const UNKNOWN: u64 = 0;
 /// Writes overlapped or failed here: parts of several may be there.
 const CONTESTED: u64 = u64::MAX;
 
-/// What is known of a block's last write.
+/// Certainty about a block's last write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
     /// Nothing.
@@ -40,7 +40,7 @@ struct Flight {
     has_raced: bool,
 }
 
-/// What is known of one file.
+/// Blocks of one file.
 #[derive(Debug, Default)]
 pub struct Book {
     last: Vec<u64>,
@@ -73,7 +73,7 @@ impl Book {
         *self.entry(block) = if generation == UNKNOWN { CONTESTED } else { generation };
     }
 
-    /// Nobody knows what is in block number `block`.
+    /// Contents of block number `block` are unknown from now on.
     pub fn contest(&mut self, block: usize) {
         *self.entry(block) = CONTESTED;
     }
@@ -92,7 +92,7 @@ impl Book {
         &mut self.last[block]
     }
 
-    /// What is known of block number `block`.
+    /// Last write of block number `block`.
     #[inline]
     pub fn known(&self, block: usize) -> Known {
         match self.last.get(block).copied().unwrap_or(UNKNOWN) {
@@ -115,9 +115,9 @@ pub struct FilePlan {
     pub identity: u64,
     /// Bytes of its blocks.
     pub unit: Bytes,
-    /// What is certain about it beside its book.
+    /// Certainty about the file beside its book.
     pub trust: Trust,
-    /// What is known of its blocks.
+    /// Last writes of its blocks.
     pub book: SharedBook,
 }
 

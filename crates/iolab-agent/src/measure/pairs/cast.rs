@@ -147,7 +147,7 @@ impl Cast {
         tenants.filter(|it| it.access == Access::Plain).flat_map(Tenant::file_names).collect()
     }
 
-    /// What those files hold.
+    /// Bytes of those files.
     pub fn buffered_bytes(&self, cell: usize) -> u64 {
         let tenants = self.phase(cell).tenants.iter().filter(|it| it.access == Access::Plain);
         tenants.map(|it| it.file_bytes.0 * it.file_names().count() as u64).sum()

@@ -1,4 +1,4 @@
-//! What is taken away before a slice: the pages that others have left in the page cache.
+//! Pages that others have left in the page cache, taken away before a slice.
 //!
 //! Left out: pages of the backing file of a loop device, which is read past the cache.
 
@@ -60,7 +60,7 @@ impl Washout {
         self.repeating += u64::from(held > 0 && moved > held);
     }
 
-    /// What to know of it, if not all that was read came from the device.
+    /// Warnings of a phase, if not all that was read came from the device.
     pub fn warnings(&self) -> Vec<Warning> {
         let (drops, incomplete, repeating) = (self.drops, self.incomplete, self.repeating);
         let stayed = (incomplete > 0).then(|| {

@@ -462,7 +462,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         Ok(())
     }
 
-    /// Whether what a step reads is compared with nothing.
+    /// True if what a step reads is compared with nothing.
     pub(super) fn is_unchecked(&self, step: &Node) -> bool {
         !step.verify.unwrap_or(self.stage.verify).is_on()
     }

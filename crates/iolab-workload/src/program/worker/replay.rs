@@ -24,14 +24,14 @@ use crate::worker::Step;
 /// Opens a recorded stream at its beginning, once for each pass.
 pub type OpenRecorded = Box<dyn FnMut() -> Result<RecordedStream, String>>;
 
-/// Where a worker is in a recorded stream.
+/// Position of a worker in a recorded stream.
 #[derive(Default)]
 pub(super) struct Replay {
     open: Option<OpenRecorded>,
     stream: Option<RecordedStream>,
-    /// What was taken from it and could not begin yet.
+    /// Operation that was taken from it and could not begin yet.
     next: Option<RecordedOp>,
-    /// When the pass began.
+    /// Time at which the pass began.
     began: Ns,
     /// Numbers of operations that have not ended; at most as many as the depth.
     pub(super) under_way: BTreeSet<u64>,
@@ -157,7 +157,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         self.send(node, flat, job)
     }
 
-    /// What leads an operation out of the files that it may work on.
+    /// Reason why an operation leads out of the files that it may work on, if it does.
     fn recorded_problem(&self, flat: &Flat, op: &RecordedOp) -> Option<String> {
         let set = &self.stage.sets[flat.file.as_ref()?.set];
         let Some(&size) = set.nominal.get(op.file as usize) else {
