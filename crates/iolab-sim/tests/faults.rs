@@ -75,6 +75,7 @@ fn at(offset: u64, length: u64) -> Transfer {
         vectors: 1,
         flags: TransferFlags::default(),
         call_bytes: 0,
+        is_unchecked: false,
     }
 }
 
