@@ -13,6 +13,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ import pytest
 from .conftest import Run
 from .machine_state import differences, is_of_another_session, machine_state
 
-pytestmark = pytest.mark.needs_loop
+pytestmark = [pytest.mark.needs_loop, pytest.mark.timeout(900)]
 
 STUDY = """
 name = "kill"
@@ -40,6 +41,20 @@ file_size = "16m"
 """
 #: Number of kills per test here; `python -m tests.e2e.test_kill_loop 30` runs the full bar.
 KILLS = 3
+#: Seconds after which a study that was started hangs: minutes more than on a busy machine.
+HANGS_S = 300
+_STARTED: list[subprocess.Popen[str]] = []
+
+
+@pytest.fixture(autouse=True)
+def _none_runs_on() -> Iterator[None]:
+    """Ends what a failed test has started, so that the next one finds a machine at rest."""
+    _STARTED.clear()
+    yield
+    for running in _STARTED:
+        if running.poll() is None:
+            running.terminate()
+            running.wait(timeout=HANGS_S)
 
 
 def agents_of(running: subprocess.Popen[str]) -> dict[int, str]:
@@ -81,9 +96,11 @@ def start(out: Path, study: Path) -> subprocess.Popen[str]:
     resume = ["--resume"] if (out / "study.db").exists() else []
     argv = [sys.executable, "-m", "iolab.cli", "run", str(study), "--out", str(out), *resume]
     with out.with_suffix(".log").open("w") as log:
-        return subprocess.Popen(
+        running = subprocess.Popen(
             argv, stdout=log, stderr=subprocess.STDOUT, text=True, start_new_session=True
         )
+    _STARTED.append(running)
+    return running
 
 
 def said(out: Path) -> str:
@@ -144,7 +161,7 @@ def kill_agent_once(
     known = finished(out)
     kill_all(agents)
     left = wait_restored(before, seconds)
-    running.wait(timeout=60)
+    running.wait(timeout=HANGS_S)
     now = finished(out)
     return left, [trial for trial in known if trial not in now]
 
@@ -159,7 +176,7 @@ def test_the_watchdog_restores_when_the_agent_is_killed(tmp_path: Path) -> None:
         assert not left, left
         assert not lost, lost
     final = start(out, study)
-    assert final.wait(timeout=100) == 0, said(out)
+    assert final.wait(timeout=HANGS_S) == 0, said(out)
     trials = finished(out)
     assert len(trials) == len(set(trials)) == 2 * 4, "every trial once"
 
@@ -173,7 +190,7 @@ def test_restore_undoes_what_a_killed_watchdog_could_not(tmp_path: Path, iolab: 
         running = start(out, study)
         time.sleep(moments.uniform(0.5, 4.0))
         kill_all([*reversed(agents_of(running)), running.pid])
-        running.wait(timeout=60)
+        running.wait(timeout=HANGS_S)
         restored = iolab("restore")
         assert restored.returncode == 0, restored.stdout + restored.stderr
         assert not wait_restored(before, 5.0)
@@ -208,7 +225,7 @@ def test_a_kill_in_the_middle_of_a_slice_leaves_no_twin(tmp_path: Path, iolab: R
     assert _schedulers_of_ours() == {"none", "bfq"}, said(out)
     time.sleep(2)
     kill_all([*reversed(agents_of(running)), running.pid])
-    running.wait(timeout=60)
+    running.wait(timeout=HANGS_S)
     restored = iolab("restore")
     assert restored.returncode == 0, restored.stdout + restored.stderr
     assert not wait_restored(before, 5.0)
@@ -239,7 +256,7 @@ def test_ctrl_c_keeps_finished_trials_and_restores(tmp_path: Path) -> None:
     while len(finished(out)) < 2 and time.monotonic() < deadline:
         time.sleep(0.1)
     os.killpg(running.pid, signal.SIGINT)
-    assert running.wait(timeout=60) == 130, said(out)
+    assert running.wait(timeout=HANGS_S) == 130, said(out)
     assert "Traceback" not in said(out)
     assert not differences(before, machine_state())
     assert len(finished(out)) >= 2

@@ -56,6 +56,29 @@ fn event(action: Action, time_ns: u64, sector: u64, sectors: u32) -> Event {
     }
 }
 
+/// Symptom: of a bio of 2 MiB that the kernel split, no byte was "completed" by its process: the
+/// trace point of a split has no length, as blktrace's action has.
+#[test]
+fn a_split_of_the_kernels_trace_point_has_no_length_and_is_one() {
+    let mut split = event(Action::Split, 2, 64, 0);
+    split.payload.extend_from_slice(&96_u64.to_be_bytes());
+    let events = [
+        event(Action::Queued, 1, 64, 64),
+        split,
+        event(Action::Got, 3, 64, 32),
+        event(Action::Got, 4, 96, 32),
+        event(Action::Issued, 5, 64, 32),
+        event(Action::Issued, 6, 96, 32),
+        event(Action::Completed, 7, 64, 32),
+        event(Action::Completed, 9, 96, 32),
+    ];
+    let report = Report::of(&paired(&events, By::Process));
+    let device = &report.devices[0];
+    assert_eq!((device.counts.splits, device.counts.completed_unknown), (1, 0));
+    let whole = report.stages.iter().find(|row| row.stage == Stage::Q2C).unwrap();
+    assert_eq!((whole.count, device.outstanding.at_end), (2, 0));
+}
+
 fn paired(events: &[Event], by: By) -> Pairing {
     let mut pairing = Pairing::new(Rules::Own, by);
     for event in events {

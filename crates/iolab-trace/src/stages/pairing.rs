@@ -338,11 +338,12 @@ impl Pairing {
             Action::TimerUnplugged => unplug(device, now_ns, Some((1, event.number()))),
             _ if !device.is_begun => {}
             Action::Requeued => self.put_back(event, index, now_ns),
+            // The kernel's trace point tells where, without a length.
+            Action::Split if self.rules == Rules::Own => self.split(event, index, now_ns),
             _ if event.bytes == 0 => {}
             Action::Queued => self.queue(event, index, now_ns),
             Action::Completed => self.complete(event, index, now_ns),
             Action::Issued => self.issue(event, index, now_ns),
-            Action::Split if self.rules == Rules::Own => self.split(event, index, now_ns),
             Action::Remapped => self.remap(event, now_ns),
             Action::Got
             | Action::Slept
