@@ -53,6 +53,12 @@ pub trait Worker {
         None
     }
 
+    /// When counting began anew with the last completion: what was counted before is forgotten.
+    #[inline]
+    fn begun_anew(&mut self) -> Option<Ns> {
+        None
+    }
+
     /// Whether nothing but alike transfers comes next, so that the following three may be called in
     /// place of [`Worker::next`] and [`Worker::complete`]. If the timed region can begin so, it
     /// begins at `now`.
