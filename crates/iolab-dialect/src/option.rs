@@ -331,6 +331,13 @@ pub fn read<S>(
     Ok(())
 }
 
+/// The option of iolab that a word with two dashes names: `--out`, or `--iolab-out`, which is never
+/// an option of the dialect.
+pub fn common_row(name: &str) -> Option<&'static OptionRow<Common>> {
+    let plain = name.strip_prefix("--iolab-").or_else(|| name.strip_prefix("--"))?;
+    COMMON.iter().find(|row| row.name.strip_prefix("--") == Some(plain))
+}
+
 type Place = (usize, Range<usize>);
 type Read = Result<(), (Place, Problem)>;
 
@@ -369,7 +376,7 @@ impl<'a, S> Reader<'a, S> {
         }
         let (name, attached) =
             word.split_once('=').map_or((word.as_str(), None), |(n, v)| (n, Some(v)));
-        let Some(row) = COMMON.iter().find(|row| row.name == name) else {
+        let Some(row) = common_row(name) else {
             let known = COMMON.iter().map(|row| row.name);
             let hint = did_you_mean(name, known.clone());
             let problem = Problem::new(

@@ -210,6 +210,16 @@ impl Recorder {
         self.origin.get_or_insert(now);
     }
 
+    /// Forgets what was counted before `now`; logs of single ops keep it.
+    #[cold]
+    pub fn begin_anew(&mut self, now: Ns) {
+        self.service = ClassHistograms::default();
+        self.series = Series::new(Ns(self.series.interval_ns));
+        self.late_ops = 0;
+        self.series.begin(now);
+        self.origin = Some(now);
+    }
+
     /// Counts an op of `class`.
     #[inline]
     pub fn count(&mut self, class: OpClass, submitted: Ns, completed: Ns, bytes: u64) {

@@ -10,7 +10,31 @@ fn is_zero(value: &u64) -> bool {
     *value == 0
 }
 
-/// Counts of a worker.
+/// What was seen of a rate that was to become steady.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SteadyReport {
+    /// It became steady, and that ended the worker.
+    pub is_attained: bool,
+    /// Ops in each of the last seconds, oldest first.
+    pub ops_per_s: Vec<u64>,
+    /// Bytes in each of the same.
+    pub bytes_per_s: Vec<u64>,
+}
+
+/// Failures that ended nothing, because the tenant goes on after them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tolerated {
+    /// How many.
+    pub errors: u64,
+    /// Number of the first one; 0: there was none.
+    pub first_errno: i32,
+    /// The first one in words.
+    pub first: String,
+}
+
+/// What a worker counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StreamReport {
@@ -50,6 +74,15 @@ pub struct StreamReport {
     pub errors: u64,
     /// The first failure.
     pub first_error: Option<String>,
+    /// What it saw of its rate; only of tenants that end when it is steady.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady: Option<SteadyReport>,
+    /// Ops in flight that its search came to; only of tenants that search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth_found: Option<u32>,
+    /// Failures after which it went on; only of tenants that do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tolerated: Option<Tolerated>,
     /// Blocks that were read and are not what was written.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub mismatch_count: u64,

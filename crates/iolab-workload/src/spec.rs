@@ -13,6 +13,7 @@ use crate::program::{self, FileSet, KeySpace};
 use crate::verify::{self, Verify};
 
 mod manner;
+pub mod rules;
 mod tenant;
 
 pub use manner::{Burst, Manner, ReplayOp};
@@ -327,7 +328,8 @@ impl Workload {
         if self.phases.is_empty() || self.phases.iter().any(|phase| phase.tenants.is_empty()) {
             return wrong("no phase, or a phase without tenants".into(), "name at least one");
         }
-        if self.content != Content::Incompressible && self.verification().is_on() {
+        let is_known = matches!(self.content, Content::Incompressible | Content::Pattern(_));
+        if !is_known && self.verification().is_on() {
             return wrong(
                 format!("verify of content {:?}", self.content),
                 "leave out the content: verification writes its own, which is incompressible",

@@ -9,6 +9,7 @@
 
 mod around;
 mod manner;
+mod rules;
 mod run;
 mod timed;
 
@@ -103,6 +104,10 @@ pub struct StreamWorker<G> {
     is_closed: bool,
     /// Nanoseconds between intended starts, or 0.
     pace_ns: f64,
+    /// Changes of the work that follow from measurements.
+    following: Option<Box<rules::Following>>,
+    /// Slots that stay empty.
+    idle_slots: u32,
     /// True if it pauses between ops: thinks, replays pauses, or works in bursts.
     has_pauses: bool,
     /// Its ops are transfers of the pattern's records, one after the other ([`run`]).
@@ -118,6 +123,7 @@ impl<G: GroupState> StreamWorker<G> {
     /// Worker number `index` of `tenant`, in a phase whose workers share `group`.
     pub fn new(tenant: &Tenant, index: u32, is_stonewalled: bool, seed: Seed, group: G) -> Self {
         let stream_seed = Seed(seed.stream(&tenant.name, u64::from(index)).next_u64());
+        let following = rules::Following::of(tenant);
         let budget = match tenant.limit {
             Limit::Once => tenant.ops_of_a_pass(),
             Limit::Ops { ops, .. } => ops,
@@ -159,6 +165,8 @@ impl<G: GroupState> StreamWorker<G> {
             out_of_time: None,
             is_closed: false,
             pace_ns: tenant.period_ns().unwrap_or(0.0),
+            idle_slots: following.as_ref().map_or(0, |rules| rules.idle_slots(tenant.depth)),
+            following,
             has_pauses: tenant.has_pauses(),
             is_plain: run::is_plain(tenant),
             of_a_run: run::transfer_of(tenant),
@@ -175,13 +183,17 @@ impl<G: GroupState> StreamWorker<G> {
             Some(end) if end == self.deadline => self.ended.max(end),
             _ => self.ended,
         };
-        StreamReport {
+        let mut report = StreamReport {
             elapsed_ns: ended.since(self.started).0,
             started_ns: self.started.0,
             gap_ns_max: self.report.gap_ns_max.max(ended.since(self.ended).0),
             missed_ops: (self.pace_ns > 0.0).then(|| self.missed()),
             ..self.report.clone()
+        };
+        if let Some(following) = &self.following {
+            following.add_to(&mut report);
         }
+        report
     }
 
     /// Ops that were due before it was out of time, and that it had not begun.
@@ -343,6 +355,10 @@ impl<G: GroupState> Worker for StreamWorker<G> {
                     OpClass::Read | OpClass::Write => format!(" {length} bytes at offset {at}"),
                     OpClass::Sync | OpClass::Other => String::new(),
                 };
+                if self.following.is_some() && self.tolerates(class, errno, &place) {
+                    self.ended_at(completion.submitted, completion.completed);
+                    return false;
+                }
                 self.fail(errno, &format!("{}{place}", class_name(class)));
                 return false;
             }
@@ -371,12 +387,19 @@ impl<G: GroupState> Worker for StreamWorker<G> {
                     return true;
                 }
             }
-            OpClass::Sync => return true,
+            OpClass::Sync => {
+                return self.following.is_none() || self.obey(completion, class, moved);
+            }
             OpClass::Other => return false,
         }
         self.report.ops += 1;
         self.report.bytes += moved;
-        true
+        self.following.is_none() || self.obey(completion, class, moved)
+    }
+
+    #[inline]
+    fn begun_anew(&mut self) -> Option<Ns> {
+        if self.following.is_some() { self.take_anew() } else { None }
     }
 
     #[inline]

@@ -150,7 +150,8 @@ pub(crate) fn check(workload: &Workload, phase: &Phase, tenant: &Tenant) -> Resu
 
 /// Certainty about file `name` for worker `index` of tenant `tenant` in a phase.
 pub fn trust(workload: &Workload, phase: usize, name: &str, reader: (usize, u32)) -> Trust {
-    let needed = needed_bytes(&workload.phases[phase], name);
+    let needed = workload.phases[phase].tenants.get(reader.0).map(|t| touched(t, reader.1));
+    let needed = needed.unwrap_or((0, u64::MAX));
     let mut story = Story::default();
     for (step, earlier) in workload.phases[..phase].iter().enumerate() {
         story.lay_out(earlier, step, name);
@@ -164,7 +165,11 @@ pub fn trust(workload: &Workload, phase: usize, name: &str, reader: (usize, u32)
     let is_me = |tenant: usize, worker: u32| (tenant, worker) == reader;
     let others = users(current, name)
         .filter(|(tenant, index, worker)| tenant.writes() && !is_me(*index, *worker));
-    Trust { is_contended: others.count() > 0, ..story.trust }
+    let is_contended = others.count() > 0;
+    let expects_all =
+        current.tenants.get(reader.0).is_some_and(|tenant| tenant.manner.expects_written);
+    let floor = story.trust.floor.or_else(|| expects_all.then(|| layout_step(0)));
+    Trust { is_contended, floor, ..story.trust }
 }
 
 /// A file's past, phase by phase.
@@ -192,18 +197,19 @@ impl Story {
         }
     }
 
-    fn run(&mut self, phase: &Phase, index: usize, name: &str, needed: Bytes) {
+    fn run(&mut self, phase: &Phase, index: usize, name: &str, needed: (u64, u64)) {
         let writers = || users(phase, name).filter(|(tenant, _, _)| tenant.writes());
         let count = writers().count();
         if count == 0 {
             return;
         }
-        let rewrites_all = writers().any(|(tenant, _, _)| covers(tenant, needed));
+        let rewrites_all = writers().any(|(tenant, _, worker)| covers(tenant, worker, needed));
         if rewrites_all {
             self.trust.floor = Some(worker_step(index));
         }
-        let races =
-            count > 1 || writers().any(|(t, _, _)| t.depth > 1 && !covers(t, t.used_bytes()));
+        let races = count > 1
+            || writers()
+                .any(|(t, _, worker)| t.depth > 1 && !covers(t, worker, touched(t, worker)));
         self.trust.may_be_mixed = races || (self.trust.may_be_mixed && !rewrites_all);
     }
 }
@@ -225,23 +231,26 @@ fn writers_and_readers(phase: &Phase, name: &str) -> usize {
     users(phase, name).count()
 }
 
-/// The part of a file that a phase touches.
-fn needed_bytes(phase: &Phase, name: &str) -> Bytes {
-    let used = users(phase, name).map(|(tenant, _, _)| tenant.used_bytes().0);
-    Bytes(used.max().unwrap_or(0))
+/// Where the part of its file that a worker touches begins and ends.
+fn touched(tenant: &Tenant, worker: u32) -> (u64, u64) {
+    let Some(region) = tenant.region else { return (0, tenant.used_bytes().0) };
+    let from = region.begins_at(worker).0;
+    let record = tenant.io_size_bytes.0.max(1);
+    (from, from.saturating_add(region.bytes.0 / record * record))
 }
 
-/// Tell whether a worker of `tenant` is sure to write the first `needed` bytes, each record once.
-fn covers(tenant: &Tenant, needed: Bytes) -> bool {
+/// Tell whether a worker of `tenant` is sure to write the part `needed`, each record once.
+fn covers(tenant: &Tenant, worker: u32, needed: (u64, u64)) -> bool {
     let is_complete = matches!(
         tenant.pattern,
         Pattern::Sequential | Pattern::Reverse | Pattern::Permutation | Pattern::Shuffled
     );
+    let (from, to) = touched(tenant, worker);
     is_complete
-        && tenant.region.is_none()
         && tenant.direction == Direction::Write
         && tenant.limit == Limit::Once
-        && tenant.used_bytes() >= needed
+        && from <= needed.0
+        && to >= needed.1
 }
 
 #[cfg(test)]
@@ -265,6 +274,34 @@ mod tests {
         assert_eq!(floor(0), None, "a new file is empty");
         assert_eq!(floor(1), Some(worker_step(0)));
         assert_eq!(floor(2), Some(worker_step(1)), "read expects what rewrite wrote");
+    }
+
+    #[test]
+    fn a_region_that_was_written_in_full_is_known_to_who_reads_no_more_than_it() {
+        let mut workload = workload("\"write\",\"read\"", 1);
+        let region = |from: u64, bytes: u64| crate::spec::Region {
+            from_bytes: Bytes(from),
+            bytes: Bytes(bytes),
+            step_bytes: Bytes(0),
+        };
+        let mut floor = |read: (u64, u64)| {
+            workload.phases[0].tenants[0].region = Some(region(8192, 16384));
+            workload.phases[1].tenants[0].region = Some(region(read.0, read.1));
+            trust(&workload, 1, "iozone.0", (0, 0)).floor
+        };
+        assert_eq!(floor((8192, 16384)), Some(worker_step(0)));
+        assert_eq!(floor((12288, 4096)), Some(worker_step(0)));
+        assert_eq!(floor((4096, 8192)), None);
+        assert_eq!(floor((8192, 20480)), None);
+    }
+
+    #[test]
+    fn what_an_earlier_run_wrote_has_no_holes() {
+        let mut workload = workload("\"read\"", 1);
+        workload.phases[0].tenants[0].opening = Opening::Existing;
+        assert_eq!(trust(&workload, 0, "iozone.0", (0, 0)).floor, None);
+        workload.phases[0].tenants[0].manner.expects_written = true;
+        assert_eq!(trust(&workload, 0, "iozone.0", (0, 0)).floor, Some(0));
     }
 
     #[test]

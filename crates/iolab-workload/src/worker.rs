@@ -53,6 +53,12 @@ pub trait Worker {
         None
     }
 
+    /// Time at which counting began anew with the last completion; earlier counts are forgotten.
+    #[inline]
+    fn begun_anew(&mut self) -> Option<Ns> {
+        None
+    }
+
     /// Tell whether nothing but alike transfers comes next, so that the following three may be
     /// called in place of [`Worker::next`] and [`Worker::complete`]. If the timed region can begin
     /// so, it begins at `now`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -84,6 +85,8 @@ _BEFORE_DIALECT: Final = (
     "--overwrite",
 )
 """Options with a value that may also stand before a dialect's name."""
+_OURS: Final = re.compile(r"^--overwrite(?=$|=)")
+"""An option that fio has as well."""
 _FLAGS_BEFORE_DIALECT: Final = ("--compat", "--trace")
 """The same without a value."""
 DEBUG_VARIABLE: Final = "IOLAB_DEBUG"
@@ -279,7 +282,9 @@ def _dialect(arguments: list[str]) -> tuple[str | None, list[str]]:
         else:
             break
     if at < len(arguments) and arguments[at] in DIALECTS:
-        return arguments[at], [*arguments[:at], *arguments[at + 1 :]]
+        # Before the dialect's name they are never the dialect's own.
+        before = [_OURS.sub("--iolab-overwrite", word) for word in arguments[:at]]
+        return arguments[at], [*before, *arguments[at + 1 :]]
     return None, arguments
 
 

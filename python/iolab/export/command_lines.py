@@ -25,9 +25,11 @@ class DialectReader(Protocol):
         ...
 
 
-def without_ours(words: Sequence[str]) -> tuple[str, ...]:
-    """The words that the other program knows."""
-    return tuple(word for word in dialects.without_ours(words) if word != "--compat")
+def without_ours(command: Sequence[str]) -> tuple[str, ...]:
+    """The words of a command line that the program knows which it begins with."""
+    name, *words = command
+    kept = dialects.without_ours(dialects.find_dialect(name), words)
+    return (name, *(word for word in kept if word != "--compat"))
 
 
 def planned(core: DialectReader, command: Sequence[str]) -> CommandPlan:

@@ -71,7 +71,7 @@ def iozone_script(items: Sequence[Exported], study_name: str) -> str:
 
 def _typed(item: Exported, command: Sequence[str]) -> list[str]:
     """A command line that was IOzone's from the beginning: as it was typed, without our options."""
-    words = ["iozone", *without_ours(command[1:])]
+    words = [*without_ours(command)]
     lines = list(item.environment)
     if "--compat" not in command:
         lines.append(f"{_NONE}incompressible data: IOzone writes zeros with 8 bytes in each page.")

@@ -125,7 +125,7 @@ def _of_command(data: StudyData, command: tuple[str, ...], core: Core) -> list[E
         raise StudyError(
             f"study '{data.study.name}' stands for a command line of {command[0]}, which is not"
             " translated",
-            f"run that command: `{shlex.join([command[0], *without_ours(command[1:])])}`",
+            f"run that command: `{shlex.join(without_ours(command))}`",
         )
     plan = planned(core, command)
     dialect = find_dialect(command[0])

@@ -82,6 +82,8 @@ class Dialect:
     """True if its results are made of whole records, not of sums per worker."""
     has_jobs: bool = False
     """True if its words belong to the jobs that they follow, and may stand in a file of jobs."""
+    switches: tuple[str, ...] = ()
+    """Its own options of names that iolab has as well: alone, or with 0 or 1, they are its own."""
     keeps_files: bool = False
     """True if its files are what it is run for; a file that cannot be made stops no other."""
 
@@ -129,6 +131,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
         file_hint="name one that exists, or a size that a job makes it with",
         is_told_by_records=True,
         has_jobs=True,
+        switches=("--overwrite",),
     ),
     Dialect("iolab", plan_of_file, suffixes=(".toml",), is_seeded_by_round=True),
 )
@@ -190,19 +193,19 @@ def words_of(command: str) -> list[str]:
         raise StudyError(f"the command '{command}' ends too early: {error}", "quote it") from None
 
 
-def of_one_run(words: Sequence[str]) -> list[str]:
+def of_one_run(dialect: Dialect, words: Sequence[str]) -> list[str]:
     """The words without those that belong to one run: where it is stored, what it may replace."""
-    return without_options(words, _OF_ONE_RUN, _OURS_WITHOUT)
+    return without_options(words, _OF_ONE_RUN, _OURS_WITHOUT, dialect.switches)
 
 
-def without_ours(words: Sequence[str]) -> list[str]:
+def without_ours(dialect: Dialect, words: Sequence[str]) -> list[str]:
     """The words without the options that iolab adds to every dialect for running it."""
-    return without_options(words, _OURS_WITH_VALUE, _OURS_WITHOUT)
+    return without_options(words, _OURS_WITH_VALUE, _OURS_WITHOUT, dialect.switches)
 
 
-def typed_again(words: Sequence[str]) -> str:
+def typed_again(dialect: Dialect, words: Sequence[str]) -> str:
     """The command of a study that does the same as a command line."""
-    return shlex.join(without_ours(words))
+    return shlex.join(without_ours(dialect, words))
 
 
 # Words and names that are varied.
@@ -257,7 +260,7 @@ def _settled(entry: Entry, core: DialectCore) -> Entry:
     """
     if entry.is_line or not entry.dialect.has_jobs:
         return entry  # The text of a file is not made of words.
-    words = without_ours(words_of(entry.text))
+    words = without_ours(entry.dialect, words_of(entry.text))
     if all(word[:1] == "-" for word in words):
         return entry
     shown = read_json(core.dialect_parse(entry.dialect.name, [*words, _SHOW_JOBS]))

@@ -65,10 +65,15 @@ fn part<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Result<&'a str, Problem> {
     Ok(&text[end..])
 }
 
-/// Data that a job writes.
+/// The pattern that a job writes and compares.
+pub fn verified_pattern(job: &Job) -> Option<BytePattern> {
+    job.verify_pattern.filter(|_| job.verify == Some("pattern"))
+}
+
+/// What a job writes.
 pub fn content(job: &Job) -> Content {
     let (zeros, equal) = (job.compress_percent, job.dedupe_percent);
-    if let Some(pattern) = job.pattern {
+    if let Some(pattern) = verified_pattern(job).or(job.pattern) {
         return Content::Pattern(pattern);
     }
     if job.has_zeros || zeros == 100 {

@@ -35,7 +35,7 @@ pub const ENGINES: [Engine; 12] = [
     engine("libaio", true, "Linux's older asynchronous I/O"),
     engine("io_uring", true, "rings shared with the kernel"),
     engine("mmap", false, "a mapped file"),
-    engine("null", true, "nothing is transferred: the cost of the generator itself"),
+    engine("null", false, "nothing is transferred: the cost of the generator itself"),
     of_names("filecreate", "each file is made; counted as a read of one block"),
     of_names("filestat", "each file is asked about; counted as a read of one block"),
     of_names("filedelete", "each file is removed; counted as a read of one block"),

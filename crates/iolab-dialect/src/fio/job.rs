@@ -7,6 +7,7 @@ use super::iolog;
 use super::logs;
 use super::place::Place;
 use super::row::Row;
+use super::rules;
 use super::value::Amount;
 
 /// Directions that a job moves data in.
@@ -302,6 +303,10 @@ pub struct Job {
     pub is_cpu_split: bool,
     /// verify, if on.
     pub verify: Option<&'static str>,
+    /// `verify_pattern`.
+    pub verify_pattern: Option<BytePattern>,
+    /// `verify_only`.
+    pub is_only_verified: bool,
     /// `do_verify`.
     pub is_verified_after: bool,
     /// `unified_rw_reporting`.
@@ -314,6 +319,8 @@ pub struct Job {
     pub disabled: [bool; 4],
     /// A log that is done again.
     pub replay: iolog::Asked,
+    /// What follows from what is measured.
+    pub rules: rules::Asked,
     /// Logs that are written.
     pub logs: logs::Asked,
     /// `iodepth_batch*`, for the results alone.
@@ -355,6 +362,22 @@ impl Job {
             percentile_list: PERCENTILES.to_vec(),
             ..Self::default()
         }
+    }
+
+    /// With `verify_only` nothing is written: it reads what it would write.
+    pub fn read_only_if_verified(&mut self) {
+        if self.is_only_verified && self.verify.is_some() {
+            self.rw = match self.rw {
+                Rw::Write => Rw::Read,
+                Rw::RandWrite => Rw::RandRead,
+                other => other,
+            };
+        }
+    }
+
+    /// Whether it reads what an earlier run has written, and compares it.
+    pub fn verifies_earlier(&self) -> bool {
+        self.verify.is_some() && !self.rw.writes()
     }
 
     /// Smallest and largest size of the transfers of each direction.

@@ -8,6 +8,7 @@ use super::plan::{Show, UnitShow};
 use super::result::{
     Entry, RowResult, Side, bins, deviation, entries, no_times, percentiles, spread,
 };
+use super::rules::steady_told;
 
 /// A value.
 enum Value {
@@ -144,13 +145,46 @@ fn job(one: &Entry<'_>, all: &[Entry<'_>], row: &RowResult, is_plus: bool) -> Ve
         let of = |(key, share): (String, f64)| (key, Real(share));
         fields.push((key.to_owned(), Object(shares.into_iter().map(of).collect())));
     }
-    fields.extend(object([
-        ("latency_depth", Whole(u64::from(unit.depth))),
-        ("latency_target", Whole(0)),
-        ("latency_percentile", Real(100.0)),
-        ("latency_window", Whole(0)),
-    ]));
+    add_rules(&mut fields, one);
     fields
+}
+
+/// What the rules of a job came to; fio has the depth and the target of every job.
+fn add_rules(fields: &mut Vec<(String, Value)>, one: &Entry<'_>) {
+    let unit = one.unit;
+    if unit.rules.has_errors {
+        let (total, first) = one.rules.errors;
+        fields.extend(object([
+            ("total_err", Whole(total)),
+            ("first_error", Whole(u64::from(first))),
+        ]));
+    }
+    fields.extend(object([
+        ("latency_depth", Whole(u64::from(one.rules.depth.unwrap_or(unit.depth)))),
+        ("latency_target", Whole(unit.rules.target_ns)),
+        ("latency_percentile", Real(unit.rules.percent.unwrap_or(100.0))),
+        ("latency_window", Whole(unit.rules.window_ns / 1000)),
+    ]));
+    let Some(told) = steady_told(one) else { return };
+    let list = |pick: fn(&(u64, u64)) -> u64| {
+        List(told.samples.iter().map(|sample| Whole(pick(sample))).collect())
+    };
+    let data = object([
+        ("bw_mean", Whole(told.means.0.round() as u64)),
+        ("iops_mean", Whole(told.means.1.round() as u64)),
+        ("iops", list(|sample| sample.0)),
+        ("bw", list(|sample| sample.1)),
+    ]);
+    let steady = object([
+        ("ss", Text(told.rule.clone())),
+        ("duration", Whole(told.duration)),
+        ("attained", Whole(u64::from(told.is_attained))),
+        ("criterion", Text(told.criterion.clone())),
+        ("max_deviation", Real(told.deviation)),
+        ("slope", Real(told.slope)),
+        ("data", Object(data)),
+    ]);
+    fields.push(("steadystate".to_owned(), Object(steady)));
 }
 
 fn direction(side: &Side, total: f64, unit: &UnitShow, is_plus: bool) -> Vec<(String, Value)> {

@@ -170,11 +170,19 @@ impl<H: Host> Lowering<'_, H> {
             let note = "startdelay counts from the stonewall, not from the beginning of the run";
             self.notes.push(format!("job {}: {note}", job.name));
         }
-        if job.verify.is_some() && !job.rw.writes() {
-            let what = "verify of files that other runs have written is not done yet".to_owned();
-            return self.at(job, wrong("verify", what, "write and verify in one job"));
+        if job.verify == Some("pattern") && job.verify_pattern.is_none() {
+            let what = "verify=pattern without verify_pattern".to_owned();
+            return self.at(job, wrong("verify", what, "write verify_pattern=0xdeadbeef, or so"));
         }
-        if job.verify.is_some() && job.rw.reads() {
+        if job.verify_pattern.is_some() && job.verify != Some("pattern") {
+            let what = "verify_pattern beside a checksum is not done".to_owned();
+            return self.at(job, wrong("verify_pattern", what, "write verify=pattern"));
+        }
+        if job.is_only_verified && job.verify.is_none() {
+            let what = "verify_only without verify".to_owned();
+            return self.at(job, wrong("verify_only", what, "write verify=crc32c, or so"));
+        }
+        if job.verify.is_some() && job.rw.is_mixed() {
             let what = "verify of a job that also reads is not done yet".to_owned();
             return self.at(job, wrong("verify", what, "write rw=write or rw=randwrite"));
         }
@@ -187,12 +195,13 @@ impl<H: Host> Lowering<'_, H> {
             let remedy = "write zonemode=strided, or leave zonesize out";
             return self.at(job, wrong("zonesize", what, remedy));
         }
-        let is_odd = buffers::is_of_a_kind(job) || job.ends_all;
+        let is_of_a_kind = buffers::is_of_a_kind(job) && buffers::verified_pattern(job).is_none();
+        let is_odd = is_of_a_kind || job.ends_all;
         if job.verify.is_some() && (job.runtime_ns > 0 || is_odd) {
             let what = "verify with runtime, exitall or data of a kind is not done yet".to_owned();
             return self.at(job, wrong("verify", what, "write all of it once"));
         }
-        if let Some(name) = job.verify {
+        if let Some(name) = job.verify.filter(|name| *name != "pattern") {
             let note = "blocks are checked by iolab's own stamps";
             self.notes.push(format!("job {}: verify={name}: {note}", job.name));
         }
@@ -212,7 +221,14 @@ impl<H: Host> Lowering<'_, H> {
             return Err(Diagnostic::of_all("fio", self.words, problem));
         };
         let writers = || jobs.iter().filter(|job| job.rw.writes_data());
+        let verified = |job: &&Job| job.verify.is_some();
+        let mut checked = jobs.iter().filter(verified).map(buffers::verified_pattern);
+        let pattern = checked.next().unwrap_or_default();
         let odd = [
+            (
+                "verify",
+                jobs.iter().filter(verified).find(|job| buffers::verified_pattern(job) != pattern),
+            ),
             ("unlink", jobs.iter().find(|job| job.is_unlinked != first.is_unlinked)),
             ("cpus_allowed", jobs.iter().find(|job| job.cpus != first.cpus)),
             ("randseed", jobs.iter().find(|job| job.seed != first.seed)),
@@ -329,6 +345,14 @@ impl<H: Host> Lowering<'_, H> {
             return Ok(Opening::Existing);
         }
         let is_made = |path: &Path| before.iter().any(|work| work.paths.contains(path));
+        if job.verifies_earlier() {
+            if let Some(path) = paths.iter().find(|path| !is_made(path)) {
+                let what = format!("{} has not what is to be verified", path.text());
+                let remedy = "write it first, with the same file, sizes and verify=";
+                return self.at(job, ("verify", Problem::new(what, remedy)));
+            }
+            return Ok(Opening::Existing);
+        }
         if !job.may_create && !paths.iter().all(is_made) {
             let what = "file creation disallowed by allow_file_create=0".to_owned();
             let problem = Problem::new(what, "make the file first, or leave the option out");
@@ -377,7 +401,7 @@ impl<H: Host> Lowering<'_, H> {
                 .copied()
                 .filter(|index| {
                     let job = &self.typing.jobs[works[*index].unit.job];
-                    job.verify.is_some() && job.is_verified_after
+                    job.verify.is_some() && job.is_verified_after && job.rw.writes()
                 })
                 .collect();
             if verified.is_empty() {
@@ -467,8 +491,8 @@ impl<H: Host> Lowering<'_, H> {
             None if jobs.iter().any(|job| !job.is_repeated) => self.host.chance(),
             None => SEED,
         };
-        let content =
-            jobs.iter().find(|job| job.rw.writes_data()).map_or(Content::Incompressible, content);
+        let writes = |job: &&Job| job.rw.writes_data() || job.verify.is_some();
+        let content = jobs.iter().find(writes).map_or(Content::Incompressible, content);
         let is_null = works.iter().any(|work| work.engine.name == "null");
         let is_verified = jobs.iter().any(|job| job.verify.is_some());
         let has_programs = works.iter().any(|work| work.set.is_some());

@@ -25,6 +25,7 @@ pub mod program;
 pub mod render;
 pub mod result;
 pub mod row;
+pub mod rules;
 pub mod shape;
 pub mod show;
 pub mod showcmd;

@@ -8,6 +8,7 @@ use super::json::{calls, depths, latency_shares};
 use super::plan::{Head, Show};
 use super::render::disks;
 use super::result::{Entry, RowResult, Side, deviation, entries, percentiles, spread};
+use super::rules::steady_told;
 
 const NAMES: [&str; 3] = ["read", "write", "trim"];
 /// Width of a line of percentiles.
@@ -192,11 +193,41 @@ fn add_entry(text: &mut String, one: &Entry<'_>, all: &[Entry<'_>], row: &RowRes
         one.sides[2].ios,
         one.flushes().count()
     );
+    add_rules(text, one);
+}
+
+/// What the rules of a job came to.
+fn add_rules(text: &mut String, one: &Entry<'_>) {
+    let rules = &one.unit.rules;
+    if rules.has_errors {
+        let (total, first) = one.rules.errors;
+        let _ = write!(text, "     errors    : total={total}, first_error={first}");
+        let reason = std::io::Error::from_raw_os_error(first.cast_signed()).to_string();
+        let reason = reason.split(" (os error").next().unwrap_or_default();
+        let _ = if first > 0 { writeln!(text, "/<{reason}>") } else { writeln!(text) };
+    }
     let _ = writeln!(
         text,
-        "     latency   : target=0, window=0, percentile=100.00%, depth={}",
-        unit.depth
+        "     latency   : target={}, window={}, percentile={:.2}%, depth={}",
+        rules.target_ns,
+        rules.window_ns / 1000,
+        rules.percent.unwrap_or(100.0),
+        one.rules.depth.unwrap_or(one.unit.depth)
     );
+    if let Some(told) = steady_told(one) {
+        let (bytes, ops) = told.means;
+        let _ = writeln!(
+            text,
+            "  steadystate  : attained={}, bw={}/s ({}/s), iops={}, {}={:.3}{}",
+            if told.is_attained { "yes" } else { "no" },
+            binary(bytes),
+            decimal(bytes),
+            count(ops, 4),
+            told.name(),
+            told.value,
+            told.sign()
+        );
+    }
 }
 
 fn add_side(text: &mut String, name: &str, side: &Side, one: &Entry<'_>, total: f64) {

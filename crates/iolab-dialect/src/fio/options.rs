@@ -8,12 +8,13 @@ mod jobs;
 mod logs;
 mod refused;
 mod results;
+mod rules;
 
 use super::row::Row;
 
 /// All job options by group.
-pub const TABLES: [&[Row]; 6] =
-    [files::ROWS, io::ROWS, jobs::ROWS, results::ROWS, logs::ROWS, refused::ROWS];
+pub const TABLES: [&[Row]; 7] =
+    [files::ROWS, io::ROWS, jobs::ROWS, results::ROWS, rules::ROWS, logs::ROWS, refused::ROWS];
 
 /// All job options.
 pub fn rows() -> impl Iterator<Item = &'static Row> {

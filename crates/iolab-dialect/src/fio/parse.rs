@@ -16,7 +16,7 @@ use super::place::Place;
 use super::row::Row;
 use super::value;
 use crate::diagnostic::{Diagnostic, Problem};
-use crate::option::{COMMON, Common, Given, Standing, Takes};
+use crate::option::{Common, Given, Standing, Takes, common_row};
 
 /// Jobs and clones of one command line, as in fio.
 pub const JOBS_MAX: usize = 4096;
@@ -124,7 +124,10 @@ impl<H: Host> Reader<'_, H> {
             let within = start..start + characters(value);
             (value.to_owned(), Place::Word { index, within })
         });
-        if let Some(row) = COMMON.iter().find(|row| row.name.strip_prefix("--") == Some(name)) {
+        let is_ours = name.starts_with("iolab-")
+            || options::find(name).is_none()
+            || !self.is_switched(attached.as_ref().map(|(text, _)| text.as_str()));
+        if let Some(row) = common_row(&format!("--{name}")).filter(|_| is_ours) {
             let value =
                 self.value((row.name, &at), !matches!(row.takes, Takes::Nothing), attached)?;
             let (text, place) = value.unwrap_or((String::new(), at));
@@ -145,6 +148,16 @@ impl<H: Host> Reader<'_, H> {
         let must_follow = !row.kind.may_stand_alone();
         let value = self.value((row.name, &at), must_follow, attached)?;
         self.job_option(row, &at, value)
+    }
+
+    /// Whether an option whose name iolab has as well (`--overwrite`) is meant as fio's switch: it
+    /// stands alone, or is 0 or 1. With the name of a file it is iolab's.
+    fn is_switched(&self, attached: Option<&str>) -> bool {
+        let following = || self.words.get(self.next).map(String::as_str);
+        match attached.or_else(following) {
+            Some(value) => matches!(value, "0" | "1") || value.starts_with('-'),
+            None => true,
+        }
     }
 
     /// The value that is attached to an option or follows it.
@@ -245,7 +258,8 @@ impl<H: Host> Reader<'_, H> {
 
     /// The job that was described is complete.
     fn finish(&mut self, is_wanted: Option<bool>) -> Result<()> {
-        let Some(job) = self.current.take() else { return Ok(()) };
+        let Some(mut job) = self.current.take() else { return Ok(()) };
+        job.read_only_if_verified();
         if is_wanted == Some(false) {
             return Ok(());
         }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::Format;
 use super::logs::LogShow;
+use super::rules::RulesShow;
 use crate::plan::Row;
 
 /// Everything about one command line; it has one row.
@@ -83,6 +84,9 @@ pub struct UnitShow {
     pub is_told_twice: bool,
     /// Transfers under way at once.
     pub depth: u32,
+    /// How its rules are told.
+    #[serde(default)]
+    pub rules: RulesShow,
     /// The engine touches no files.
     pub is_null: bool,
     /// Operations on names count as reads of so many bytes; 0: data are moved.

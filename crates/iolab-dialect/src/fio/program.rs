@@ -16,7 +16,7 @@ use super::host::Host;
 use super::job::{Fallocate, Job, Sync};
 use super::places::Path;
 use super::value::Amount as Typed;
-use super::{iolog, shape, tenant};
+use super::{iolog, rules, shape, tenant};
 use crate::diagnostic::Problem;
 
 fn wrong<T>(name: &'static str, what: &str, remedy: &str) -> Result<T, Wrong> {
@@ -85,6 +85,7 @@ pub fn program_of(
     (host, looked_at): (&impl Host, Option<&str>),
 ) -> Result<(Tenant, FileSet), Wrong> {
     refuse_what_programs_lack(job)?;
+    rules::refuse(job)?;
     let work = work(job, host, looked_at)?;
     let program = if engine.is_of_names {
         of_names(job, engine, set, work.files)

@@ -3,10 +3,12 @@
 use std::sync::OnceLock;
 
 use iolab_model::Histogram;
+use iolab_workload::report::{SteadyReport, Tolerated};
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Show, UnitShow};
 use super::program::TRIM;
+use super::rules::Outcome;
 
 /// Name of the event; of a row the rest is a [`RowResult`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -152,6 +154,15 @@ pub struct WorkerResult {
     /// Blocks that were not what was written.
     #[serde(default)]
     pub mismatch_count: u64,
+    /// What it saw of its rate.
+    #[serde(default)]
+    pub steady: Option<SteadyReport>,
+    /// The depth that its search came to.
+    #[serde(default)]
+    pub depth_found: Option<u32>,
+    /// Failures that ended nothing.
+    #[serde(default)]
+    pub tolerated: Option<Tolerated>,
 }
 
 /// Latencies by class.
@@ -226,13 +237,20 @@ pub struct Entry<'a> {
     pub cpu: (f64, f64),
     /// Switches to another task, page faults that waited for storage, and others.
     pub events: [u64; 3],
+    /// What its rules came to.
+    pub rules: Outcome,
 }
 
 /// `EIO`, `ENOSPC` and `EILSEQ` of Linux.
-const ERRORS: [(&str, u32); 4] =
-    [("No space left", 28), ("Permission denied", 13), ("Read-only", 30), ("Invalid argument", 22)];
+const ERRORS: [(&str, u32); 5] = [
+    ("No space left", 28),
+    ("Permission denied", 13),
+    ("Read-only", 30),
+    ("Invalid argument", 22),
+    ("timed out", 110),
+];
 const EIO: u32 = 5;
-const EILSEQ: u32 = 84;
+pub(super) const EILSEQ: u32 = 84;
 
 fn milliseconds(ns: u64) -> u64 {
     (ns / 1_000_000).max(1)
@@ -306,6 +324,7 @@ pub fn entries<'a>(show: &'a Show, row: &RowResult) -> Vec<Entry<'a>> {
                 add_times(&mut last.sync, one.sync.as_ref());
                 last.runtime_ms = last.runtime_ms.max(one.runtime_ms);
                 last.cpu = (last.cpu.0.max(one.cpu.0), last.cpu.1.max(one.cpu.1));
+                last.rules.merge(&one.rules);
                 last.events.iter_mut().zip(one.events).for_each(|(sum, more)| *sum += more);
             }
             None => found.push(one),
@@ -324,6 +343,7 @@ fn entry<'a>(unit: &'a UnitShow, row: &RowResult) -> Entry<'a> {
         runtime_ms: 0,
         cpu: (0.0, 0.0),
         events: [0; 3],
+        rules: Outcome::default(),
     };
     for place in [Some(unit.place), unit.verified].into_iter().flatten() {
         let Some(phase) = row.phases.get(place.0) else { continue };
@@ -387,6 +407,7 @@ fn add(found: &mut Entry<'_>, unit: &UnitShow, phase: &PhaseResult, tenant: &Ten
         *sum += (u128::from(all) * u128::from(mine) / u128::from(busy.max(1))) as u64;
     }
     for worker in &tenant.workers {
+        found.rules.add(worker);
         let error = match &worker.first_error {
             _ if worker.mismatch_count > 0 => EILSEQ,
             Some(text) => {
@@ -397,6 +418,8 @@ fn add(found: &mut Entry<'_>, unit: &UnitShow, phase: &PhaseResult, tenant: &Ten
         };
         found.error = if found.error == 0 { error } else { found.error };
     }
+    // The first failure is told even if it ended nothing.
+    found.error = if found.error == 0 { found.rules.errors.1 } else { found.error };
 }
 
 /// Adds operations that move no data: on names, and trims.

@@ -9,6 +9,7 @@ use super::logs::logs;
 use super::lower::{Places, Work};
 use super::parse::Typing;
 use super::plan::{Head, Show, UnitShow};
+use super::rules;
 
 /// Form of the results of a plan.
 pub fn show(typing: &Typing, works: &[Work], places: &[Places], workload: &Workload) -> Show {
@@ -76,6 +77,7 @@ fn unit_show(job: &Job, work: &Work, place: &Places) -> UnitShow {
         is_unified: job.unified != Unified::None,
         is_told_twice: job.unified == Unified::Both,
         depth: work.tenant.depth,
+        rules: rules::shown(job, &work.tenant.manner.rules),
         is_null: work.engine.name == "null",
         name_bytes: if work.engine.is_of_names { job.bs[0] } else { 0 },
         trim_bytes: if job.rw.trims() { job.sizes()[2].0 } else { 0 },

@@ -12,6 +12,7 @@ use super::expand::Unit;
 use super::geometry::{Geometry, Wrong};
 use super::job::{Fallocate, Job, Sync};
 use super::places::Path;
+use super::rules;
 use crate::diagnostic::Problem;
 use crate::workload::tenant;
 
@@ -78,7 +79,9 @@ pub fn tenant_of(
         limit: limit(job, geometry),
         manner: Manner {
             burst: burst(job, io)?,
+            rules: rules::of(job)?,
             op_log_window_ns: job.logs.engine_window(),
+            expects_written: job.verifies_earlier(),
             ..Manner::default()
         },
         ..tenant(&unit.name)

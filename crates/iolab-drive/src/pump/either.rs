@@ -43,6 +43,13 @@ impl<G: GroupState> Worker for Either<'_, G> {
         }
     }
 
+    fn begun_anew(&mut self) -> Option<Ns> {
+        match self {
+            Self::Stream(worker) => worker.begun_anew(),
+            Self::Program(_) | Self::Files(_) => None,
+        }
+    }
+
     fn whole_operation(&mut self) -> Option<WholeOperation> {
         match self {
             Self::Stream(_) | Self::Program(_) => None,

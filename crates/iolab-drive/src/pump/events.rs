@@ -71,6 +71,8 @@ impl<L: Lane, W: Worker> Actor<L, W> {
                 progress.has_moved = true;
                 if self.worker.complete(&completion) {
                     self.recorder.completed(&completion);
+                } else if let Some(at) = self.worker.begun_anew() {
+                    self.recorder.begin_anew(at);
                 } else if let Some(one) = self.worker.whole_operation() {
                     self.recorder.count(one.class, one.began, one.ended, one.bytes);
                 }

@@ -71,6 +71,8 @@ pub fn drive<L: Lane, W: Worker>(
             for completion in done.drain(..) {
                 if worker.complete(&completion) {
                     recorder.completed(&completion);
+                } else if let Some(at) = worker.begun_anew() {
+                    recorder.begin_anew(at);
                 } else if let Some(one) = worker.whole_operation() {
                     recorder.count(one.class, one.began, one.ended, one.bytes);
                 }

@@ -155,6 +155,10 @@ impl<L: Lane> VerifyingLane<L> {
         let generation = Generation::new(self.plan.step, self.plan.writer, slot.sequence);
         let Some(buffer) = self.inner.buffer(token) else { return };
         let Some(bytes) = buffer.get_mut(..slot.length as usize) else { return };
+        if let Some(pattern) = &self.plan.pattern {
+            pattern.fill(bytes);
+            return;
+        }
         for (index, block) in bytes.chunks_exact_mut(file.unit.0 as usize).enumerate() {
             let offset = slot.at + index as u64 * file.unit.0;
             let place = Place { file: file.identity, offset, kind: self.plan.kind };
@@ -254,6 +258,16 @@ impl<L: Lane> VerifyingLane<L> {
         let Some(buffer) = self.inner.buffer(token) else { return true };
         let read = &buffer[..moved as usize];
         let mut is_right = true;
+        if let Some(pattern) = &plan.pattern {
+            let length = usize::from(pattern.length).max(1);
+            let expected = |at: usize| pattern.bytes[at % length];
+            let wrong = read.iter().enumerate().find(|(at, byte)| **byte != expected(*at));
+            if let Some((at, _)) = wrong {
+                let told = (at, expected(at));
+                self.findings.add(|| plan.pattern_mismatch(file, (slot.at, read), told));
+            }
+            return wrong.is_none();
+        }
         for (index, block) in read.chunks_exact(unit as usize).enumerate() {
             let offset = slot.at + index as u64 * unit;
             let check = Check {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use iolab_model::target::{BytePattern, Content};
 use iolab_workload::StreamReport;
 use iolab_workload::program::Stage;
 use iolab_workload::spec::{Phase, Tenant, Workload};
@@ -22,6 +23,8 @@ const LAYOUT_WORKER: u16 = u16::MAX;
 pub struct LanePlan {
     /// Headers or full.
     pub kind: Verify,
+    /// Every transfer is this pattern, from its first byte on; absent: blocks have headers.
+    pub pattern: Option<BytePattern>,
     /// Step of the workload in which it writes.
     pub step: u16,
     /// Its number among the writers of that step.
@@ -89,7 +92,12 @@ impl LanePlan {
         let names = names.into_iter().map(|name| (file_identity(workload.seed, &name), name));
         let steps = 0..layout_step(workload.phases.len());
         let steps = steps.map(|step| step_name(workload, step)).collect();
-        Self { kind: workload.verification(), step, writer, files, names: names.collect(), steps }
+        let pattern = match workload.content {
+            Content::Pattern(pattern) => Some(pattern),
+            _ => None,
+        };
+        let (kind, names) = (workload.verification(), names.collect());
+        Self { kind, pattern, step, writer, files, names, steps }
     }
 
     /// A write in words.
@@ -116,6 +124,30 @@ impl LanePlan {
             message: format!(
                 "file {}, block of {} bytes at offset {offset}: {what}",
                 file.name, file.unit.0
+            ),
+        }
+    }
+
+    /// A transfer at `offset` of which byte `at` is not that of the pattern, in words.
+    pub fn pattern_mismatch(
+        &self,
+        file: &FilePlan,
+        (offset, read): (u64, &[u8]),
+        (at, expected): (usize, u8),
+    ) -> Mismatch {
+        let (byte, got) = (offset + at as u64, read[at]);
+        let is_empty = read.iter().all(|byte| *byte == 0);
+        let kind = if is_empty { "zeros" } else { "flipped" };
+        Mismatch {
+            file: file.name.clone(),
+            offset_bytes: byte,
+            block_bytes: read.len() as u64,
+            kind: kind.into(),
+            message: format!(
+                "file {}, {} bytes at offset {offset}: {kind}: byte {byte} is {got:#04x}, not \
+                 {expected:#04x} of the pattern",
+                file.name,
+                read.len()
             ),
         }
     }

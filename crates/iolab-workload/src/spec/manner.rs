@@ -10,6 +10,7 @@ use iolab_model::{Bytes, Ns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::rules::Rules;
 use super::{Limit, LockPolicy, Tenant, is_default};
 
 /// Manner in which the workers of a tenant work, beyond pattern, direction and rate.
@@ -45,6 +46,13 @@ pub struct Manner {
     /// The logs have one entry per window of so long and direction; 0: one per op.
     #[serde(default, skip_serializing_if = "is_default")]
     pub op_log_window_ns: Ns,
+    /// An earlier run of the same seed wrote all that is read: where it is verified, nothing may be
+    /// empty.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub expects_written: bool,
+    /// What follows from what is measured.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub rules: Rules,
 }
 
 /// One op of a replay.
@@ -82,7 +90,7 @@ pub struct Burst {
 }
 
 /// Contradiction, and advice.
-type Problem = (String, &'static str);
+pub(super) type Problem = (String, &'static str);
 
 impl Manner {
     /// Part of the manner that cannot be done together with the rest of `tenant`.
@@ -114,6 +122,9 @@ impl Manner {
             if is_never {
                 return Some(("advice about a file that is not mapped".into(), "leave it out"));
             }
+        }
+        if let Some(problem) = self.rules.problem(tenant) {
+            return Some(problem);
         }
         self.replay_problem(tenant)
     }

@@ -86,7 +86,7 @@ impl<G: GroupState> StreamWorker<G> {
         if self.issued == self.budget {
             return self.end_timed(now);
         }
-        if self.free.is_empty() {
+        if self.free.len() <= self.idle_slots as usize {
             return Step::Await;
         }
         let mut intended = now;

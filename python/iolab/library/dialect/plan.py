@@ -165,7 +165,7 @@ def study_of(plan: DialectPlan) -> Study:
     if problem is not None:
         raise problem
     dialect = plan.row_of_dialect
-    entry = Entry(dialect.name, dialect, typed_again(plan.words), is_line=True)
+    entry = Entry(dialect.name, dialect, typed_again(dialect, plan.words), is_line=True)
     workloads = of_plan(entry, plan.lowered)
     factors = own_factors(workloads)
     settings: Levels = (("cache", str(plan.values["cache"])),)
@@ -178,7 +178,7 @@ def study_of(plan: DialectPlan) -> Study:
         compared_factor=factors[0].name if factors else "",
         baseline=usual_level(workloads, factors[0]) if factors else "",
         rounds=plan.rounds,
-        command=(dialect.name, *of_one_run(plan.words)),
+        command=(dialect.name, *of_one_run(dialect, plan.words)),
     )
 
 

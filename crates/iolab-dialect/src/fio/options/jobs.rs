@@ -108,6 +108,11 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             job.is_poisson = value.word() == 1;
             Ok(())
         };
+    "cpumask": Text, "", T2, "CPUs as a mask: 5 or 0x5 are CPU 0 and CPU 2",
+        Differs("the same as a list in cpus_allowed") => |job, value| {
+            job.cpus = Some(cpus_of_mask(&value.text())?);
+            Ok(())
+        };
     "stat_type": Choice(&["stat", "lstat", "statx"]), "stat", T2, "which call asks about a file",
         Differs("stat") => |_, value| {
             if value.word() == 0 {
@@ -174,3 +179,15 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
 
 /// Largest share of a flow.
 const MAX_FLOW: i64 = 1_000_000;
+
+/// The list of CPUs that a mask means.
+fn cpus_of_mask(text: &str) -> Result<String, crate::diagnostic::Problem> {
+    let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let read = hex.map_or_else(|| text.parse::<u64>(), |digits| u64::from_str_radix(digits, 16));
+    let mask = read.ok().filter(|mask| *mask > 0).ok_or_else(|| {
+        let what = format!("cpumask={text} is no mask of CPUs");
+        crate::diagnostic::Problem::new(what, "write a number as 0x3, or cpus_allowed=0-1")
+    })?;
+    let list = (0..64).filter(|cpu| mask >> cpu & 1 == 1).map(|cpu| cpu.to_string());
+    Ok(list.collect::<Vec<_>>().join(","))
+}

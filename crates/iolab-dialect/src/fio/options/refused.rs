@@ -4,7 +4,7 @@ use super::refused_rows;
 use crate::fio::row::{Kind, Row};
 use crate::fio::value::TimeUnit::{S, Us};
 
-use Kind::{Choice, Count, Counts, Flag, Floats, Size, Sizes, Text, Time};
+use Kind::{Choice, Count, Counts, Flag, Size, Sizes, Text, Time};
 
 /// Rows.
 pub const ROWS: &[Row] = refused_rows! { "Not done";
@@ -130,37 +130,9 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "thinktime_blocks_type": Choice(&["complete", "issue"]), "complete", T2,
         "what is counted between pauses",
         "what has ended is counted", "leave it out";
-    "latency_target": Time(Us), "0", T2,
-        "latency below which a depth is searched for",
-        "the search is not done yet", "`iolab compare` with several iodepth=";
-    "latency_window": Time(Us), "0", T2,
-        "window of the search",
-        "the search is not done yet", "leave it out";
-    "latency_percentile": Floats, "100", T2,
-        "percentile of the search",
-        "the search is not done yet", "leave it out";
-    "latency_run": Flag, "0", T2,
-        "the search goes on",
-        "the search is not done yet", "leave it out";
-    "max_latency": Text, "0", T2,
-        "latency that ends the job",
-        "it is not done", "look at the results";
-    "steadystate" | "ss": Text, "", T2,
-        "ends when rates are steady",
-        "ending by a rule of the rates is not done yet",
-        "write runtime=; `iolab --repeat N` has intervals";
-    "steadystate_duration" | "ss_dur": Time(S), "0", T2,
-        "window of the rule",
-        "ending by a rule is not done yet", "leave it out";
-    "steadystate_ramp_time" | "ss_ramp": Time(S), "0", T2,
-        "time before the rule",
-        "ending by a rule is not done yet", "leave it out";
     "nice": Count(-20, 19), "0", T2,
         "priority of the CPU",
         "it is not done", "`nice -n N iolab fio ...`";
-    "cpumask": Text, "", T2,
-        "CPUs as a mask",
-        "a list says the same", "write cpus_allowed=";
     "numa_cpu_nodes": Text, "", T3,
         "nodes of memory",
         "it is not done", "write cpus_allowed=";
@@ -198,9 +170,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "profile": Text, "", T3,
         "a built-in workload",
         "it is not done", "write its options";
-    "verify_pattern": Text, "", T1,
-        "bytes that verify expects",
-        "patterns are not done yet", "write verify=crc32c";
     "verify_interval": Size, "", T1,
         "bytes of a checked piece",
         "pieces are as large as the transfers allow", "leave it out";
@@ -213,9 +182,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "verify_backlog_batch": Count(0, i64::MAX), "0", T1,
         "blocks verified at once",
         "reads follow when all is written", "leave it out";
-    "verify_only": Flag, "0", T1,
-        "only verify what is there",
-        "files of earlier runs are not verified yet", "write and verify in one run";
     "verify_dump": Flag, "0", T1,
         "wrong blocks are saved",
         "wrong blocks are described in the results", "leave it out";
@@ -243,16 +209,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "trim_backlog_batch": Count(0, i64::MAX), "0", T3,
         "blocks trimmed at once",
         "trims are not done", "leave it out";
-    "continue_on_error":
-        Choice(&["none", "read", "write", "io", "verify", "all", "0", "1"]), "none", T1,
-        "errors that end nothing",
-        "a job ends at its first error", "leave it out";
-    "ignore_error": Text, "", T2,
-        "errors that are none",
-        "a job ends at its first error", "leave it out";
-    "error_dump": Flag, "0", T2,
-        "errors are printed",
-        "the first error is told", "leave it out";
     "replay_align": Size, "0", T1,
         "alignment of a replay",
         "replays are not done yet", "leave it out";

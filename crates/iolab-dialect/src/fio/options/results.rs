@@ -6,7 +6,7 @@ use crate::fio::job::Unified;
 use crate::fio::row::{Kind, Row};
 use crate::option::Standing::{Differs, Done, Ignored};
 
-use Kind::{Choice, Count, Flag, Floats};
+use Kind::{Choice, Count, Flag, Floats, Text};
 
 const VERIFY: &[&str] = &[
     "0",
@@ -41,10 +41,10 @@ fn switch(disabled: &mut [bool; 4], which: &[usize], is_off: bool) {
 pub const ROWS: &[Row] = done_rows! { "Results and verification";
     "verify": Choice(VERIFY), "0", T1, "what is written is read back and compared",
         Differs("by iolab's own headers and stamps, whatever checksum is named; the reads begin \
-                 when all jobs of the group have written; pattern and null are refused") =>
+                 when all jobs of the group have written; pattern compares bytes; null is refused") =>
         |job, value| {
             let name = VERIFY[value.word()];
-            if matches!(name, "null" | "pattern") {
+            if name == "null" {
                 let what = format!("verify={name} is not done");
                 return Err(Problem::new(what, "write verify=crc32c"));
             }
@@ -55,6 +55,17 @@ pub const ROWS: &[Row] = done_rows! { "Results and verification";
         job.is_verified_after = value.flag();
         Ok(())
     };
+    "verify_pattern": Text, "", T1, "bytes that verify=pattern writes and expects",
+        Differs("only with verify=pattern; as buffer_pattern, without %o") => |job, value| {
+            job.verify_pattern = Some(crate::fio::buffers::pattern(&value.text())?);
+            Ok(())
+        };
+    "verify_only": Flag, "0", T1, "what an earlier run has written is verified, nothing is written",
+        Differs("that run had the same file, seed and sizes, and verify= as well") =>
+        |job, value| {
+            job.is_only_verified = value.flag();
+            Ok(())
+        };
     "verify_fatal": Flag, "0", T1, "ends at the first wrong block",
         Ignored("wrong blocks are counted, and the job fails at its end") => |_, _| Ok(());
     "verifysort": Flag, "1", T2, "order of the reads that verify", Ignored("as written") =>

@@ -33,7 +33,7 @@ fn showcmd_prints_what_fio_printed() {
         assert_eq!(showcmd(&typing), line, "{name}");
         count += 1;
     }
-    assert_eq!(count, 25, "files that are read");
+    assert_eq!(count, 27, "files that are read");
 }
 
 #[test]

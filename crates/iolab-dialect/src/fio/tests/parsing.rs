@@ -167,3 +167,21 @@ fn every_row_takes_values_of_its_kind() {
 fn job_place() -> super::super::place::Place {
     super::super::place::Place::Word { index: 0, within: 0..0 }
 }
+
+#[test]
+fn overwrite_is_fios_switch_or_iolabs_file() {
+    let read = |line: &str| read(&words(line), &Paper::default()).map_err(|e| e.to_string());
+    for line in ["--overwrite=1 --size=4k", "--size=4k --overwrite", "--overwrite --size=4k"] {
+        let typing = read(&format!("--name=a {line}")).unwrap();
+        assert!(typing.jobs[0].is_overwritten, "{line}");
+        assert!(typing.common.overwrite.is_empty(), "{line}");
+    }
+    let typing = read("--overwrite=0 --iolab-overwrite=1 --name=a --size=4k").unwrap();
+    assert_eq!(
+        (typing.jobs[0].is_overwritten, &*typing.common.overwrite),
+        (false, &["1".into()][..])
+    );
+    let typing = read("--name=a --overwrite notes --size=4k --iolab-repeat=3").unwrap();
+    assert_eq!((typing.jobs[0].is_overwritten, typing.common.repeat), (false, 3));
+    assert_eq!(typing.common.overwrite, ["notes"]);
+}

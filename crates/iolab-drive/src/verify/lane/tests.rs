@@ -2,10 +2,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use iolab_model::op::{Handle, Op, OpenHow, PathId, Submission, Token};
-use iolab_model::target::{Content, LaneRequest};
+use iolab_model::target::{BytePattern, Content, LaneRequest};
 use iolab_model::{Bytes, Lane, Ns, Seed, Target};
 use iolab_workload::StreamReport;
-use iolab_workload::spec::{Direction, Limit, Opening, Pattern, Workload};
+use iolab_workload::spec::rules::Tolerance;
+use iolab_workload::spec::{Direction, Limit, Opening, Pattern, Region, Workload};
 use iolab_workload::verify::Verify;
 
 use crate::coordinate::NoObserver;
@@ -198,4 +199,55 @@ fn a_target_that_keeps_nothing_is_refused() {
     let pair = (&workload, &workload.phases[2]);
     let error = run_threads(&Null, pair, Path::new("/"), |_| {}, &mut NoObserver).unwrap_err();
     assert!(error.to_string().contains("give back what was written"), "{error}");
+}
+
+#[test]
+fn overlapping_ops_in_flight_are_only_asked_whether_they_belong() {
+    use super::{Kind, Slot};
+    let write = Slot { kind: Kind::Write, at: 0, length: 4096, ..Slot::default() };
+    let read = Slot { kind: Kind::Read, at: 4095, length: 1, ..Slot::default() };
+    assert!(write.overlaps(&read) && read.overlaps(&write));
+    assert!(!write.overlaps(&Slot { at: 4096, ..read }));
+    assert!(!write.overlaps(&Slot { file: 1, ..read }));
+}
+
+#[test]
+fn a_reader_that_goes_on_counts_all_wrong_blocks() {
+    let mut workload = workload();
+    let tolerance = Tolerance { mismatches: true, ..Tolerance::default() };
+    workload.phases[2].tenants[0].manner.rules.tolerance = Some(tolerance);
+    let report = planted(&workload, |bytes| {
+        bytes[20_000] ^= 1;
+        bytes[50_000] ^= 1;
+    });
+    assert_eq!((report.ops, report.mismatch_count), (6, 2));
+    assert_eq!(report.tolerated.unwrap().errors, 2);
+    assert_eq!(report.errors, 1, "and it is told in the end");
+}
+
+#[test]
+fn every_byte_of_a_pattern_is_compared() {
+    let pattern = BytePattern::of(&[0xde, 0xad, 0xbe]).unwrap();
+    let mut workload = Workload { content: Content::Pattern(pattern), ..workload() };
+    workload.check().unwrap();
+    assert_eq!(planted(&workload, |_| ()).errors, 0);
+    let report = planted(&workload, |bytes| {
+        assert_eq!(bytes[8192..8196], [0xde, 0xad, 0xbe, 0xde], "each transfer begins anew");
+        bytes[20_000] ^= 1;
+    });
+    assert_eq!(found(&report), ("flipped", 20_000, 1));
+    workload.phases[2].tenants[0].manner.expects_written = true;
+    let report = planted(&workload, |bytes| bytes[16_384..24_576].fill(0));
+    assert_eq!(found(&report), ("zeros", 16_384, 1));
+}
+
+#[test]
+fn a_lost_block_of_a_region_is_found() {
+    let mut workload = workload();
+    let region = Region { from_bytes: Bytes(8192), bytes: Bytes(32768), step_bytes: Bytes(0) };
+    for phase in &mut workload.phases {
+        phase.tenants[0].region = Some(region);
+    }
+    let report = planted(&workload, |bytes| bytes[16_384..24_576].fill(0));
+    assert_eq!(found(&report).0, "zeros");
 }
