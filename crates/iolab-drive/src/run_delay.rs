@@ -13,13 +13,13 @@ pub fn run_delay_ns() -> Option<u64> {
     parse(&std::fs::read_to_string(FILE).ok()?)
 }
 
-/// Reads `time on the CPU, time waiting for it, number of slices`; a thread that never ran is one
-/// that is not counted.
+/// Reads `time on the CPU, time waiting for it, number of slices`; a thread that runs and has no
+/// slice is not counted. Its time on the CPU may be 0 until its first tick.
 fn parse(text: &str) -> Option<u64> {
     let mut numbers = text.split_ascii_whitespace().map(str::parse::<u64>);
-    let ran = numbers.next()?.ok()?;
-    let waited = numbers.next()?.ok()?;
-    (ran > 0).then_some(waited)
+    let waited = numbers.nth(1)?.ok()?;
+    let slices = numbers.next()?.ok()?;
+    (slices > 0).then_some(waited)
 }
 
 #[cfg(test)]
@@ -29,6 +29,7 @@ mod tests {
     #[test]
     fn the_second_number_counts_unless_nothing_does() {
         assert_eq!(parse("2067892 31415 12\n"), Some(31_415));
+        assert_eq!(parse("0 77 1\n"), Some(77), "before the first tick");
         assert_eq!(parse("0 0 0\n"), None);
         assert_eq!(parse(""), None);
         assert_eq!(parse("1 x 2"), None);
