@@ -458,6 +458,54 @@ ReplayOp: TypeAlias = list[int]
 """One op of a replay."""
 
 
+class DepthSearch(TypedDict):
+    """Searches for the largest number of ops in flight at which latencies stay below a target.
+    It begins with one and doubles as long as a window keeps the target; after the first window
+    that does not, it halves the distance to the largest number that did. When that is found,
+    counting begins anew and the worker ends after one more window.
+    """
+
+    depth_max: int
+    goes_on: bool
+    percent: float
+    target_ns: Ns
+    window_ns: Ns
+
+
+RateOf: TypeAlias = Literal["ops", "bytes"]
+"""Rate that is looked at."""
+
+
+class SteadyRule(TypedDict):
+    """Ends a worker when its rate is steady: one sample per second, judged over the last ones."""
+
+    after_ns: Ns
+    is_percent: bool
+    is_slope: bool
+    limit: float
+    of: RateOf
+    samples: int
+
+
+class Tolerance(TypedDict):
+    """Failures that do not end a worker: they are counted, and the op is not."""
+
+    errnos_of_reads: list[int]
+    errnos_of_writes: list[int]
+    mismatches: bool
+    reads: bool
+    writes: bool
+
+
+class TenantRules(TypedDict):
+    """All rules of a tenant."""
+
+    depth_search: NotRequired[DepthSearch | None]
+    longest_ns: NotRequired[list[Ns | None] | None]
+    steady: NotRequired[SteadyRule | None]
+    tolerance: NotRequired[Tolerance | None]
+
+
 class Manner(TypedDict):
     """Manner in which the workers of a tenant work, beyond pattern, direction and rate."""
 
@@ -466,10 +514,12 @@ class Manner(TypedDict):
     buffers: NotRequired[int]
     burst: NotRequired[Burst | None]
     call_bytes: NotRequired[int]
+    expects_written: NotRequired[bool]
     jumps_every: NotRequired[int]
     op_log: NotRequired[str | None]
     op_log_window_ns: NotRequired[Ns]
     replay: NotRequired[list[ReplayOp]]
+    rules: NotRequired[TenantRules]
 
 
 Opening: TypeAlias = Literal["create", "new", "existing", "laid_out", "keep"]
@@ -1516,6 +1566,17 @@ class FioLog(TypedDict):
     window_ns: int
 
 
+class FioRulesShow(TypedDict):
+    """Way in which the rules of a unit are told."""
+
+    depth: int
+    has_errors: bool
+    percent: float | None
+    steady: SteadyRule | None
+    target_ns: int
+    window_ns: int
+
+
 class FioUnit(TypedDict):
     """Results of clones that are told together."""
 
@@ -1535,6 +1596,7 @@ class FioUnit(TypedDict):
     percentiles: list[bool]
     place: list[int]
     ramp_ns: int
+    rules: FioRulesShow
     trim_bytes: int
     verified: list[int] | None
 
@@ -1835,13 +1897,32 @@ class FioSeries(TypedDict):
     ops: list[int]
 
 
+class SteadyReport(TypedDict):
+    """Rate that was to become steady, as it was seen."""
+
+    bytes_per_s: list[int]
+    is_attained: bool
+    ops_per_s: list[int]
+
+
+class Tolerated(TypedDict):
+    """Failures that ended nothing, because the tenant goes on after them."""
+
+    errors: int
+    first: str
+    first_errno: int
+
+
 class FioWorkerResult(TypedDict):
     """One worker."""
 
+    depth_found: NotRequired[int | None]
     elapsed_ns: int
     first_error: NotRequired[str | None]
     mismatch_count: NotRequired[int]
     read_bytes: int
+    steady: NotRequired[SteadyReport | None]
+    tolerated: NotRequired[Tolerated | None]
     write_bytes: int
 
 
@@ -2422,6 +2503,7 @@ class StreamReport(TypedDict):
 
     bytes: int
     call_ns: int
+    depth_found: NotRequired[int | None]
     elapsed_ns: int
     errors: int
     first_error: str | None
@@ -2434,6 +2516,8 @@ class StreamReport(TypedDict):
     read_bytes: int
     run_delay_ns: NotRequired[int | None]
     started_ns: int
+    steady: NotRequired[SteadyReport | None]
+    tolerated: NotRequired[Tolerated | None]
     worker: int
     write_bytes: int
 

@@ -10,11 +10,11 @@ fn is_zero(value: &u64) -> bool {
     *value == 0
 }
 
-/// What was seen of a rate that was to become steady.
+/// Rate that was to become steady, as it was seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SteadyReport {
-    /// It became steady, and that ended the worker.
+    /// True if the rate became steady, which ended the worker.
     pub is_attained: bool,
     /// Ops in each of the last seconds, oldest first.
     pub ops_per_s: Vec<u64>,
@@ -26,7 +26,7 @@ pub struct SteadyReport {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tolerated {
-    /// How many.
+    /// Number of them.
     pub errors: u64,
     /// Number of the first one; 0: there was none.
     pub first_errno: i32,
@@ -34,7 +34,7 @@ pub struct Tolerated {
     pub first: String,
 }
 
-/// What a worker counted.
+/// Counts of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StreamReport {
@@ -74,7 +74,7 @@ pub struct StreamReport {
     pub errors: u64,
     /// The first failure.
     pub first_error: Option<String>,
-    /// What it saw of its rate; only of tenants that end when it is steady.
+    /// Rate that was seen; only of tenants that end when it is steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<SteadyReport>,
     /// Ops in flight that its search came to; only of tenants that search.

@@ -231,7 +231,7 @@ fn writers_and_readers(phase: &Phase, name: &str) -> usize {
     users(phase, name).count()
 }
 
-/// Where the part of its file that a worker touches begins and ends.
+/// Begin and end of the part of its file that a worker touches.
 fn touched(tenant: &Tenant, worker: u32) -> (u64, u64) {
     let Some(region) = tenant.region else { return (0, tenant.used_bytes().0) };
     let from = region.begins_at(worker).0;

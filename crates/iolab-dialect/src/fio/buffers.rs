@@ -70,7 +70,7 @@ pub fn verified_pattern(job: &Job) -> Option<BytePattern> {
     job.verify_pattern.filter(|_| job.verify == Some("pattern"))
 }
 
-/// What a job writes.
+/// Data that a job writes.
 pub fn content(job: &Job) -> Content {
     let (zeros, equal) = (job.compress_percent, job.dedupe_percent);
     if let Some(pattern) = verified_pattern(job).or(job.pattern) {

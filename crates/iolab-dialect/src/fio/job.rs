@@ -319,7 +319,7 @@ pub struct Job {
     pub disabled: [bool; 4],
     /// A log that is done again.
     pub replay: iolog::Asked,
-    /// What follows from what is measured.
+    /// Rules of the job that follow from measurements.
     pub rules: rules::Asked,
     /// Logs that are written.
     pub logs: logs::Asked,
@@ -375,7 +375,7 @@ impl Job {
         }
     }
 
-    /// Whether it reads what an earlier run has written, and compares it.
+    /// True if it reads what an earlier run has written, and compares it.
     pub fn verifies_earlier(&self) -> bool {
         self.verify.is_some() && !self.rw.writes()
     }

@@ -149,7 +149,7 @@ fn job(one: &Entry<'_>, all: &[Entry<'_>], row: &RowResult, is_plus: bool) -> Ve
     fields
 }
 
-/// What the rules of a job came to; fio has the depth and the target of every job.
+/// Results of the rules of a job; fio has the depth and the target of every job.
 fn add_rules(fields: &mut Vec<(String, Value)>, one: &Entry<'_>) {
     let unit = one.unit;
     if unit.rules.has_errors {

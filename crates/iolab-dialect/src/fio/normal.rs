@@ -196,7 +196,7 @@ fn add_entry(text: &mut String, one: &Entry<'_>, all: &[Entry<'_>], row: &RowRes
     add_rules(text, one);
 }
 
-/// What the rules of a job came to.
+/// Results of the rules of a job.
 fn add_rules(text: &mut String, one: &Entry<'_>) {
     let rules = &one.unit.rules;
     if rules.has_errors {

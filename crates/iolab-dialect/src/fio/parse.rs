@@ -150,7 +150,7 @@ impl<H: Host> Reader<'_, H> {
         self.job_option(row, &at, value)
     }
 
-    /// Whether an option whose name iolab has as well (`--overwrite`) is meant as fio's switch: it
+    /// True if an option whose name iolab has as well (`--overwrite`) is meant as fio's switch: it
     /// stands alone, or is 0 or 1. With the name of a file it is iolab's.
     fn is_switched(&self, attached: Option<&str>) -> bool {
         let following = || self.words.get(self.next).map(String::as_str);

@@ -84,7 +84,7 @@ pub struct UnitShow {
     pub is_told_twice: bool,
     /// Transfers under way at once.
     pub depth: u32,
-    /// How its rules are told.
+    /// Way in which its rules are told.
     #[serde(default)]
     pub rules: RulesShow,
     /// The engine touches no files.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::{Show, UnitShow};
 use super::program::TRIM;
-use super::rules::Outcome;
+use super::rules::RuleResults;
 
 /// Name of the event; of a row the rest is a [`RowResult`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -154,7 +154,7 @@ pub struct WorkerResult {
     /// Blocks that were not what was written.
     #[serde(default)]
     pub mismatch_count: u64,
-    /// What it saw of its rate.
+    /// Rate that was seen, second by second.
     #[serde(default)]
     pub steady: Option<SteadyReport>,
     /// The depth that its search came to.
@@ -237,8 +237,8 @@ pub struct Entry<'a> {
     pub cpu: (f64, f64),
     /// Switches to another task, page faults that waited for storage, and others.
     pub events: [u64; 3],
-    /// What its rules came to.
-    pub rules: Outcome,
+    /// Results of its rules.
+    pub rules: RuleResults,
 }
 
 /// `EIO`, `ENOSPC` and `EILSEQ` of Linux.
@@ -343,7 +343,7 @@ fn entry<'a>(unit: &'a UnitShow, row: &RowResult) -> Entry<'a> {
         runtime_ms: 0,
         cpu: (0.0, 0.0),
         events: [0; 3],
-        rules: Outcome::default(),
+        rules: RuleResults::default(),
     };
     for place in [Some(unit.place), unit.verified].into_iter().flatten() {
         let Some(phase) = row.phases.get(place.0) else { continue };

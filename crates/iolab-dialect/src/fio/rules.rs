@@ -6,7 +6,7 @@
 //! `continue_on_error`, unless `ignore_error` names it.
 
 use iolab_model::Ns;
-use iolab_workload::spec::rules::{DepthSearch, RateOf, Rules, SteadyRule, Tolerance};
+use iolab_workload::spec::rules::{DepthSearch, RateOf, SteadyRule, TenantRules, Tolerance};
 use serde::{Deserialize, Serialize};
 
 use super::geometry::Wrong;
@@ -15,7 +15,7 @@ use super::result::{Entry, WorkerResult};
 use super::value;
 use crate::diagnostic::Problem;
 
-/// What a job asks.
+/// Rules that a job asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Asked {
     /// steadystate, as typed and understood.
@@ -43,7 +43,7 @@ pub struct Asked {
 /// A steadystate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Steady {
-    /// Which rate.
+    /// Rate that is judged.
     pub of: RateOf,
     /// The slope is judged.
     pub is_slope: bool,
@@ -163,7 +163,7 @@ pub fn longest(text: &str, kb_base: u64) -> Result<[Option<u64>; 2], Problem> {
 }
 
 impl Asked {
-    /// Whether errors are counted, and told.
+    /// True if errors are counted, and told.
     pub fn counts_errors(&self) -> bool {
         self.continues.contains(&true) || self.ignored.iter().any(|list| !list.is_empty())
     }
@@ -181,7 +181,7 @@ impl Asked {
 /// # Errors
 ///
 /// What contradicts itself, and what is not done together.
-pub fn of(job: &Job) -> Result<Rules, Wrong> {
+pub fn of(job: &Job) -> Result<TenantRules, Wrong> {
     let wrong = |name, what: &str, remedy: &str| Err((name, Problem::new(what, remedy)));
     let asked = &job.rules;
     let steady = match asked.steady {
@@ -230,7 +230,7 @@ pub fn of(job: &Job) -> Result<Rules, Wrong> {
     });
     let longest = asked.longest_ns.map(|longest| longest.map(Ns));
     let longest_ns = (longest != [None; 2]).then_some(longest);
-    Ok(Rules { steady, depth_search, longest_ns, tolerance })
+    Ok(TenantRules { steady, depth_search, longest_ns, tolerance })
 }
 
 /// Refuses rules where only streams follow them.
@@ -258,7 +258,7 @@ pub fn refuse(job: &Job) -> Result<(), Wrong> {
     Err((name, Problem::new(what, "use one file and one size")))
 }
 
-/// How the rules of a unit are told.
+/// Way in which the rules of a unit are told.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "FioRulesShow")]
@@ -283,8 +283,8 @@ pub struct RulesShow {
     pub has_errors: bool,
 }
 
-/// How the rules of `job` are told.
-pub fn shown(job: &Job, rules: &Rules) -> RulesShow {
+/// Way in which the rules of `job` are told.
+pub fn shown(job: &Job, rules: &TenantRules) -> RulesShow {
     RulesShow {
         steady: rules.steady,
         target_ns: rules.depth_search.map_or(0, |search| search.target_ns.0),
@@ -295,9 +295,9 @@ pub fn shown(job: &Job, rules: &Rules) -> RulesShow {
     }
 }
 
-/// What the rules of the jobs that are told together came to.
+/// Results of the rules of the jobs that are told together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct RuleResults {
     /// Ops and bytes of the last seconds, of all workers.
     pub samples: Vec<(u64, u64)>,
     /// Workers whose rate did not become steady.
@@ -308,7 +308,7 @@ pub struct Outcome {
     pub errors: (u64, u32),
 }
 
-impl Outcome {
+impl RuleResults {
     /// Adds what a worker saw.
     pub fn add(&mut self, worker: &WorkerResult) {
         if let Some(steady) = &worker.steady {
@@ -348,14 +348,14 @@ impl Outcome {
     }
 }
 
-/// What fio tells of a steady state.
+/// Steady state as fio tells it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SteadyTold {
     /// `iops:10.000000%`.
     pub rule: String,
     /// Seconds.
     pub duration: u64,
-    /// It was reached.
+    /// True if the rate became steady.
     pub is_attained: bool,
     /// Number and perhaps a percent sign.
     pub criterion: String,
@@ -369,11 +369,11 @@ pub struct SteadyTold {
     pub means: (f64, f64),
     /// Samples of ops and bytes, zeros where there are none yet.
     pub samples: Vec<(u64, u64)>,
-    /// Which rate is judged, and by its slope.
+    /// Rate that is judged, and whether by its slope.
     pub steady: Steady,
 }
 
-/// What is told of the steady state of an entry that has a rule for it.
+/// Steady state of an entry that has a rule for it, as it is told.
 pub fn steady_told(one: &Entry<'_>) -> Option<SteadyTold> {
     let rule = one.unit.rules.steady?;
     let SteadyRule { of, is_slope, limit, is_percent, samples, .. } = rule;
@@ -403,7 +403,7 @@ pub fn steady_told(one: &Entry<'_>) -> Option<SteadyTold> {
 }
 
 impl SteadyTold {
-    /// What the criterion is called in the text.
+    /// Name of the criterion in the text.
     pub fn name(&self) -> &'static str {
         match (self.steady.of, self.steady.is_slope) {
             (RateOf::Ops, false) => "iops mean dev",

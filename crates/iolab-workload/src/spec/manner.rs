@@ -10,7 +10,7 @@ use iolab_model::{Bytes, Ns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::rules::Rules;
+use super::rules::TenantRules;
 use super::{Limit, LockPolicy, Tenant, is_default};
 
 /// Manner in which the workers of a tenant work, beyond pattern, direction and rate.
@@ -50,9 +50,9 @@ pub struct Manner {
     /// empty.
     #[serde(default, skip_serializing_if = "is_default")]
     pub expects_written: bool,
-    /// What follows from what is measured.
+    /// Rules that follow from measurements.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub rules: Rules,
+    pub rules: TenantRules,
 }
 
 /// One op of a replay.

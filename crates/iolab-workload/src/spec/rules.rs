@@ -16,7 +16,7 @@ use super::manner::Problem;
 /// Length of a sample of a rate.
 pub const SAMPLE: Ns = Ns::from_ms(1000);
 
-/// Which rate is looked at.
+/// Rate that is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RateOf {
@@ -30,11 +30,11 @@ pub enum RateOf {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SteadyRule {
-    /// Which rate.
+    /// Rate that is judged.
     pub of: RateOf,
     /// The slope through the samples is judged; otherwise their largest distance to the mean.
     pub is_slope: bool,
-    /// What is judged must be below this: in percent of the mean, or per second.
+    /// Limit of the judged figure: in percent of the mean, or per second.
     pub limit: f64,
     /// The limit is in percent.
     pub is_percent: bool,
@@ -44,27 +44,27 @@ pub struct SteadyRule {
     pub after_ns: Ns,
 }
 
-/// What samples say of a rule.
+/// Judgement of a rule on its samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Judged {
+pub struct SteadyJudgement {
     /// Mean of the samples.
     pub mean: f64,
     /// Largest distance to the mean.
     pub deviation: f64,
     /// Slope of the least squares, per second.
     pub slope: f64,
-    /// What is compared with the limit, in its unit.
+    /// Figure that is compared with the limit, in its unit.
     pub criterion: f64,
-    /// It is below the limit.
+    /// True if the figure is below the limit.
     pub is_met: bool,
 }
 
 impl SteadyRule {
     /// Judges samples of the rate, oldest first.
-    pub fn judge(&self, samples: &[u64]) -> Judged {
+    pub fn judge(&self, samples: &[u64]) -> SteadyJudgement {
         let count = samples.len() as f64;
         if samples.is_empty() {
-            return Judged::default();
+            return SteadyJudgement::default();
         }
         let values = || samples.iter().map(|sample| *sample as f64);
         let mean = values().sum::<f64>() / count;
@@ -83,7 +83,7 @@ impl SteadyRule {
             (true, true) => 100.0 * plain / mean,
             (true, false) => f64::INFINITY,
         };
-        Judged { mean, deviation, slope, criterion, is_met: criterion.abs() < self.limit }
+        SteadyJudgement { mean, deviation, slope, criterion, is_met: criterion.abs() < self.limit }
     }
 }
 
@@ -97,13 +97,13 @@ impl SteadyRule {
 pub struct DepthSearch {
     /// Service times are to be at most this.
     pub target_ns: Ns,
-    /// How long a depth is tried.
+    /// Time for which a depth is tried.
     pub window_ns: Ns,
     /// Percent of the ops that must keep the target.
     pub percent: f64,
     /// The largest depth that is tried; more ops than the lane takes are not in flight.
     pub depth_max: u32,
-    /// It goes on to adapt the depth until something else ends it; everything is counted.
+    /// True if the depth is adapted until something else ends the tenant; everything is counted.
     pub goes_on: bool,
 }
 
@@ -126,7 +126,7 @@ pub struct Tolerance {
 }
 
 impl Tolerance {
-    /// Whether a worker goes on after this failure.
+    /// True if a worker goes on after this failure.
     pub fn covers(&self, class: OpClass, errno: Errno) -> bool {
         let (is_asked, listed) = match class {
             OpClass::Read => (self.reads, &self.errnos_of_reads),
@@ -143,7 +143,7 @@ impl Tolerance {
 /// All rules of a tenant.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Rules {
+pub struct TenantRules {
     /// Ends when the rate is steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<SteadyRule>,
@@ -153,13 +153,13 @@ pub struct Rules {
     /// A read, or a write or flush, that takes longer fails; absent: none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_ns: Option<[Option<Ns>; 2]>,
-    /// Which failures end nothing.
+    /// Failures that end nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<Tolerance>,
 }
 
-impl Rules {
-    /// What cannot be done together with the rest of `tenant`.
+impl TenantRules {
+    /// Contradiction with the rest of `tenant`.
     pub(super) fn problem(&self, tenant: &Tenant) -> Option<Problem> {
         if let Some(steady) = &self.steady {
             if steady.samples < 1 || steady.limit.is_nan() || steady.limit <= 0.0 {

@@ -1,4 +1,4 @@
-//! How a worker follows the rules of its tenant ([`crate::spec::rules`]): everything happens at the
+//! Rules of a tenant as its worker follows them ([`crate::spec::rules`]): everything happens at the
 //! end of an op, so that no worker without rules is slower for it.
 
 use iolab_model::error::Errno;
@@ -9,16 +9,16 @@ use super::{StreamWorker, class_name};
 use crate::group::GroupState;
 use crate::report::{StreamReport, Tolerated};
 use crate::spec::Tenant;
-use crate::spec::rules::{DepthSearch, RateOf, Rules, SAMPLE, SteadyRule};
+use crate::spec::rules::{DepthSearch, RateOf, SAMPLE, SteadyRule, TenantRules};
 
 /// The rules that a worker follows, and what they have seen.
 #[derive(Debug)]
 pub(super) struct Following {
-    rules: Rules,
+    rules: TenantRules,
     steady: Option<Steady>,
     search: Option<Search>,
     tolerated: Tolerated,
-    /// When counting has just begun anew.
+    /// Time at which counting has just begun anew.
     anew: Option<Ns>,
 }
 
@@ -50,7 +50,7 @@ struct Search {
     is_last: bool,
 }
 
-/// What follows from the end of a window.
+/// Consequence of the end of a window.
 #[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     /// The next window, perhaps with another depth.
@@ -154,10 +154,10 @@ impl Steady {
 }
 
 impl Following {
-    /// What a worker of `tenant` follows; absent: nothing.
+    /// Rules that a worker of `tenant` follows; absent: none.
     pub(super) fn of(tenant: &Tenant) -> Option<Box<Self>> {
         let rules = &tenant.manner.rules;
-        if *rules == Rules::default() {
+        if *rules == TenantRules::default() {
             return None;
         }
         Some(Box::new(Self {
@@ -169,7 +169,7 @@ impl Following {
         }))
     }
 
-    /// How many of `depth` slots stay empty.
+    /// Number of `depth` slots that stay empty.
     pub(super) fn idle_slots(&self, depth: u32) -> u32 {
         self.search.as_ref().map_or(0, |search| depth.saturating_sub(search.depth))
     }
@@ -263,7 +263,7 @@ impl<G: GroupState> StreamWorker<G> {
         self.busy_from = None;
     }
 
-    /// When counting began anew, told once.
+    /// Time at which counting began anew, told once.
     #[cold]
     pub(super) fn take_anew(&mut self) -> Option<Ns> {
         self.following.as_mut().and_then(|following| following.anew.take())
