@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::{Show, UnitShow};
 use super::program::TRIM;
-use super::rules::Outcome;
+use super::rules::RulesOutcome;
 
 /// Which event it is; of a row the rest is a [`RowResult`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -238,7 +238,7 @@ pub struct Entry<'a> {
     /// Switches to another task, page faults that waited for storage, and others.
     pub events: [u64; 3],
     /// What its rules came to.
-    pub rules: Outcome,
+    pub rules: RulesOutcome,
 }
 
 /// `EIO`, `ENOSPC` and `EILSEQ` of Linux.
@@ -343,7 +343,7 @@ fn entry<'a>(unit: &'a UnitShow, row: &RowResult) -> Entry<'a> {
         runtime_ms: 0,
         cpu: (0.0, 0.0),
         events: [0; 3],
-        rules: Outcome::default(),
+        rules: RulesOutcome::default(),
     };
     for place in [Some(unit.place), unit.verified].into_iter().flatten() {
         let Some(phase) = row.phases.get(place.0) else { continue };

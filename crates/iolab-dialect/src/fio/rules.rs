@@ -6,7 +6,7 @@
 //! `continue_on_error`, unless `ignore_error` names it.
 
 use iolab_model::Ns;
-use iolab_workload::spec::rules::{DepthSearch, RateOf, Rules, SteadyRule, Tolerance};
+use iolab_workload::spec::rules::{DepthSearch, RateOf, SteadyRule, Tolerance, WorkerRules};
 use serde::{Deserialize, Serialize};
 
 use super::geometry::Wrong;
@@ -137,10 +137,9 @@ pub fn ignored(text: &str) -> Result<[Vec<i32>; 2], Problem> {
                 return Err(Problem::new(what, "write a name as ENOSPC, or its number"));
             };
             match place {
-                0 => found[0].push(number),
-                1 => found[1].push(number),
                 // A check fails with an error of reading.
-                2 => found[0].push(number),
+                0 | 2 => found[0].push(number),
+                1 => found[1].push(number),
                 _ => {
                     let what = "ignore_error has at most three lists".to_owned();
                     return Err(Problem::new(what, "write READS,WRITES,VERIFIES"));
@@ -181,7 +180,7 @@ impl Asked {
 /// # Errors
 ///
 /// What contradicts itself, and what is not done together.
-pub fn of(job: &Job) -> Result<Rules, Wrong> {
+pub fn of(job: &Job) -> Result<WorkerRules, Wrong> {
     let wrong = |name, what: &str, remedy: &str| Err((name, Problem::new(what, remedy)));
     let asked = &job.rules;
     let steady = match asked.steady {
@@ -230,7 +229,7 @@ pub fn of(job: &Job) -> Result<Rules, Wrong> {
     });
     let longest = asked.longest_ns.map(|longest| longest.map(Ns));
     let longest_ns = (longest != [None; 2]).then_some(longest);
-    Ok(Rules { steady, depth_search, longest_ns, tolerance })
+    Ok(WorkerRules { steady, depth_search, longest_ns, tolerance })
 }
 
 /// Refuses rules where only streams follow them.
@@ -284,7 +283,7 @@ pub struct RulesShow {
 }
 
 /// How the rules of `job` are told.
-pub fn shown(job: &Job, rules: &Rules) -> RulesShow {
+pub fn shown(job: &Job, rules: &WorkerRules) -> RulesShow {
     RulesShow {
         steady: rules.steady,
         target_ns: rules.depth_search.map_or(0, |search| search.target_ns.0),
@@ -297,7 +296,7 @@ pub fn shown(job: &Job, rules: &Rules) -> RulesShow {
 
 /// What the rules of the jobs that are told together came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct RulesOutcome {
     /// Ops and bytes of the last seconds, of all workers.
     pub samples: Vec<(u64, u64)>,
     /// Workers whose rate did not become steady.
@@ -308,7 +307,7 @@ pub struct Outcome {
     pub errors: (u64, u32),
 }
 
-impl Outcome {
+impl RulesOutcome {
     /// Adds what a worker saw.
     pub fn add(&mut self, worker: &WorkerResult) {
         if let Some(steady) = &worker.steady {

@@ -10,7 +10,7 @@ use iolab_model::{Bytes, Ns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::rules::Rules;
+use super::rules::WorkerRules;
 use super::{Limit, LockPolicy, Tenant, is_default};
 
 /// How the workers of a tenant do what they do, beyond pattern, direction and rate.
@@ -52,7 +52,7 @@ pub struct Manner {
     pub expects_written: bool,
     /// What follows from what is measured.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub rules: Rules,
+    pub rules: WorkerRules,
 }
 
 /// One op of a replay.

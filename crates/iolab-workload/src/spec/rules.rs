@@ -46,7 +46,7 @@ pub struct SteadyRule {
 
 /// What samples say of a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Judged {
+pub struct JudgedRate {
     /// Mean of the samples.
     pub mean: f64,
     /// Largest distance to the mean.
@@ -61,10 +61,10 @@ pub struct Judged {
 
 impl SteadyRule {
     /// Judges samples of the rate, oldest first.
-    pub fn judge(&self, samples: &[u64]) -> Judged {
+    pub fn judge(&self, samples: &[u64]) -> JudgedRate {
         let count = samples.len() as f64;
         if samples.is_empty() {
-            return Judged::default();
+            return JudgedRate::default();
         }
         let values = || samples.iter().map(|sample| *sample as f64);
         let mean = values().sum::<f64>() / count;
@@ -83,7 +83,7 @@ impl SteadyRule {
             (true, true) => 100.0 * plain / mean,
             (true, false) => f64::INFINITY,
         };
-        Judged { mean, deviation, slope, criterion, is_met: criterion.abs() < self.limit }
+        JudgedRate { mean, deviation, slope, criterion, is_met: criterion.abs() < self.limit }
     }
 }
 
@@ -143,7 +143,7 @@ impl Tolerance {
 /// All rules of a tenant.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Rules {
+pub struct WorkerRules {
     /// Ends when the rate is steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<SteadyRule>,
@@ -158,15 +158,14 @@ pub struct Rules {
     pub tolerance: Option<Tolerance>,
 }
 
-impl Rules {
+impl WorkerRules {
     /// What cannot be done together with the rest of `tenant`.
     pub(super) fn problem(&self, tenant: &Tenant) -> Option<Problem> {
-        if let Some(steady) = &self.steady {
-            if steady.samples < 1 || steady.limit.is_nan() || steady.limit <= 0.0 {
-                let problem =
-                    format!("a limit of {} over {} samples", steady.limit, steady.samples);
-                return Some((problem, "use a limit above 0 and at least one sample"));
-            }
+        if let Some(steady) = &self.steady
+            && (steady.samples < 1 || steady.limit.is_nan() || steady.limit <= 0.0)
+        {
+            let problem = format!("a limit of {} over {} samples", steady.limit, steady.samples);
+            return Some((problem, "use a limit above 0 and at least one sample"));
         }
         let search = self.depth_search.as_ref()?;
         let is_share = search.percent > 0.0 && search.percent <= 100.0;

@@ -9,12 +9,12 @@ use super::{StreamWorker, class_name};
 use crate::group::GroupState;
 use crate::report::{StreamReport, Tolerated};
 use crate::spec::Tenant;
-use crate::spec::rules::{DepthSearch, RateOf, Rules, SAMPLE, SteadyRule};
+use crate::spec::rules::{DepthSearch, RateOf, SAMPLE, SteadyRule, WorkerRules};
 
 /// The rules that a worker follows, and what they have seen.
 #[derive(Debug)]
 pub(super) struct Following {
-    rules: Rules,
+    rules: WorkerRules,
     steady: Option<Steady>,
     search: Option<Search>,
     tolerated: Tolerated,
@@ -157,7 +157,7 @@ impl Following {
     /// What a worker of `tenant` follows; absent: nothing.
     pub(super) fn of(tenant: &Tenant) -> Option<Box<Self>> {
         let rules = &tenant.manner.rules;
-        if *rules == Rules::default() {
+        if *rules == WorkerRules::default() {
             return None;
         }
         Some(Box::new(Self {
