@@ -169,7 +169,7 @@ pub fn trust(workload: &Workload, phase: usize, name: &str, reader: (usize, u32)
     let expects_all =
         current.tenants.get(reader.0).is_some_and(|tenant| tenant.manner.expects_written);
     let floor = story.trust.floor.or_else(|| expects_all.then(|| layout_step(0)));
-    Trust { is_contended, floor, ..story.trust }
+    Trust { floor, is_contended, ..story.trust }
 }
 
 /// A file's past, phase by phase.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-
 _PREFIX = "--iolab-"
 """Before the name of an option of iolab, so that it is never one of the dialect."""
 

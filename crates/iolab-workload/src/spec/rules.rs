@@ -161,12 +161,11 @@ pub struct TenantRules {
 impl TenantRules {
     /// Contradiction with the rest of `tenant`.
     pub(super) fn problem(&self, tenant: &Tenant) -> Option<Problem> {
-        if let Some(steady) = &self.steady {
-            if steady.samples < 1 || steady.limit.is_nan() || steady.limit <= 0.0 {
-                let problem =
-                    format!("a limit of {} over {} samples", steady.limit, steady.samples);
-                return Some((problem, "use a limit above 0 and at least one sample"));
-            }
+        if let Some(steady) = &self.steady
+            && (steady.samples < 1 || steady.limit.is_nan() || steady.limit <= 0.0)
+        {
+            let problem = format!("a limit of {} over {} samples", steady.limit, steady.samples);
+            return Some((problem, "use a limit above 0 and at least one sample"));
         }
         let search = self.depth_search.as_ref()?;
         let is_share = search.percent > 0.0 && search.percent <= 100.0;

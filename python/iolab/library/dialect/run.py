@@ -16,7 +16,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Final, cast
 
-from iolab.errors import IolabError, TestbedError
+from iolab.errors import IolabError, MismatchError, TestbedError
 from iolab.library.dialect import bonnie, fio, fio_logs, side
 from iolab.library.dialect.files import check_workbook, elsewhere, refuse_unnamed, write_files
 from iolab.library.dialect.plan import DialectCore, DialectPlan, study_of
@@ -140,6 +140,7 @@ class Line(Attendant):
 
         Raises
         ------
+        MismatchError : storage gave back other data than was written.
         TestbedError : it failed, and another one would, too.
         """
         workload = self._workload_of(trial.position)
@@ -152,6 +153,11 @@ class Line(Attendant):
         if record["status"] != "failed":
             return
         if not self._plan.row_of_dialect.keeps_files:
+            if _has_mismatch(record):
+                raise MismatchError(
+                    str(record.get("error")),
+                    "do not trust this storage before you know why",
+                )
             raise TestbedError(str(record.get("error") or "the row failed without saying why"))
         self.n_failed += 1
         self._console.note(f"iolab: {record.get('error')}")
@@ -326,6 +332,12 @@ def row_phases(plan: DialectPlan, workload: Workload, record: Record) -> list[Ph
             }
         )
     return found
+
+
+def _has_mismatch(record: Record) -> bool:
+    """Whether something that was read is not what was written."""
+    workers = (w for phase in record["phases"] for t in phase["tenants"] for w in t["workers"])
+    return any(worker.get("mismatch_count") for worker in workers)
 
 
 def _tell_stored(out_dir: Path, console: Observer) -> None:
