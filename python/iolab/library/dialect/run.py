@@ -335,7 +335,7 @@ def row_phases(plan: DialectPlan, workload: Workload, record: Record) -> list[Ph
 
 
 def _has_mismatch(record: Record) -> bool:
-    """Whether something that was read is not what was written."""
+    """True if something that was read is not what was written."""
     workers = (w for phase in record["phases"] for t in phase["tenants"] for w in t["workers"])
     return any(worker.get("mismatch_count") for worker in workers)
 
