@@ -195,7 +195,7 @@ impl OpLog {
     ///
     /// # Errors
     ///
-    /// What could not be written, and why.
+    /// The part that could not be written, and the reason.
     pub fn close(mut self) -> Result<(), String> {
         if let Some(windows) = &mut self.windows {
             windows.end(&mut self.buffer);

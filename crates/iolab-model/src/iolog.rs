@@ -79,7 +79,7 @@ impl<'a> Line<'a> {
     ///
     /// # Errors
     ///
-    /// What is wrong with it, in words.
+    /// The fault of the line, in words.
     pub fn decode(version: Version, text: &'a [u8]) -> Result<Self, String> {
         let mut words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
         let us = match version {

@@ -27,7 +27,7 @@ impl Listing {
     ///
     /// # Errors
     ///
-    /// What opendir(3) says.
+    /// The error of opendir(3).
     pub fn begin(path: PathId, directory: &Path, before: Option<Self>) -> io::Result<Self> {
         let names = before.map_or_else(Vec::new, |before| before.names);
         let (entries, directory) = (std::fs::read_dir(directory)?, directory.to_owned());
@@ -43,7 +43,7 @@ impl Listing {
     ///
     /// # Errors
     ///
-    /// What readdir(3) says.
+    /// The error of readdir(3).
     pub fn read_on(&mut self, count: u32) -> io::Result<Bytes> {
         self.count = 0;
         while self.count < count as usize {

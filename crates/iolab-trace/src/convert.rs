@@ -50,7 +50,7 @@ pub struct Converted {
 /// Writes all events of a source in another format.
 ///
 /// # Errors
-/// What the source or the sink returns, or the format refuses.
+/// The error of the source or the sink, or the refusal of the format.
 pub fn convert(
     source: &mut dyn Source,
     output: Output,

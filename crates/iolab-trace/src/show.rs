@@ -26,7 +26,7 @@ pub struct Show {
 /// Writes a trace as blkparse's text; returns the number of events shown.
 ///
 /// # Errors
-/// What the source or the sink returns.
+/// The error of the source or the sink.
 pub fn show(source: &mut dyn Source, show: &Show, sink: Sink<'_>) -> Result<u64, Error> {
     let mut writer = Writer::new(show.lines.clone());
     let mut totals = (!show.is_quiet || show.has_programs).then(|| Totals::new(show.has_programs));

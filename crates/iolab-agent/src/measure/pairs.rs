@@ -129,7 +129,7 @@ pub struct SessionEnd {
 ///
 /// # Errors
 ///
-/// What is asked cannot be alternated, or a file cannot be made.
+/// A request that cannot be alternated; a file that cannot be made.
 pub fn run(request: &Request, spec: &PairsSpec, began: Instant) -> Result<SessionEnd, Error> {
     let directories = directories_of(request);
     let cast = Cast::of(spec, directories.len())?;

@@ -94,7 +94,7 @@ impl Line {
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// The fault, in words.
     pub fn read(text: &str) -> Result<Option<Self>, String> {
         let text = text.trim();
         if text.is_empty() || text.starts_with("name,") || text.starts_with("format_version,") {

@@ -39,7 +39,7 @@ pub struct FileProblem {
 ///
 /// # Errors
 ///
-/// What is no TOML, no description of a workload, or contradicts itself; with its line.
+/// A text that is no TOML, no description of a workload, or contradicts itself; with its line.
 pub fn read(subject: &str, text: &str) -> Result<WorkloadFile, FileProblem> {
     let (mut root, places) = tree::read(text).map_err(|(at, problem)| {
         let line = Places::new(text).line(at);

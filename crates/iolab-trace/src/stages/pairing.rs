@@ -240,7 +240,7 @@ impl Pairing {
     /// Takes all events of a source.
     ///
     /// # Errors
-    /// What the source returns.
+    /// The error of the source.
     pub fn of(source: &mut dyn Source, rules: Rules, by: By) -> Result<Self, Error> {
         let mut pairing = Self::new(rules, by);
         let mut event = Event::default();

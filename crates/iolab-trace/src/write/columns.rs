@@ -120,7 +120,7 @@ pub type BatchSink<'a> = dyn FnMut(usize, &[ColumnBuffers]) -> Result<(), Error>
 /// the order of [`Column::ALL`]. Returns the number of events.
 ///
 /// # Errors
-/// What the source or the sink returns.
+/// The error of the source or the sink.
 pub fn batches(source: &mut dyn Source, sink: &mut BatchSink<'_>) -> Result<u64, Error> {
     let fresh = || Column::ALL.iter().map(|_| ColumnBuffers::default()).collect::<Vec<_>>();
     let (mut columns, mut rows, mut whole) = (fresh(), 0, 0);

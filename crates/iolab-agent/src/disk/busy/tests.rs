@@ -63,6 +63,13 @@ impl Fake {
         why.what
     }
 
+    /// Process 4711 with a name, which has `target` open as descriptor 5.
+    fn open_in_process(&self, name: &str, target: &Path) {
+        self.write("proc/4711/comm", name);
+        fs::create_dir_all(self.path("proc/4711/fd")).unwrap();
+        symlink(target, self.path("proc/4711/fd/5")).unwrap();
+    }
+
     fn is_free(&self, name: &str) -> bool {
         in_use(&self.machine, name, &[], Patience::Glance).is_none()
     }
@@ -206,9 +213,7 @@ fn a_process_that_has_the_image_open_is_named() {
     fake.disk("loop5", "7:5");
     fake.write("sys/devices/loop5/loop/backing_file", "/srv/a.img");
     assert!(fake.is_free("loop5"));
-    fake.write("proc/4711/comm", "qemu-system-x86");
-    fs::create_dir_all(fake.path("proc/4711/fd")).unwrap();
-    symlink(fake.path("srv/b.img"), fake.path("proc/4711/fd/5")).unwrap();
+    fake.open_in_process("qemu-system-x86", &fake.path("srv/b.img"));
     let what = fake.why("loop5");
     assert!(what.contains("process 4711 (qemu-system-x86) has its image"), "{what}");
     assert!(fake.is_free("sdy"));
@@ -217,9 +222,7 @@ fn a_process_that_has_the_image_open_is_named() {
 #[test]
 fn a_process_that_has_it_open_is_named() {
     let fake = Fake::new();
-    fake.write("proc/4711/comm", "nbd-server");
-    fs::create_dir_all(fake.path("proc/4711/fd")).unwrap();
-    symlink("/dev/sdx1", fake.path("proc/4711/fd/5")).unwrap();
+    fake.open_in_process("nbd-server", Path::new("/dev/sdx1"));
     assert!(fake.why("sdx").contains("process 4711 (nbd-server) has it open"));
     let fd = fake.path("proc/4711/fd/5");
     let closing = std::thread::spawn(move || {
@@ -236,9 +239,7 @@ fn a_process_that_has_it_open_is_named() {
 #[test]
 fn a_list_of_devices_does_not_wait_for_processes_that_have_them_open() {
     let fake = Fake::new();
-    fake.write("proc/4711/comm", "nbd-server");
-    fs::create_dir_all(fake.path("proc/4711/fd")).unwrap();
-    symlink("/dev/sdx1", fake.path("proc/4711/fd/5")).unwrap();
+    fake.open_in_process("nbd-server", Path::new("/dev/sdx1"));
     let elapsed = |patience| {
         let begun = Instant::now();
         let why = in_use(&fake.machine, "sdx", &[], patience).expect("it is in use");
