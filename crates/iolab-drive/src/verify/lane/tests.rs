@@ -202,16 +202,6 @@ fn a_target_that_keeps_nothing_is_refused() {
 }
 
 #[test]
-fn overlapping_ops_in_flight_are_only_asked_whether_they_belong() {
-    use super::{Kind, Slot};
-    let write = Slot { kind: Kind::Write, at: 0, length: 4096, ..Slot::default() };
-    let read = Slot { kind: Kind::Read, at: 4095, length: 1, ..Slot::default() };
-    assert!(write.overlaps(&read) && read.overlaps(&write));
-    assert!(!write.overlaps(&Slot { at: 4096, ..read }));
-    assert!(!write.overlaps(&Slot { file: 1, ..read }));
-}
-
-#[test]
 fn a_reader_that_goes_on_counts_all_wrong_blocks() {
     let mut workload = workload();
     let tolerance = Tolerance { mismatches: true, ..Tolerance::default() };
