@@ -32,7 +32,7 @@ TEST_PARTS := setup test-rust test-python tidy docs-check
 LINT_PARTS := setup-lint fmt-check lint-rust lint-python types
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz bench bench-aa bench-verdicts lint fmt fmt-check docs docs-check tidy golden bless types examples \
+.PHONY: help demo test fuzz bench bench-aa bench-demo bench-verdicts lint fmt fmt-check docs docs-check tidy golden bless types examples \
         ci clean setup setup-lint test-rust test-python lint-rust lint-python audit lock soak
 
 help:
@@ -45,17 +45,23 @@ demo: setup ## run the demo study; prints the verdict and where the reports lie
 test: ## all tests, the rules of tidy, and the documents' checks
 	@tools/parts.sh $(TEST_PARTS)
 
-bench: setup ## ours against the peers; prints tables, writes target/bench.json
+bench: setup ## ours against the peers; prints tables, writes target/bench.json; BASE=AGENT: beside another build, too
 	@python benches/run.py
 	@[ "$$(id -u)" != 0 ] || python benches/peers.py
-	@if command -v iozone && command -v bonnie++ && [ "$$(id -u)" = 0 ]; then python benches/dialects.py; \
-	else echo "benches/dialects.py: left out, it needs root, iozone and bonnie++"; fi
+	@if command -v iozone && command -v bonnie++ && [ "$$(id -u)" = 0 ]; then \
+		python benches/dialects.py && python benches/small.py; \
+	else echo "benches/dialects.py, small.py: left out, they need root, iozone and bonnie++"; fi
+	@if [ -n "$(BASE)" ]; then python benches/builds.py --base "$(BASE)"; \
+	else echo "benches/builds.py: left out, BASE=AGENT names the agent of another build"; fi
 	@python benches/simulator.py
 	@python benches/traces.py
 	@python benches/capture.py
 	@python benches/verdicts.py
 	@python benches/analysis.py
 	@python benches/startup.py
+
+bench-demo: setup ## how often the demo decides beside a busy core (root, 25 minutes)
+	@python benches/demo_bar.py
 
 bench-aa: setup ## does `iolab aa` hold on a loop device, and find a pause worth 10 %? (root, 15 minutes); VALIDITY=1: do slices agree with trials?
 	@if [ -n "$(VALIDITY)" ]; then python benches/validity.py; else python benches/aa_bar.py; fi
