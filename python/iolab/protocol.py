@@ -1696,6 +1696,16 @@ class DepthSweep(TypedDict):
     rate_max: float
 
 
+class RequestCounters(TypedDict):
+    """Merges and times of the requests of a block device during the timed region."""
+
+    in_queue_ns: int
+    read_merges: int
+    read_ticks_ns: int
+    write_merges: int
+    write_ticks_ns: int
+
+
 class DeviceRecord(TypedDict):
     """Work of a block device."""
 
@@ -1704,6 +1714,7 @@ class DeviceRecord(TypedDict):
     name: str
     read_bytes: int
     reads: int
+    requests: NotRequired[RequestCounters | None]
     series: NotRequired[CounterSeries | None]
     write_bytes: int
     writes: int
@@ -1865,12 +1876,23 @@ class FioCpu(TypedDict):
     user_ns: int
 
 
+class FioDeviceRequests(TypedDict):
+    """Merges and times of the requests of a device."""
+
+    in_queue_ns: int
+    read_merges: int
+    read_ticks_ns: int
+    write_merges: int
+    write_ticks_ns: int
+
+
 class FioDevice(TypedDict):
     """Work of a device."""
 
     io_ticks_ns: int
     name: str
     reads: int
+    requests: NotRequired[FioDeviceRequests | None]
     writes: int
 
 

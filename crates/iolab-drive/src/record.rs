@@ -80,9 +80,28 @@ pub struct DeviceRecord {
     pub writes: u64,
     /// Time with at least one request in the device (moves in jiffies).
     pub io_ticks_ns: u64,
+    /// Merges and waits of its requests, if they were counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<RequestCounters>,
     /// Its counters over the timed region, if they were read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<CounterSeries>,
+}
+
+/// Merges and times of the requests of a block device during the timed region.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RequestCounters {
+    /// Reads that joined a request which was there.
+    pub read_merges: u64,
+    /// Writes that joined a request which was there.
+    pub write_merges: u64,
+    /// Sum over the reads of the time from their beginning to their end.
+    pub read_ticks_ns: u64,
+    /// Sum over the writes of the time from their beginning to their end.
+    pub write_ticks_ns: u64,
+    /// Sum over all requests of the time from their beginning to their end.
+    pub in_queue_ns: u64,
 }
 
 /// Counters of a block device, read again and again.

@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use iolab_drive::coordinate::Observer;
 use iolab_drive::pump::run_simulated;
-use iolab_drive::record::{DeviceRecord, PhaseRecord, Warning};
+use iolab_drive::record::{DeviceRecord, PhaseRecord, RequestCounters, Warning};
 use iolab_model::op::FlagName;
 use iolab_model::target::Limit;
 use iolab_model::{Error, Ns, Sector, Seed, Target, VirtualTime as _};
@@ -438,6 +438,7 @@ fn between(before: &[(String, f64)], after: &[(String, f64)], prefix: &str) -> D
         found.map_or(0.0, |(_, value)| *value)
     };
     let passed = |name: &str| (value(after, name) - value(before, name)) as u64;
+    let (read_ticks_ns, write_ticks_ns) = (passed("read_ticks_ns"), passed("write_ticks_ns"));
     DeviceRecord {
         name: format!("{prefix}simulated"),
         read_bytes: passed("read_bytes"),
@@ -446,6 +447,13 @@ fn between(before: &[(String, f64)], after: &[(String, f64)], prefix: &str) -> D
         reads: passed("read_requests"),
         writes: passed("write_requests"),
         io_ticks_ns: passed("busy_ns"),
+        requests: Some(RequestCounters {
+            read_merges: passed("read_merges"),
+            write_merges: passed("write_merges"),
+            read_ticks_ns,
+            write_ticks_ns,
+            in_queue_ns: read_ticks_ns + write_ticks_ns,
+        }),
         series: None,
     }
 }

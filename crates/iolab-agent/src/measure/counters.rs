@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use iolab_drive::record::{CpuRecord, DeviceRecord};
+use iolab_drive::record::{CpuRecord, DeviceRecord, RequestCounters};
 
 use super::request::Counter;
 
@@ -10,14 +10,22 @@ use super::request::Counter;
 /// Linux Documentation/block/stat.rst
 const SECTOR_BYTES: u64 = 512;
 
-/// A device's `stat` file: reads, read sectors, writes, written sectors, busy milliseconds.
+/// Times in the kernel's statistics are milliseconds. Linux Documentation/block/stat.rst
+const TICK_NS: u64 = 1_000_000;
+
+/// A device's `stat` file; times in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
     reads: u64,
+    read_merges: u64,
     read_sectors: u64,
+    read_ticks_ms: u64,
     writes: u64,
+    write_merges: u64,
     write_sectors: u64,
+    write_ticks_ms: u64,
     io_ticks_ms: u64,
+    in_queue_ms: u64,
 }
 
 impl DeviceCounters {
@@ -26,11 +34,28 @@ impl DeviceCounters {
         let fields: Vec<u64> = text.split_whitespace().map_while(|f| f.parse().ok()).collect();
         Some(Self {
             reads: *fields.first()?,
+            read_merges: *fields.get(1)?,
             read_sectors: *fields.get(2)?,
+            read_ticks_ms: *fields.get(3)?,
             writes: *fields.get(4)?,
+            write_merges: *fields.get(5)?,
             write_sectors: *fields.get(6)?,
+            write_ticks_ms: *fields.get(7)?,
             io_ticks_ms: *fields.get(9)?,
+            in_queue_ms: *fields.get(10)?,
         })
+    }
+
+    /// Merges and times of requests since `start`.
+    fn requests_since(&self, start: &Self) -> RequestCounters {
+        let ns = |end: u64, start: u64| end.wrapping_sub(start).wrapping_mul(TICK_NS);
+        RequestCounters {
+            read_merges: self.read_merges.wrapping_sub(start.read_merges),
+            write_merges: self.write_merges.wrapping_sub(start.write_merges),
+            read_ticks_ns: ns(self.read_ticks_ms, start.read_ticks_ms),
+            write_ticks_ns: ns(self.write_ticks_ms, start.write_ticks_ms),
+            in_queue_ns: ns(self.in_queue_ms, start.in_queue_ms),
+        }
     }
 }
 
@@ -61,7 +86,8 @@ pub fn device_records(
             flushed_write_bytes: flush.write_sectors.wrapping_sub(end.write_sectors) * SECTOR_BYTES,
             reads: end.reads.wrapping_sub(start.reads),
             writes: end.writes.wrapping_sub(start.writes),
-            io_ticks_ns: end.io_ticks_ms.wrapping_sub(start.io_ticks_ms) * 1_000_000,
+            io_ticks_ns: end.io_ticks_ms.wrapping_sub(start.io_ticks_ms).wrapping_mul(TICK_NS),
+            requests: Some(end.requests_since(start)),
             series: None,
         })
     };
@@ -120,6 +146,10 @@ mod tests {
         assert_eq!((counters.reads, counters.read_sectors), (10, 80));
         assert_eq!((counters.writes, counters.write_sectors, counters.io_ticks_ms), (20, 160, 12));
         assert_eq!(DeviceCounters::parse("1 2 3"), None);
+        let since = counters.requests_since(&DeviceCounters::default());
+        assert_eq!((since.read_merges, since.write_merges), (1, 2));
+        assert_eq!((since.read_ticks_ns, since.write_ticks_ns), (5_000_000, 9_000_000));
+        assert_eq!(since.in_queue_ns, 14_000_000);
     }
 
     #[test]

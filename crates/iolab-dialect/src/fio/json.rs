@@ -294,15 +294,16 @@ fn disks(row: &RowResult) -> Vec<Value> {
     super::render::disks(row)
         .into_iter()
         .map(|disk| {
+            let [read_ticks, write_ticks, in_queue] = disk.ticks_ms();
             Object(object([
                 ("name", Text(disk.name)),
                 ("read_ios", Whole(disk.reads)),
                 ("write_ios", Whole(disk.writes)),
-                ("read_merges", Whole(0)),
-                ("write_merges", Whole(0)),
-                ("read_ticks", Whole(0)),
-                ("write_ticks", Whole(0)),
-                ("in_queue", Whole(disk.io_ticks_ns / 1_000_000)),
+                ("read_merges", Whole(disk.requests.read_merges)),
+                ("write_merges", Whole(disk.requests.write_merges)),
+                ("read_ticks", Whole(read_ticks)),
+                ("write_ticks", Whole(write_ticks)),
+                ("in_queue", Whole(in_queue)),
                 ("util", Real(disk.util)),
             ]))
         })

@@ -6,7 +6,7 @@ use iolab_model::Histogram;
 
 use super::json::{calls, depths, latency_shares};
 use super::plan::{Head, Show};
-use super::render::disks;
+use super::render::{Disk, disks};
 use super::result::{Entry, RowResult, Side, deviation, entries, percentiles, spread};
 use super::rules::steady_told;
 
@@ -93,18 +93,23 @@ pub fn normal(show: &Show, row: &RowResult) -> String {
     if !disks.is_empty() {
         text.push_str("\nDisk stats (read/write):\n");
     }
-    for disk in disks {
-        let _ = writeln!(
-            text,
-            "  {}: ios={}/{}, merge=0/0, ticks=0/0, in_queue={}, util={:.2}%",
-            disk.name,
-            disk.reads,
-            disk.writes,
-            disk.io_ticks_ns / 1_000_000,
-            disk.util
-        );
-    }
+    disks.iter().for_each(|disk| text.push_str(&disk_line(disk)));
     text
+}
+
+/// Line of a device.
+fn disk_line(disk: &Disk) -> String {
+    let [read_ticks, write_ticks, in_queue] = disk.ticks_ms();
+    format!(
+        "  {}: ios={}/{}, merge={}/{}, ticks={read_ticks}/{write_ticks}, in_queue={in_queue}, \
+         util={:.2}%\n",
+        disk.name,
+        disk.reads,
+        disk.writes,
+        disk.requests.read_merges,
+        disk.requests.write_merges,
+        disk.util
+    )
 }
 
 fn has_files(show: &Show) -> bool {
@@ -329,6 +334,30 @@ fn add_percentiles(text: &mut String, label: &str, latency: &Histogram, list: &[
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_device_has_the_merges_and_times_that_the_kernel_counted() {
+        use super::super::result::{Device, DeviceRequests, PhaseResult};
+        let requests = DeviceRequests {
+            read_merges: 3,
+            write_merges: 4,
+            read_ticks_ns: 30_000_000,
+            write_ticks_ns: 29_500_000,
+            in_queue_ns: 60_999_999,
+        };
+        let (name, io_ticks_ns) = ("loop8".to_owned(), 50_000_000);
+        let known = Device { name, reads: 1, writes: 2, io_ticks_ns, requests: Some(requests) };
+        let earlier = Device { requests: None, ..known.clone() };
+        let phase = |device| PhaseResult {
+            elapsed_ns: 100_000_000,
+            devices: vec![device],
+            ..PhaseResult::default()
+        };
+        let row = RowResult { phases: vec![phase(known), phase(earlier)], ..RowResult::default() };
+        let told: Vec<String> = disks(&row).iter().map(disk_line).collect();
+        let line = "  loop8: ios=2/4, merge=3/4, ticks=30/29, in_queue=60, util=50.00%\n";
+        assert_eq!(told, [line]);
+    }
 
     #[test]
     fn numbers_have_four_digits_as_in_fio() {

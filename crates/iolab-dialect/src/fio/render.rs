@@ -2,7 +2,7 @@
 
 use super::command::Format;
 use super::plan::Plan;
-use super::result::RowResult;
+use super::result::{DeviceRequests, RowResult};
 use super::{json, normal, terse};
 
 /// Version as it stands in fio's results.
@@ -31,8 +31,18 @@ pub struct Disk {
     pub writes: u64,
     /// Time with at least one request.
     pub io_ticks_ns: u64,
+    /// Merges and times of its requests; 0 where they were not counted.
+    pub requests: DeviceRequests,
     /// Percent of the time.
     pub util: f64,
+}
+
+impl Disk {
+    /// Sums of the times of its requests, in the milliseconds of fio: reads, writes, all.
+    pub fn ticks_ms(&self) -> [u64; 3] {
+        let DeviceRequests { read_ticks_ns, write_ticks_ns, in_queue_ns, .. } = self.requests;
+        [read_ticks_ns, write_ticks_ns, in_queue_ns].map(|ns| ns / 1_000_000)
+    }
 }
 
 /// All devices.
@@ -47,6 +57,12 @@ pub fn disks(row: &RowResult) -> Vec<Disk> {
         found[index].reads += device.reads;
         found[index].writes += device.writes;
         found[index].io_ticks_ns += device.io_ticks_ns;
+        let (sum, one) = (&mut found[index].requests, device.requests.unwrap_or_default());
+        sum.read_merges += one.read_merges;
+        sum.write_merges += one.write_merges;
+        sum.read_ticks_ns += one.read_ticks_ns;
+        sum.write_ticks_ns += one.write_ticks_ns;
+        sum.in_queue_ns += one.in_queue_ns;
     }
     for disk in &mut found {
         disk.util = (100.0 * disk.io_ticks_ns as f64 / elapsed.max(1) as f64).min(100.0);

@@ -100,6 +100,25 @@ pub struct Device {
     pub writes: u64,
     /// Time with at least one request.
     pub io_ticks_ns: u64,
+    /// Merges and times of its requests, if they were counted.
+    #[serde(default)]
+    pub requests: Option<DeviceRequests>,
+}
+
+/// Merges and times of the requests of a device.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "FioDeviceRequests")]
+pub struct DeviceRequests {
+    /// Reads that joined a request which was there.
+    pub read_merges: u64,
+    /// Writes that joined a request which was there.
+    pub write_merges: u64,
+    /// Sum of the times of the reads.
+    pub read_ticks_ns: u64,
+    /// Sum of the times of the writes.
+    pub write_ticks_ns: u64,
+    /// Sum of the times of all requests.
+    pub in_queue_ns: u64,
 }
 
 /// Equal workers.

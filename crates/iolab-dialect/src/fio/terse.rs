@@ -49,13 +49,15 @@ fn line(one: &Entry<'_>, all: &[Entry<'_>], show: &Show, row: &RowResult) -> Str
         let _ = write!(text, ";{share:.2}%");
     }
     for disk in disks(row).iter().filter(|_| !unit.is_null) {
+        let [read_ticks, write_ticks, in_queue] = disk.ticks_ms();
         let _ = write!(
             text,
-            ";{};{};{};0;0;0;0;{};{:.2}%",
+            ";{};{};{};{};{};{read_ticks};{write_ticks};{in_queue};{:.2}%",
             disk.name,
             disk.reads,
             disk.writes,
-            disk.io_ticks_ns / 1_000_000,
+            disk.requests.read_merges,
+            disk.requests.write_merges,
             disk.util
         );
     }

@@ -58,6 +58,8 @@ pub struct Accounting {
     pub wait_total: u128,
     /// Sum over completed requests of the time from issue to completion, in ns.
     pub service_total: u128,
+    /// Sum of the times from allocation to the end, by direction.
+    ticks: [u128; 2],
 }
 
 impl Accounting {
@@ -91,6 +93,7 @@ impl Accounting {
         let direction = request.direction().index();
         self.completed[direction] += 1;
         self.sectors[direction] += u64::from(request.sectors);
+        self.ticks[direction] += u128::from(now.since(request.allocated).0);
     }
 
     /// Flat names and values.
@@ -102,6 +105,7 @@ impl Accounting {
             all.push((format!("{}_requests", name(d)), self.completed[i] as f64));
             all.push((format!("{}_bytes", name(d)), self.sectors[i] as f64 * 512.0));
             all.push((format!("{}_merges", name(d)), self.merged[i] as f64));
+            all.push((format!("{}_ticks_ns", name(d)), self.ticks[i] as f64));
         }
         all.push(("joined".into(), self.joined as f64));
         all.push(("flushes".into(), self.flushes as f64));
