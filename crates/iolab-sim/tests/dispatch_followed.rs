@@ -6,7 +6,6 @@
 //! processor, which a recording does not tell), not of the device or of the processes.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 use std::rc::Rc;
@@ -14,7 +13,7 @@ use std::rc::Rc;
 use iolab_model::trace_event::Action;
 use iolab_model::{Ns, Sector};
 use iolab_sim::queue::{BlockQueue, QueueParameters};
-use iolab_sim::replay::{Recording, Row};
+use iolab_sim::replay::{ByPlace, Recording, Row, direction_of};
 use iolab_sim::{Bio, BioId, Ended, Info, Layer, WriteCache};
 
 const EPOCH: Ns = Ns::from_seconds(1_000);
@@ -74,14 +73,14 @@ impl Layer for Scripted {
 
 /// First sectors in the order of issue, and when each ended.
 fn issues(rows: &[Row]) -> (Vec<Sector>, Vec<Ns>) {
-    let (mut sectors, mut ends, mut open) = (Vec::new(), Vec::new(), BTreeMap::new());
+    let (mut sectors, mut ends, mut open) = (Vec::new(), Vec::new(), ByPlace::default());
     for row in rows {
         if row.action == Action::Issued {
-            open.insert(row.bio.sector, ends.len());
+            open.add((direction_of(&row.bio), row.bio.sector), ends.len());
             sectors.push(row.bio.sector);
             ends.push(Ns(0));
         } else if row.action == Action::Completed
-            && let Some(index) = open.remove(&row.bio.sector)
+            && let Some(index) = open.take_oldest((direction_of(&row.bio), row.bio.sector))
         {
             ends[index] = EPOCH + row.at;
         }

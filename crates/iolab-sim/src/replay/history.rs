@@ -7,6 +7,7 @@ use iolab_model::trace_event::{Action, Operation as Letters};
 use iolab_model::{Ns, Sector, TraceEvent};
 use serde::Serialize;
 
+use super::places::ByPlace;
 use super::recording::Row;
 use crate::api::bio::{Bio, BioId, Flags, Operation, Priority, ProcessId, Submitter};
 use crate::api::request::Direction;
@@ -118,7 +119,7 @@ struct Account {
 #[derive(Default)]
 struct Counter {
     accounts: BTreeMap<(ProcessId, Direction), Account>,
-    waiting: BTreeMap<(Direction, Sector), (ProcessId, Ns)>,
+    waiting: ByPlace<(ProcessId, Ns)>,
     issues: u64,
     ascending: u64,
     issue_end: Option<Sector>,
@@ -133,18 +134,18 @@ impl Counter {
         let key = (direction, row.bio.sector);
         match row.action {
             action if action == is_inserted_at => {
-                self.waiting.insert(key, (row.bio.submitter.process, row.at));
+                self.waiting.add(key, (row.bio.submitter.process, row.at));
             }
             Action::BackMerged => self.merges += 1,
             Action::FrontMerged => {
                 self.merges += 1;
-                if let Some(waiting) = self.waiting.remove(&(direction, row.bio.end())) {
-                    self.waiting.insert(key, waiting);
+                if let Some(waiting) = self.waiting.take_oldest((direction, row.bio.end())) {
+                    self.waiting.add(key, waiting);
                 }
             }
             Action::RequestMerged => {
                 self.joined += 1;
-                self.waiting.remove(&key);
+                self.waiting.take_oldest(key);
             }
             Action::Issued => self.issue(row),
             Action::Completed => self.requests += 1,
@@ -159,7 +160,7 @@ impl Counter {
         }
         self.issue_end = Some(row.bio.end());
         let direction = direction_of(&row.bio);
-        let Some((process, since)) = self.waiting.remove(&(direction, row.bio.sector)) else {
+        let Some((process, since)) = self.waiting.take_oldest((direction, row.bio.sector)) else {
             return;
         };
         let account = self.accounts.entry((process, direction)).or_default();

@@ -2,12 +2,14 @@
 
 mod history;
 mod one_head;
+mod places;
 mod predict;
 mod recording;
 mod simulate;
 
-pub use history::{Figures, ProcessFigures};
+pub use history::{Figures, ProcessFigures, direction_of};
 pub use one_head::{DeviceModel, Fit, OneHead};
+pub use places::{ByPlace, Place};
 pub use predict::{Prediction, predict};
 pub use recording::{Recording, Row, Setup, to_csv};
 pub use simulate::{Twin, simulate};

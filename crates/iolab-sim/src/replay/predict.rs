@@ -9,12 +9,13 @@
 
 use std::collections::BTreeMap;
 
+use iolab_model::Ns;
 use iolab_model::trace_event::Action;
-use iolab_model::{Ns, Sector};
 use serde::Serialize;
 
+use super::places::{ByPlace, Place};
 use super::recording::{Recording, Row};
-use crate::api::request::{Direction, Request, RequestId, Requests};
+use crate::api::request::{Request, RequestId, Requests};
 use crate::api::scheduler::{Hz, Merge, MergeEnd, Replayable, SchedulerContext};
 use crate::error::SimError;
 use crate::sched::SchedulerKind;
@@ -47,10 +48,8 @@ const EPOCH: Ns = Ns::from_seconds(1_000);
 struct Replay {
     scheduler: Box<dyn Replayable>,
     requests: Requests,
-    /// Queued requests by direction and first sector.
-    queued: BTreeMap<(Direction, Sector), RequestId>,
-    /// Issued requests by first sector.
-    issued: BTreeMap<Sector, RequestId>,
+    queued: ByPlace<RequestId>,
+    issued: ByPlace<RequestId>,
     is_inserted_at: Action,
     /// Pulled already, and waiting for a tag.
     decided: Option<RequestId>,
@@ -97,8 +96,8 @@ pub fn predict(
     let mut replay = Replay {
         scheduler,
         requests: Requests::default(),
-        queued: BTreeMap::new(),
-        issued: BTreeMap::new(),
+        queued: ByPlace::default(),
+        issued: ByPlace::default(),
         // Without a scheduler nothing is inserted: a request exists from its allocation on.
         is_inserted_at: if setup.scheduler.is_elevator() { Action::Inserted } else { Action::Got },
         decided: None,
@@ -111,6 +110,10 @@ pub fn predict(
 }
 
 impl Replay {
+    fn place(&self, id: RequestId) -> Place {
+        (self.requests[id].direction(), self.requests[id].sector)
+    }
+
     fn follow(&mut self, row: &Row) {
         let now = EPOCH + row.at;
         match row.action {
@@ -126,7 +129,7 @@ impl Replay {
 
     fn insert(&mut self, now: Ns, row: &Row) {
         let id = self.requests.add(Request::of(&row.bio, now));
-        self.queued.insert((self.requests[id].direction(), row.bio.sector), id);
+        self.queued.add(self.place(id), id);
         self.scheduler.insert(now, &self.requests, id);
         self.decide(now);
     }
@@ -142,38 +145,31 @@ impl Replay {
     fn merge(&mut self, now: Ns, row: &Row, end: MergeEnd) {
         let direction = Request::of(&row.bio, now).direction();
         let found = match end {
-            MergeEnd::Back => self
-                .queued
-                .range((direction, Sector(0))..(direction, row.bio.sector))
-                .next_back()
-                .map(|(_, &id)| id)
-                .filter(|&id| self.requests[id].end() == row.bio.sector),
-            MergeEnd::Front => self.queued.get(&(direction, row.bio.end())).copied(),
+            MergeEnd::Back => self.ending_at((direction, row.bio.sector)),
+            MergeEnd::Front => self.queued.at((direction, row.bio.end())).next(),
         };
         let Some(into) = found else { return };
         let request = &mut self.requests[into];
         request.sectors += row.bio.sectors;
         if end == MergeEnd::Front {
-            self.queued.remove(&(direction, request.sector));
+            self.queued.take((direction, request.sector), |id| id == into);
             request.sector = row.bio.sector;
-            self.queued.insert((direction, request.sector), into);
+            self.queued.add((direction, request.sector), into);
         }
         self.scheduler.merged(now, &self.requests, Merge { into, end });
+    }
+
+    /// The oldest queued request whose end is there, among those of the nearest place before.
+    fn ending_at(&self, place: Place) -> Option<RequestId> {
+        self.queued.before(place).find(|&id| self.requests[id].end() == place.1)
     }
 
     /// A queued request joins the one before it.
     fn join(&mut self, now: Ns, row: &Row) {
         let direction = Request::of(&row.bio, now).direction();
-        let Some(absorbed) = self.queued.remove(&(direction, row.bio.sector)) else { return };
-        let before = self.queued.range((direction, Sector(0))..(direction, row.bio.sector));
-        let Some(survivor) = before
-            .map(|(_, &id)| id)
-            .next_back()
-            .filter(|&id| self.requests[id].end() == row.bio.sector)
-        else {
-            self.queued.insert((direction, row.bio.sector), absorbed);
-            return;
-        };
+        let place = (direction, row.bio.sector);
+        let Some(survivor) = self.ending_at(place) else { return };
+        let Some(absorbed) = self.queued.take_oldest(place) else { return };
         let sectors = self.requests[absorbed].sectors;
         self.requests[survivor].sectors += sectors;
         self.scheduler.joined(now, &self.requests, survivor, absorbed);
@@ -181,10 +177,13 @@ impl Replay {
     }
 
     fn issue(&mut self, now: Ns, row: &Row) {
-        let direction = Request::of(&row.bio, now).direction();
-        let Some(id) = self.queued.remove(&(direction, row.bio.sector)) else { return };
+        let place = (Request::of(&row.bio, now).direction(), row.bio.sector);
+        if self.queued.at(place).next().is_none() {
+            return;
+        }
         self.decide(now);
         let chosen = self.decided.take();
+        let Some(id) = self.take_issued(place, row.bio.sectors, chosen) else { return };
         self.prediction.issues += 1;
         if chosen == Some(id) {
             self.prediction.predicted += 1;
@@ -195,12 +194,28 @@ impl Replay {
         self.scheduler.force(now, &self.requests, id);
         self.requests[id].issued = now;
         self.scheduler.activate(now, &self.requests, id);
-        self.issued.insert(row.bio.sector, id);
+        self.issued.add(place, id);
         self.decide(now);
     }
 
+    /// Takes the queued request that was issued: a recording does not tell apart those of one place
+    /// and length, so that the chosen one counts as issued if it is among them.
+    fn take_issued(
+        &mut self,
+        place: Place,
+        sectors: u32,
+        chosen: Option<RequestId>,
+    ) -> Option<RequestId> {
+        let Self { queued, requests, .. } = self;
+        let is_as_long = |id: RequestId| requests[id].sectors == sectors;
+        let is_chosen = |id: RequestId| chosen == Some(id) && is_as_long(id);
+        let alike = queued.take(place, is_chosen).or_else(|| queued.take(place, is_as_long));
+        alike.or_else(|| queued.take_oldest(place))
+    }
+
     fn complete(&mut self, now: Ns, row: &Row) {
-        let Some(id) = self.issued.remove(&row.bio.sector) else { return };
+        let place = (Request::of(&row.bio, now).direction(), row.bio.sector);
+        let Some(id) = self.issued.take_oldest(place) else { return };
         self.scheduler.complete(now, &self.requests, id);
         self.requests.remove(id);
     }
