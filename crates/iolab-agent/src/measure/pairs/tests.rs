@@ -132,7 +132,8 @@ fn a_slice_of_buffered_writes_leaves_no_dirty_page_and_pays_for_its_flush() {
     // One pass over the file at most, and an fsync that is counted in its time.
     assert!(record.slices.bytes.iter().all(|bytes| (4096..=1 << 20).contains(bytes)));
     let flushes = record.units.iter().flat_map(|unit| unit.service.iter().flatten());
-    let flushes: u64 = flushes.filter_map(|it| it.sync.as_ref()).map(|it| it.count()).sum();
+    let flushes: u64 =
+        flushes.filter_map(|it| it.sync.as_ref()).map(iolab_model::Histogram::count).sum();
     assert_eq!(flushes, record.slices.ops.len() as u64);
 }
 
