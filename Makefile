@@ -63,8 +63,9 @@ bench: setup ## ours against the peers; prints tables, writes target/bench.json;
 bench-demo: setup ## how often the demo decides beside a busy core (root, 25 minutes)
 	@python benches/demo_bar.py
 
-bench-aa: setup ## does `iolab aa` hold on a loop device, and find a pause worth 10 %? (root, 15 minutes); VALIDITY=1: do slices agree with trials?
-	@if [ -n "$(VALIDITY)" ]; then python benches/validity.py; else python benches/aa_bar.py; fi
+bench-aa: setup ## do equal levels differ, is a planted slow-down found? (root, MINUTES=60); VALIDITY=1: do slices agree with trials? (MINUTES=25)
+	@if [ -n "$(VALIDITY)" ]; then python benches/validity.py --minutes $(or $(MINUTES),25) --keep; \
+	else python benches/slices_bar.py --minutes $(or $(MINUTES),60); fi
 
 bench-verdicts: setup ## how often verdicts are wrong, by simulated studies with known truth
 	@python benches/verdicts.py

@@ -9,11 +9,11 @@ import pytest
 from iolab.stats.effect import Effect
 from iolab.stats.judge import judge
 from iolab.stats.ledger import build_ledger
+from iolab.stats.noise_by_length import error_by_length
 from iolab.stats.slices import (
     about_slices,
     carry_over,
     design_of,
-    error_by_length,
     total_log_ratio,
     twin_effect,
 )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import json
 import random
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -64,27 +64,64 @@ def test_too_few_rounds_of_trials_earn_no_row(bench: ModuleType) -> None:
     assert bench.earned(found, 29) == "not shown"
 
 
-def test_parts_are_stored_as_they_end_and_share_the_minutes(
+def test_a_row_goes_on_where_it_was_stopped_and_shares_the_seconds(
     bench: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shares: list[float] = []
+    kept: dict[str, Any] = {}
+    shares: list[tuple[str, float]] = []
 
     def measure(_words: object, _design: object, folder: Path, seconds: float) -> object:
-        shares.append(seconds)
-        if folder.name == "slices-2":
+        if folder.name == "slices-2" and not kept.get("is_continued"):
             raise KeyboardInterrupt
-        return drawn(bench, 1, 0.1, 0.05, rounds=4)
+        shares.append((folder.name, seconds))
+        kept[folder.name] = drawn(bench, 1, 0.1, 0.05, rounds=30)
+        return kept[folder.name]
 
     monkeypatch.setattr(bench, "measure", measure)
-    asked = argparse.Namespace(
-        factor="scheduler=none,bfq", on="loop:512m", test="random-read", workload=None,
-        file_size="8m", rounds=30, minutes=8.0,
-    )  # fmt: skip
+    monkeypatch.setattr(
+        bench, "stored", lambda folder: kept.get(folder.name, bench.Measured([], 0.0))
+    )
+    row = bench.ROWS["record-size"]
     with pytest.raises(KeyboardInterrupt):
-        bench.parts_of(asked, tmp_path)
-    assert sum(shares) == 8 * 60
-    parts = json.loads((tmp_path / "validity.json").read_text())["parts"]
-    assert {name: len(part["ln_ratios"]) for name, part in parts.items()} == {
-        "slices-1": 4,
-        "trials": 4,
-    }
+        bench.parts_of(row, tmp_path, 30, 480.0)
+    assert shares == [("slices-1", 120.0), ("trials", 240.0)]
+    kept["is_continued"] = True
+    slices, trials = bench.parts_of(row, tmp_path, 30, 480.0)
+    assert shares[2:] == [("slices-2", 480.0)]
+    assert (len(slices.logs), len(trials.logs)) == (60, 30)
+
+
+def test_the_result_of_a_row_has_its_interval_and_takes_the_place_of_an_older_one(
+    bench: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row, file = bench.ROWS["depth"], tmp_path / "results.json"
+    file.write_text("[]")
+    wide = bench.result_of(row, drawn(bench, 1, 0.1, 0.05), drawn(bench, 2, 0.1, 0.6))
+    fine = bench.result_of(row, drawn(bench, 1, 0.1, 0.05), drawn(bench, 2, 0.1, 0.05))
+    other = bench.result_of(
+        bench.ROWS["read-ahead"], drawn(bench, 1, 0.1, 0.05), drawn(bench, 2, 0.1, 0.05)
+    )
+    for result in (wide, other, fine):
+        bench.keep(result, file)
+    kept = json.loads(file.read_text())
+    assert [(one["factor"], one["word"]) for one in kept] == [
+        ("read_ahead_kb", "shown"),
+        ("depth", "shown"),
+    ]
+    # Two one-sided tests at 5 % pass just where the 90 % interval lies inside the margin.
+    for one in (wide, fine):
+        is_inside = one["low"] > 1 / 1.05 and one["high"] < 1.05
+        assert is_inside == (one["p_equivalent"] < 0.05)
+    assert "90 % interval" in capsys.readouterr().out
+    few = bench.result_of(row, drawn(bench, 1, 0.1, 0.05), drawn(bench, 2, 0.1, 0.05, rounds=1))
+    assert few is None
+
+
+def test_rows_are_those_of_the_table_and_unknown_ones_are_named(bench: ModuleType) -> None:
+    from iolab.study.validity import row_for
+
+    for row in bench.ROWS.values():
+        found = row_for(row.factor, row.levels.split(","), row.program, (row.kind, bench.METRIC))
+        assert found is not None
+        assert found.slices == "short"
+        assert found.is_of_buffered == row.is_buffered

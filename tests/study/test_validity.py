@@ -3,6 +3,7 @@
 import pytest
 
 from iolab.errors import StudyError
+from iolab.study import validity_results
 from iolab.study.load import parse_study, study_from_table
 from iolab.study.plan import make_plan
 from iolab.study.render import spec_toml
@@ -15,7 +16,8 @@ from iolab.study.slice_lengths import (
 )
 from iolab.study.source import FlagSource
 from iolab.study.testbeds import TESTBED_KINDS
-from iolab.study.validity import BUDGET_NS, VALIDITY, devices_of, row_for, twins_of
+from iolab.study.validity import BUDGET_NS, VALIDITY, devices_of, is_shown, row_for, twins_of
+from iolab.study.validity_results import ValidityResult
 
 
 def study_of(**changes):
@@ -27,7 +29,8 @@ def study_of(**changes):
         "factors": {"record_size": ["4k", "64k"]},
         "workloads": [{"kind": "iozone", "tests": ["rewrite", "random-read"], "file_size": "1m"}],
     }
-    return study_from_table(table | changes, FlagSource({}))
+    wanted = {name: value for name, value in (table | changes).items() if value is not None}
+    return study_from_table(wanted, FlagSource({}))
 
 
 def test_a_study_in_slices_takes_three_minutes_and_is_written_back_equal():
@@ -37,7 +40,43 @@ def test_a_study_in_slices_takes_three_minutes_and_is_written_back_equal():
     assert make_plan(study).design == "pairs"
 
 
-def test_whole_trials_are_usual_as_long_as_no_row_is_shown():
+RESULT = ValidityResult(
+    factor="record_size", levels="4k,64k", program="tests", testbed="loop",
+    metric="throughput_bytes_per_s", is_buffered=False, margin=0.05, word="shown", rounds=30,
+    units=60, ratio_slices=1.2, ratio_trials=1.21, low=0.97, high=1.01, p_equivalent=0.001,
+    variance_ratio=9.0, kernel="6.1", date="2026-01-01",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "design"),
+    [
+        ({}, "pairs"),
+        ({"testbed": "dir"}, "factorial"),
+        ({"program": "streams"}, "factorial"),
+        ({"metric": "latency_ns_p99"}, "factorial"),
+        ({"is_buffered": True}, "factorial"),
+        ({"rounds": 29}, "factorial"),
+        ({"word": "not shown"}, "factorial"),
+        # The word alone is not believed.
+        ({"high": 1.06}, "factorial"),
+        ({"p_equivalent": None}, "factorial"),
+    ],
+)
+def test_a_passed_test_makes_slices_usual_for_just_what_it_was_about(monkeypatch, changes, design):
+    from dataclasses import replace
+
+    monkeypatch.setattr(validity_results, "validity_results", lambda: (replace(RESULT, **changes),))
+    reads = [{"kind": "iozone", "tests": ["random-read"], "file_size": "1m"}]
+    assert make_plan(study_of(design=None, rounds=3, workloads=reads)).design == design
+
+
+def test_kept_results_can_be_read():
+    assert all(result.rounds >= 30 for result in validity_results.validity_results())
+
+
+def test_whole_trials_are_usual_as_long_as_no_row_is_shown(monkeypatch):
+    monkeypatch.setattr(validity_results, "validity_results", lambda: ())
     study = study_of(design="trials", rounds=3)
     assert make_plan(study).design == "factorial"
     assert not any(row.is_shown for row in VALIDITY)
@@ -128,6 +167,22 @@ def test_buffered_reads_may_differ_in_how_they_are_called():
     assert make_plan(study_of(**READ_AHEAD | reads)).design == "pairs"
 
 
+def test_buffered_writes_alternate_where_each_slice_ends_with_an_fsync(monkeypatch):
+    from dataclasses import replace
+
+    from iolab.study import validity
+
+    for is_buffered in (False, True):
+        shown = (replace(row, is_shown=True, is_of_buffered=is_buffered) for row in VALIDITY)
+        monkeypatch.setattr(validity, "VALIDITY", tuple(shown))
+        settings = {"direct": "false", "fsync": "timed"}
+        study = study_of(settings=settings, workloads=REWRITE)
+        plan = make_plan(study)
+        assert plan.design == "pairs"
+        # Only if it is asked for: what was shown is direct I/O, or reads.
+        assert not is_shown(study, plan.treatments)
+
+
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
@@ -138,7 +193,11 @@ def test_buffered_reads_may_differ_in_how_they_are_called():
         (READ_AHEAD | {"settings": {}}, "direct I/O reads nothing ahead"),
         (READ_AHEAD | {"testbed": "dir:/tmp"}, "has other readers"),
         (READ_AHEAD | {"settings": {"direct": "false", "cache": "warm"}}, "each slice drops it"),
-        (READ_AHEAD | {"workloads": REWRITE}, "writes through the page cache"),
+        (
+            {"settings": {"direct": "false"}, "workloads": REWRITE},
+            "is written during the slices of others",
+        ),
+        ({"settings": {"fsync": "timed"}, "workloads": REWRITE}, "flushes inside the timed"),
         ({"factors": {"vm.dirty_ratio": ["5", "20"]}}, "it belongs to the machine"),
         (
             {"factors": {"nr_requests": [str(number) for number in range(32, 50)]}},

@@ -64,10 +64,21 @@ pub fn residency(path: &Path) -> Result<Residency, Error> {
     let (file, length) = open(path)?;
     let pages = length.div_ceil(Bytes::PAGE.0);
     let (resident_pages, method) = match cachestat(&file) {
-        Some(resident) => (resident, Method::Cachestat),
+        Some(stat) => (stat.cache, Method::Cachestat),
         None => (mincore(&file, length).ok_or_else(|| failed("mincore", path))?, Method::Mincore),
     };
     Ok(Residency { resident_pages, pages, method })
+}
+
+/// Pages of a file that its device does not have yet: dirty, or being written back. None where the
+/// kernel does not tell (before 6.5).
+///
+/// # Errors
+///
+/// The file cannot be opened.
+pub fn unwritten_pages(path: &Path) -> Result<Option<u64>, Error> {
+    let (file, _) = open(path)?;
+    Ok(cachestat(&file).map(|stat| stat.dirty + stat.writeback))
 }
 
 /// Linux include/uapi/linux/mman.h: `struct cachestat_range`, `struct cachestat`.
@@ -81,14 +92,14 @@ struct CacheStat {
     recently_evicted: u64,
 }
 
-fn cachestat(file: &File) -> Option<u64> {
+fn cachestat(file: &File) -> Option<CacheStat> {
     let range = [0_u64, 0];
     let mut stat = CacheStat::default();
     // SAFETY: both structures have the kernel's layout and live through the call.
     let result = unsafe {
         libc::syscall(SYS_CACHESTAT, file.as_raw_fd(), &raw const range, &raw mut stat, 0)
     };
-    (result == 0).then_some(stat.cache)
+    (result == 0).then_some(stat)
 }
 
 fn mincore(file: &File, length: u64) -> Option<u64> {
@@ -155,6 +166,17 @@ mod tests {
         let warm = warm_file(file.path()).unwrap();
         assert_eq!((warm.resident_pages, warm.pages), (25, 25));
         assert_eq!(mincore(file.as_file(), 100_000), Some(25));
+    }
+
+    #[test]
+    fn pages_are_unwritten_until_they_are_flushed() {
+        use std::io::Write as _;
+
+        let mut file = tempfile::NamedTempFile::new_in(".").unwrap();
+        file.write_all(&vec![1; 1 << 20]).unwrap();
+        let Some(before) = unwritten_pages(file.path()).unwrap() else { return };
+        file.as_file().sync_data().unwrap();
+        assert_eq!((before, unwritten_pages(file.path()).unwrap()), (256, Some(0)));
     }
 
     #[test]

@@ -12,7 +12,7 @@ from iolab.wording import counted
 
 if TYPE_CHECKING:
     from iolab.stats.calibration import Calibration, Control
-    from iolab.stats.slices import ErrorOfLength
+    from iolab.stats.noise_by_length import ErrorOfLength
 
 BAR_WIDTH: Final = 40
 

@@ -35,8 +35,7 @@ from iolab.wording import counted, is_or_are
 
 if TYPE_CHECKING:
     from iolab.stats.calibration import Calibration
-    from iolab.stats.slices import ErrorOfLength
-    from iolab.store.rows import StudyData
+    from iolab.stats.noise_by_length import ErrorOfLength
 
 ROUNDS: Final = 20
 ROUNDS_MIN: Final = 4
@@ -284,6 +283,7 @@ class NoiseRun:
         AnalysisError : the trials are too few.
         """
         from iolab.stats.calibration import calibrate
+        from iolab.stats.noise_by_length import error_of_equal_labels
 
         with Store.open_reader(self.out_dir / STORE_NAME) as store:
             data = store.load_data()
@@ -293,13 +293,4 @@ class NoiseRun:
         kept = calibrations.save(place, found, self.out_dir, now_ns=now_ns, design=self.design)
         text = json.dumps(found, indent=2) + "\n"
         write_results(self.out_dir, {RESULT_NAME: text.encode()}, self.allowed)
-        return result, _errors_by_length(data), kept
-
-
-def _errors_by_length(data: StudyData) -> list[ErrorOfLength]:
-    """Standard error after three minutes by length of slice; nothing without slices."""
-    from iolab.stats.slices import error_by_length
-
-    labels = {trial.trial_id: trial.levels.get("label") for trial in data.trials}
-    equal = [row for row in data.slices if labels.get(row.trial_id) in _LABELS]
-    return list(error_by_length(replace(data, slices=equal)))
+        return result, error_of_equal_labels(data), kept

@@ -33,8 +33,6 @@ from iolab.wording import counted
 CARRY_OVER_P: Final = 0.01
 """Below this slices are too short for what is compared."""
 CARRY_OVER_UNITS_MIN: Final = 5
-LENGTH_PAIRS_MIN: Final = 8
-THREE_MINUTES_NS: Final = 180e9
 STALL_SLICES: Final = 1.0
 """An operation longer than so many slices is a stall."""
 DISAGREE: Final = (
@@ -185,49 +183,6 @@ def about_slices(ledger: Ledger, _: StudyVerdict) -> Iterator[Finding]:
             ),
             strength="shown",
         )
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorOfLength:
-    """Error with which slices of a length would compare two equal levels."""
-
-    length_ns: float
-    error: float
-    """Standard error of the ln-ratio after three minutes."""
-    pairs: int
-
-
-def error_by_length(data: StudyData) -> list[ErrorOfLength]:
-    """Compare neighbouring stretches of equal levels, from one slice to many.
-
-    Of an A/A study only: slices of all labels are one series. Stretches of k slices are averaged,
-    neighbours subtracted (as an Allan deviation is formed), and the error scaled to three minutes.
-    Lengths double until fewer than `LENGTH_PAIRS_MIN` pairs are left.
-    """
-    series: dict[tuple[int, str], list[tuple[int, float, int]]] = defaultdict(list)
-    for row in data.slices:
-        for begin, ops, length in zip(row.begin_ns, row.ops, row.length_ns, strict=True):
-            if ops and length:
-                key = (row.session, row.operation)
-                series[key].append((begin, math.log(ops / length), length))
-    if not series:
-        return []
-    longest = sorted(max(series.values(), key=len))
-    logs = [value for _, value, _ in longest]
-    slice_ns = math.fsum(length for _, _, length in longest) / len(longest)
-    found = list[ErrorOfLength]()
-    size = 1
-    while (pairs := len(logs) // (2 * size)) >= LENGTH_PAIRS_MIN:
-        means = [math.fsum(logs[i : i + size]) / size for i in range(0, 2 * pairs * size, size)]
-        differences = [a - b for a, b in zip(means[::2], means[1::2], strict=True)]
-        sd = estimate_mean(differences).sd
-        if sd is None:
-            break
-        length_ns = size * slice_ns
-        error = sd / math.sqrt(THREE_MINUTES_NS / (2 * length_ns))
-        found.append(ErrorOfLength(length_ns, error, pairs))
-        size *= 2
-    return found
 
 
 def twin_effect(data: StudyData) -> TwinEffect | None:

@@ -5,8 +5,9 @@ Two levels that alternate in slices of some milliseconds meet the same moment of
 which whole trials seconds apart do not. It is not valid everywhere: a level that keeps state (an
 adaptive scheduler, a page cache, a new file) needs longer than a slice to become itself. So the
 design is offered only for the combinations of factor, program, testbed and metric below, and it is
-the default only where a row is *shown*: pairs and at least 30 rounds of trials agreed within the
-margin by an equivalence test (``make bench-aa VALIDITY=1``). What is in no row gets trials.
+the default only where it is *shown*: pairs and at least 30 rounds of trials agreed within the
+margin by an equivalence test (``make bench-aa VALIDITY=1``; `validity_results.json` has what it
+found, for one program, testbed and metric each). What is in no row gets trials.
 
 Where knobs differ there are *twins*: one loop device for each set of knobs, made alike. Every
 device keeps its knobs for a block of slices; then they move on by one device, so that a balanced
@@ -28,6 +29,7 @@ from iolab.study.model import IozoneWorkload, Levels, MixedWorkload, Stream, Stu
 from iolab.study.names import KNOBS
 from iolab.study.operations import operations_of_treatment
 from iolab.study.treatment import Treatment
+from iolab.study.validity_results import is_earned
 
 Slices = Literal["short", "long", "adjacent", "trials"]
 """Short slices (12 to 65 ms), long ones (0.5 to 2 s), adjacent pairs of trials, whole trials."""
@@ -290,20 +292,35 @@ def check_adjacent(study: Study) -> None:
 
 def is_shown(study: Study, treatments: Sequence[Treatment]) -> bool:
     """Tell whether slices are valid for a study, and every row that it needs is shown."""
-    rows = [row for _, row in _rows(study)]
+    rows = list(_combinations(study))
     is_buffered = not all(treatment.is_direct for treatment in treatments)
-    is_earned = bool(rows) and all(
-        row is not None and row.is_shown and row.is_of_buffered == is_buffered for row in rows
+    if any(_writes_buffered(treatment) for treatment in treatments):
+        return False  # No row rests on a test of writes that end with an fsync.
+    is_usual = bool(rows) and all(
+        row is not None
+        and (
+            (row.is_shown and row.is_of_buffered == is_buffered)
+            or is_earned(factor, program, place, is_buffered=is_buffered)
+        )
+        for factor, program, place, row in rows
     )
-    return is_earned and next(_problems(study, treatments), None) is None
+    return is_usual and next(_problems(study, treatments), None) is None
+
+
+def _combinations(
+    study: Study,
+) -> Iterator[tuple[str, Program, tuple[str, str], ValidityRow | None]]:
+    """What a study would need a row for: factor, program, testbed and metric."""
+    place = (study.testbed.kind, study.metric or _RATES[0])
+    for factor in study.factors:
+        for workload in study.workloads:
+            program = program_of(workload)
+            row = row_for(factor.name, factor.levels, program, place)
+            yield factor.name, program, place, row
 
 
 def _rows(study: Study) -> Iterator[tuple[str, ValidityRow | None]]:
-    metric = study.metric or _RATES[0]
-    for factor in study.factors:
-        for workload in study.workloads:
-            place = (study.testbed.kind, metric)
-            yield factor.name, row_for(factor.name, factor.levels, program_of(workload), place)
+    return ((factor, row) for factor, _, _, row in _combinations(study))
 
 
 def program_of(workload: WorkloadPlan) -> Program:
@@ -385,7 +402,7 @@ def _problems_of_treatments(
         has_several = effective.get("workers", "1") != "1" or _workers(treatment) > 1
         if has_several and not is_long:
             yield f"{treatment.name} has several workers", "use one worker, and depth"
-        is_timed = effective.get("fsync") == "timed"
+        is_timed = effective.get("fsync") == "timed" and not _is_flushed(treatment)
         if is_timed or effective.get("fsync_every", "never") != "never":
             yield f"{treatment.name} flushes inside the timed region", "leave the flushes out"
         if effective.get("memory_limit", "none") != "none":
@@ -395,13 +412,18 @@ def _problems_of_treatments(
 
 
 def _problems_of_cache(treatment: Treatment) -> Iterator[tuple[str, str]]:
-    """Buffered reads begin each slice with a cold file; nothing else passes the page cache."""
+    """Buffered I/O begins each slice with a cold file; writes end each with an fsync."""
     operations = operations_of_treatment(treatment)
     buffered = [operation for operation in operations if operation.access != "direct"]
-    if any(operation.writes or operation.access != "plain" for operation in buffered):
+    if any(operation.access != "plain" for operation in buffered):
+        yield f"{treatment.name} maps its file", "use direct I/O (--direct), or another engine"
+    elif any(operation.writes for operation in buffered) and not _is_flushed(treatment):
+        has_tests = isinstance(treatment.workload, IozoneWorkload)
+        how = "--fsync timed, which ends each slice with an fsync, or " if has_tests else ""
         yield (
-            f"{treatment.name} writes through the page cache or maps its file",
-            "use direct I/O (--direct), or tests that only read",
+            f"{treatment.name} writes through the page cache, and what a slice leaves there is"
+            " written during the slices of others",
+            f"use {how}direct I/O (--direct)",
         )
     elif buffered and treatment.effective.get("cache", "cold") != "cold":
         yield (
@@ -413,6 +435,19 @@ def _problems_of_cache(treatment: Treatment) -> Iterator[tuple[str, str]]:
             f"{_READ_AHEAD_KNOB} does nothing to {treatment.name}: direct I/O reads nothing ahead",
             "use --buffered (direct = false)",
         )
+
+
+def _is_flushed(treatment: Treatment) -> bool:
+    """Tell whether a slice that writes would end with an fsync inside its time."""
+    is_asked = treatment.effective.get("fsync") == "timed"
+    return is_asked and _writes_buffered(treatment)
+
+
+def _writes_buffered(treatment: Treatment) -> bool:
+    return any(
+        operation.writes and operation.access != "direct"
+        for operation in operations_of_treatment(treatment)
+    )
 
 
 def _problems_of_images(study: Study, treatments: Sequence[Treatment]) -> Iterator[tuple[str, str]]:

@@ -312,7 +312,8 @@ impl<'a> Session<'a> {
                 let device = self.cast.place(treatment, block.shift);
                 let counts = self.slice(cell, device, chosen.length)?;
                 let moved = counts.iter().flatten().map(|count| count.bytes).sum();
-                self.washout.after(cell, moved);
+                let looked = self.washout.after(cell, device, moved);
+                looked.map_err(|error| error.to_string())?;
                 for (tenant, counts) in counts.into_iter().enumerate() {
                     add(slices, Place { unit, cell, tenant, device }, &counts, began);
                 }
@@ -411,16 +412,21 @@ impl<'a> Session<'a> {
     /// Tries every cell and every change of knobs, and chooses the length of slices.
     fn choose(&mut self) -> Result<Chosen, String> {
         let switch_cost_ns = self.time_switches()?;
-        let mut slowest_ns = 0;
-        let pilot = SliceLength { slice: Ns(PILOT.as_nanos() as u64), washout: Ns(0) };
+        let (mut slowest_ns, mut lasted_ns) = (0, 0);
+        let pilot_ns = PILOT.as_nanos() as u64;
+        let pilot = SliceLength { slice: Ns(pilot_ns), washout: Ns(0) };
         for cell in 0..self.cast.cells() {
             let treatment = self.cast.treatment(cell);
             self.try_ready(treatment, 0)?;
+            let mut longest_ns = pilot_ns;
             for counts in self.slice(cell, self.cast.place(treatment, 0), pilot)? {
                 let per_op =
                     counts.iter().map(|count| (count.end_ns - count.begin_ns) / count.ops.max(1));
                 slowest_ns = per_op.max().unwrap_or(0).max(slowest_ns);
+                let lengths = counts.iter().map(|count| count.end_ns - count.begin_ns);
+                longest_ns = lengths.max().unwrap_or(0).max(longest_ns);
             }
+            lasted_ns += longest_ns;
         }
         self.collect()?;
         let spec = self.spec;
@@ -429,8 +435,11 @@ impl<'a> Session<'a> {
         let changes = if spec.is_switching() && places == 1 { switch_cost_ns } else { 0 };
         let (slice_ns, by) = slice_of(spec, slowest_ns, changes);
         let length = SliceLength { slice: Ns(slice_ns), washout: Ns(spec.washout_ns) };
-        let turn = slice_ns + spec.washout_ns + changes;
-        let per_block = spec.unit_ns / places / (turn * self.cast.cells() as u64).max(1);
+        // A flush, or an operation that outlasts its slice, makes each turn longer than asked.
+        let cells = self.cast.cells() as u64;
+        let lasting = (slice_ns as f64 * lasted_ns as f64 / (pilot_ns * cells) as f64) as u64;
+        let turn = lasting + spec.washout_ns + changes;
+        let per_block = spec.unit_ns / places / (turn * cells).max(1);
         let least = if places == 1 { 2 } else { 1 };
         Ok(Chosen { length, by, switch_cost_ns, per_block: per_block.clamp(least, 4096) as u32 })
     }

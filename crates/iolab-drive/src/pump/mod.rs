@@ -12,6 +12,6 @@ mod worker;
 pub use events::{Actor, run_events};
 pub use layout::{Laid, lay_out};
 pub use simulated::run_simulated;
-pub use slices::{SliceCount, SliceDriver, SliceLength, Turn, run_slices};
+pub use slices::{SliceCount, SliceDriver, SliceLength, Turn, is_flushed, run_slices};
 pub use threads::{Part, Seat, get_ready, run_threads, seats};
 pub use worker::drive;

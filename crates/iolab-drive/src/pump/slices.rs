@@ -6,13 +6,18 @@
 //! An operation that is under way when the slice is over is finished and counted: whoever is slow
 //! pays for it.
 //!
+//! What writes through the page cache pays for its pages, too: its slice ends with an fsync inside
+//! the counted time, counts from its first operation (the slice before has left nothing to wait
+//! for), and writes its file once at most, as a pass over it does.
+//!
 //! Left out: who has the next slice, and how long it is, which is the caller's to say.
 
 use std::cell::Cell;
 use std::path::Path;
 
-use iolab_model::op::{Access, Advice, Handle, Op, Token, Transfer};
+use iolab_model::op::{Access, Advice, Handle, Op, OpClass, Token, Transfer};
 use iolab_model::{Bytes, Completion, Error, Lane, Ns, Submission, Target};
+use iolab_workload::spec::{Direction, FsyncPolicy, Tenant};
 use iolab_workload::{Gate, GroupState, RunKind, Step, StreamWorker, Worker};
 
 use super::events::Actor;
@@ -63,8 +68,10 @@ impl GroupState for Door {
 enum Part {
     /// Until it waits for its first slice.
     Opening,
+    /// Operations before a slice that ends with a flush; none counts.
+    Settling { until: Ns },
     /// A slice: nothing new after the first instant, nothing counted that begins before the second.
-    Slice { until: Ns, counted_from: Ns, longest_uncounted: Ns },
+    Slice { until: Ns, counted_from: Ns, longest_uncounted: Ns, bytes_max: u64 },
 }
 
 /// A worker that ends when its slice does.
@@ -81,8 +88,11 @@ impl Sliced<'_> {
     fn is_over(&self, now: Ns) -> bool {
         match self.part {
             Part::Opening => self.door.has_arrived.get(),
+            Part::Settling { until } => now >= until,
             // Without one operation there would be no rate.
-            Part::Slice { until, .. } => now >= until && self.count.ops > 0,
+            Part::Slice { until, bytes_max, .. } => {
+                (now >= until || self.count.bytes >= bytes_max) && self.count.ops > 0
+            }
         }
     }
 
@@ -205,6 +215,7 @@ pub fn run_slices<T: Target>(
     check(&sliced)?;
     door.is_open.set(true);
     let is_buffered = seat.tenant.access == Access::Plain;
+    let is_flushed = is_flushed(seat.tenant);
     let mut count = None;
     loop {
         let length = match driver.next(count.take()) {
@@ -218,21 +229,57 @@ pub fn run_slices<T: Target>(
         if is_buffered {
             renew(&mut lane, &seat.tenant.file)?;
         }
+        let mut washout = length.washout;
+        if is_flushed && washout > Ns(0) {
+            sliced.part = Part::Settling { until: lane.now() + washout };
+            drive(&mut lane, &mut sliced, &mut recorder, depth)?;
+            check(&sliced)?;
+            flush(&mut lane, &seat.tenant.file)?;
+            washout = Ns(0);
+        }
         let now = lane.now();
-        let counted_from = now + length.washout;
+        let counted_from = now + washout;
         let until = counted_from + length.slice;
-        sliced.part = Part::Slice { until, counted_from, longest_uncounted: length.slice };
+        let bytes_max = if is_flushed { seat.tenant.file_bytes.0 } else { u64::MAX };
+        let longest_uncounted = length.slice;
+        sliced.part = Part::Slice { until, counted_from, longest_uncounted, bytes_max };
         sliced.count = SliceCount { begin_ns: now.0, end_ns: now.0, ..SliceCount::default() };
-        sliced.is_counting = false;
+        sliced.is_counting = is_flushed;
         drive(&mut lane, &mut sliced, &mut recorder, depth)?;
         check(&sliced)?;
+        if is_flushed {
+            let (began, ended) = flush(&mut lane, &seat.tenant.file)?;
+            recorder.count(OpClass::Sync, began, ended, 0);
+            sliced.count.end_ns = sliced.count.end_ns.max(ended.0);
+        }
         count = Some(sliced.count);
     }
 }
 
+/// Tell whether each slice of a tenant ends with an fsync inside its time.
+pub fn is_flushed(tenant: &Tenant) -> bool {
+    tenant.access == Access::Plain
+        && tenant.direction != Direction::Read
+        && tenant.fsync == FsyncPolicy::Timed
+}
+
 /// Lets an open file take the read-ahead that its device has now, as one that is opened now would.
 fn renew(lane: &mut impl Lane, file: &str) -> Result<(), Error> {
-    let op = Op::Advise { handle: Handle(0), advice: Advice::Normal };
+    let advice = Advice::Normal;
+    call(lane, Op::Advise { handle: Handle(0), advice }, ("fadvise", file)).map(|_| ())
+}
+
+/// Waits until the device has all that was written; when it began and ended.
+fn flush(lane: &mut impl Lane, file: &str) -> Result<(Ns, Ns), Error> {
+    call(lane, Op::Fsync { handle: Handle(0) }, ("fsync", file))
+}
+
+/// Makes one call on the open file; when it began and ended.
+fn call(
+    lane: &mut impl Lane,
+    op: Op,
+    (name, file): (&'static str, &str),
+) -> Result<(Ns, Ns), Error> {
     let (now, mut done) = (lane.now(), Vec::new());
     let submission = Submission { token: Token(0), intended: now, is_timed: false, op };
     lane.submit_batch(now, &[submission], &mut done);
@@ -241,8 +288,8 @@ fn renew(lane: &mut impl Lane, file: &str) -> Result<(), Error> {
         lane.reap(1, Ns::MAX, &mut done)?;
     }
     match done.first().map(|completion| completion.outcome) {
-        Some(Err(errno)) => Err(Error::System { call: "fadvise", subject: file.into(), errno }),
-        _ => Ok(()),
+        Some(Err(errno)) => Err(Error::System { call: name, subject: file.into(), errno }),
+        _ => Ok((now, lane.now())),
     }
 }
 

@@ -23,6 +23,13 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         scope="cell",
     ),
     FindingKind(
+        "slices_not_written",
+        MEMORY,
+        "pages of a slice were still to be written after the fsync that ends it",
+        "another process writes these files? Compare whole trials: --design trials",
+        scope="cell",
+    ),
+    FindingKind(
         "cache_not_warm",
         MEMORY,
         "less than 95 % resident after the file had been read once",

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use iolab_drive::pump::{Seat, seats};
+use iolab_drive::pump::{Seat, is_flushed, seats};
 use iolab_model::op::Access;
 use iolab_model::{Error, Ns};
 use iolab_real::Engine;
@@ -141,7 +141,12 @@ impl Cast {
         self.phase(cell).tenants.len()
     }
 
-    /// Files that a cell reads through the page cache, each once.
+    /// Tell whether the slices of a cell end with an fsync.
+    pub fn is_flushed(&self, cell: usize) -> bool {
+        self.phase(cell).tenants.iter().any(is_flushed)
+    }
+
+    /// Files that a cell reads or writes through the page cache, each once.
     pub fn buffered_files(&self, cell: usize) -> BTreeSet<String> {
         let tenants = self.phase(cell).tenants.iter();
         tenants.filter(|it| it.access == Access::Plain).flat_map(Tenant::file_names).collect()
@@ -227,8 +232,10 @@ fn stand(phase: &mut Phase) -> Result<(), Error> {
     phase.cuts_ns.clear();
     phase.pause_after_ns = Ns(0);
     for tenant in &mut phase.tenants {
-        let why = if tenant.access == Access::Plain && tenant.direction != Direction::Read {
-            Some("writes through the page cache")
+        let is_flushed = is_flushed(tenant);
+        let is_buffered = tenant.access == Access::Plain && tenant.direction != Direction::Read;
+        let why = if is_buffered && !is_flushed {
+            Some("writes through the page cache without an fsync inside the time (fsync = timed)")
         } else if tenant.access == Access::Mapped {
             Some("mapped files")
         } else if !matches!(tenant.access, Access::Direct | Access::Plain) {
@@ -237,7 +244,7 @@ fn stand(phase: &mut Phase) -> Result<(), Error> {
             Some("new files")
         } else if tenant.program.is_some() || tenant.file_set.is_some() {
             Some("work on many files")
-        } else if !matches!(tenant.fsync, FsyncPolicy::None | FsyncPolicy::After) {
+        } else if !is_flushed && !matches!(tenant.fsync, FsyncPolicy::None | FsyncPolicy::After) {
             Some("flushes")
         } else if tenant.rate_ops_per_s.is_some() {
             Some("a limited rate")
@@ -248,7 +255,8 @@ fn stand(phase: &mut Phase) -> Result<(), Error> {
             return Err(wrong(format!("{why} in alternating slices ({})", phase.name)));
         }
         tenant.opening = Opening::LaidOut;
-        tenant.fsync = FsyncPolicy::None;
+        // It stands for ever: the fsync at its end is made at the end of each slice.
+        tenant.fsync = if is_flushed { FsyncPolicy::Timed } else { FsyncPolicy::None };
         tenant.limit = Limit::Time { duration_ns: FOR_EVER };
         tenant.begins_ns = Ns(0);
         tenant.primes_first_record = false;

@@ -94,7 +94,8 @@ fn a_session_has_every_cell_equally_often_in_every_unit() {
 fn what_cannot_be_alternated_is_refused_with_its_reason() {
     let place = tempfile::tempdir_in(".").unwrap();
     for (bad, why) in [
-        (writing(workload(4096, "plain", "laid_out")), "writes through the page cache"),
+        (writing(workload(4096, "plain", "laid_out")), "without an fsync inside the time"),
+        (flushed(writing(workload(4096, "direct", "laid_out"))), "flushes"),
         (workload(4096, "mapped", "laid_out"), "mapped files"),
         (workload(4096, "direct", "create"), "new files"),
     ] {
@@ -107,6 +108,33 @@ fn what_cannot_be_alternated_is_refused_with_its_reason() {
 fn writing(mut workload: Value) -> Value {
     workload["phases"][0]["tenants"][0]["direction"] = json!({"kind": "write"});
     workload
+}
+
+fn flushed(mut workload: Value) -> Value {
+    workload["phases"][0]["tenants"][0]["fsync"] = json!({"kind": "timed"});
+    workload
+}
+
+#[test]
+fn a_slice_of_buffered_writes_leaves_no_dirty_page_and_pays_for_its_flush() {
+    let place = tempfile::tempdir_in(".").unwrap();
+    let level = flushed(writing(workload(4096, "plain", "laid_out")));
+    let mut spec = spec(&[level.clone(), level.clone()], 4);
+    spec.washout_ns = MS;
+    let request = request(place.path(), &level);
+    let ended = run(&request, &spec, Instant::now()).unwrap();
+    let record = ended.record.unwrap_or_else(|| panic!("{:?}", ended.why));
+    assert_eq!(record.units.len(), 4);
+    let file = std::fs::read_dir(place.path()).unwrap().next().unwrap().unwrap().path();
+    assert!(matches!(iolab_real::cache::unwritten_pages(&file).unwrap(), None | Some(0)));
+    let codes: Vec<_> = ended.warnings.iter().map(|it| it.code.as_str()).collect();
+    assert!(!codes.contains(&"slices_not_written"), "{codes:?}");
+    // One pass over the file at most, and an fsync that is counted in its time.
+    assert!(record.slices.bytes.iter().all(|bytes| (4096..=1 << 20).contains(bytes)));
+    let flushes = record.units.iter().flat_map(|unit| unit.service.iter().flatten());
+    let flushes: u64 =
+        flushes.filter_map(|it| it.sync.as_ref()).map(iolab_model::Histogram::count).sum();
+    assert_eq!(flushes, record.slices.ops.len() as u64);
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Pages that others have left in the page cache, taken away before a slice.
+//! Pages that others have left in the page cache, taken away before a slice; and pages that a slice
+//! has written, of which none may be left to the next.
 //!
 //! Left out: pages of the backing file of a loop device, which is read past the cache.
 
@@ -24,6 +25,11 @@ pub struct Washout {
     held_bytes: Vec<u64>,
     /// Slices that read more than that.
     repeating: u64,
+    /// Whether the slices of each cell end with an fsync.
+    is_flushed: Vec<bool>,
+    flushed: u64,
+    /// Flushed slices after which pages were still to be written.
+    unwritten: u64,
 }
 
 impl Washout {
@@ -36,7 +42,9 @@ impl Washout {
         };
         let files = (0..cast.cells()).map(on_each).collect();
         let held_bytes = (0..cast.cells()).map(|cell| cast.buffered_bytes(cell)).collect();
-        Self { files, drops: 0, incomplete: 0, held_bytes, repeating: 0 }
+        let is_flushed = (0..cast.cells()).map(|cell| cast.is_flushed(cell)).collect();
+        let (drops, incomplete, repeating, flushed, unwritten) = (0, 0, 0, 0, 0);
+        Self { files, drops, incomplete, held_bytes, repeating, is_flushed, flushed, unwritten }
     }
 
     /// Drops what a cell is about to read on a device.
@@ -54,13 +62,29 @@ impl Washout {
         Ok(())
     }
 
-    /// Takes what a cell has moved in a slice: what is more than its files hold was read twice.
-    pub fn after(&mut self, cell: usize, moved: u64) {
-        let held = self.held_bytes[cell];
-        self.repeating += u64::from(held > 0 && moved > held);
+    /// Looks at what a cell has left on a device, where it moved so many bytes in a slice: what is
+    /// more than its files hold was read twice, and what is not written yet is left to others.
+    ///
+    /// # Errors
+    ///
+    /// A file is gone.
+    pub fn after(&mut self, cell: usize, place: usize, moved: u64) -> Result<(), Error> {
+        if self.is_flushed[cell] {
+            let mut left = 0;
+            for file in &self.files[cell][place] {
+                left += cache::unwritten_pages(file)?.unwrap_or(0);
+            }
+            self.flushed += 1;
+            self.unwritten += u64::from(left > 0);
+        } else {
+            let held = self.held_bytes[cell];
+            self.repeating += u64::from(held > 0 && moved > held);
+        }
+        Ok(())
     }
 
-    /// Warnings of a phase, if not all that was read came from the device.
+    /// Warnings of a phase, if not all that was read came from the device, or not all that was
+    /// written went there.
     pub fn warnings(&self) -> Vec<Warning> {
         let (drops, incomplete, repeating) = (self.drops, self.incomplete, self.repeating);
         let stayed = (incomplete > 0).then(|| {
@@ -80,6 +104,17 @@ impl Washout {
                 "use a larger file: --file-size",
             )
         });
-        stayed.into_iter().chain(repeated).collect()
+        let (flushed, unwritten) = (self.flushed, self.unwritten);
+        let left = (unwritten > 0).then(|| {
+            Warning::new(
+                "slices_not_written",
+                format!(
+                    "pages were still to be written at the end of {unwritten} of {flushed} \
+                     slices, after their fsync: the next slices pay for them"
+                ),
+                "see whether another process writes these files, or compare whole trials",
+            )
+        });
+        stayed.into_iter().chain(repeated).chain(left).collect()
     }
 }

@@ -31,6 +31,7 @@ struct Script {
     counts: Vec<SliceCount>,
     recorded: Vec<u64>,
     is_collected: bool,
+    flushes: u64,
 }
 
 impl SliceDriver for Script {
@@ -45,6 +46,7 @@ impl SliceDriver for Script {
 
     fn collect(&mut self, service: ClassHistograms) {
         self.recorded.push(service.read.map_or(0, |histogram| histogram.count()));
+        self.flushes += service.sync.map_or(0, |histogram| histogram.count());
     }
 }
 
@@ -55,7 +57,8 @@ fn run(slice: Ns, washout: Ns, slices: u32) -> Script {
     let seat = seats(&workload, phase, None)[0];
     let length = SliceLength { slice, washout };
     let (counts, recorded) = (Vec::new(), Vec::new());
-    let mut script = Script { left: slices, length, counts, recorded, is_collected: false };
+    let mut script =
+        Script { left: slices, length, counts, recorded, is_collected: false, flushes: 0 };
     run_slices(&seat, &target, here, &mut script).unwrap();
     script
 }
@@ -104,7 +107,25 @@ fn a_file_that_is_too_short_is_an_error_and_not_an_endless_slice() {
     let seat = seats(&workload, &workload.phases[0], None)[0];
     let length = SliceLength { slice: Ns::from_ms(1), washout: Ns(0) };
     let (counts, recorded) = (Vec::new(), Vec::new());
-    let mut script = Script { left: 1, length, counts, recorded, is_collected: false };
+    let mut script = Script { left: 1, length, counts, recorded, is_collected: false, flushes: 0 };
     let error = run_slices(&seat, &target, here, &mut script).unwrap_err();
     assert!(error.to_string().contains("the file ends there"), "{error}");
+}
+
+#[test]
+fn a_slice_of_buffered_writes_is_one_pass_with_its_fsync_inside_its_time() {
+    let (mut workload, target) = (workload(1), Memory::default());
+    let here = std::path::Path::new(".");
+    let tenant = &mut workload.phases[0].tenants[0];
+    tenant.direction = iolab_workload::spec::Direction::Write;
+    tenant.fsync = iolab_workload::spec::FsyncPolicy::Timed;
+    lay_out(&target, (&workload, &workload.phases[0], None), here, &mut NoObserver).unwrap();
+    let seat = seats(&workload, &workload.phases[0], None)[0];
+    let length = SliceLength { slice: Ns::from_ms(10_000), washout: Ns::from_ms(1) };
+    let (counts, recorded) = (Vec::new(), Vec::new());
+    let mut script = Script { left: 3, length, counts, recorded, is_collected: false, flushes: 0 };
+    run_slices(&seat, &target, here, &mut script).unwrap();
+    // Ten seconds are allowed; what ends each slice is the end of its file, counted from its first.
+    assert!(script.counts.iter().all(|count| count.ops == 64), "{:?}", script.counts);
+    assert_eq!(script.flushes, 3);
 }
