@@ -1516,6 +1516,16 @@ FioFormat: TypeAlias = Literal["normal", "terse", "json", "json_plus"]
 """A form of the results."""
 
 
+class FioCommand(TypedDict):
+    """A command of a job, which the user has allowed."""
+
+    file: str
+    is_before: bool
+    job: str
+    line: str
+    times: int
+
+
 class FioHead(TypedDict):
     """A job before it runs."""
 
@@ -1605,11 +1615,13 @@ class ShownByFio(TypedDict):
     """Form of the results."""
 
     are_threads: bool
+    commands: NotRequired[list[FioCommand]]
     formats: list[FioFormat]
     globals: list[list[str]]
     heads: list[FioHead]
     logs: list[FioLog]
     output: str | None
+    scheduler: NotRequired[str | None]
     terse_version: int
     units: list[FioUnit]
 
