@@ -1512,10 +1512,6 @@ class CommandPlanShownByMkfile(TypedDict):
     show: ShownByMkfile
 
 
-FioFormat: TypeAlias = Literal["normal", "terse", "json", "json_plus"]
-"""A form of the results."""
-
-
 class FioCommand(TypedDict):
     """A command of a job, which the user has allowed."""
 
@@ -1524,6 +1520,10 @@ class FioCommand(TypedDict):
     job: str
     line: str
     times: int
+
+
+FioFormat: TypeAlias = Literal["normal", "terse", "json", "json_plus"]
+"""A form of the results."""
 
 
 class FioHead(TypedDict):
@@ -1615,13 +1615,13 @@ class ShownByFio(TypedDict):
     """Form of the results."""
 
     are_threads: bool
-    commands: NotRequired[list[FioCommand]]
+    commands: list[FioCommand]
     formats: list[FioFormat]
     globals: list[list[str]]
     heads: list[FioHead]
     logs: list[FioLog]
     output: str | None
-    scheduler: NotRequired[str | None]
+    scheduler: str | None
     terse_version: int
     units: list[FioUnit]
 
