@@ -46,7 +46,7 @@ pub struct Show {
 pub struct Command {
     /// Name of the job.
     pub job: String,
-    /// It runs before the jobs, otherwise after them.
+    /// True if it runs before the jobs, otherwise after them.
     pub is_before: bool,
     /// Line for the shell.
     pub line: String,
