@@ -1,8 +1,8 @@
 """`iolab fio` beside the installed fio: the same job words, one file on a loop device over RAM.
 
-In each round every cell (engine, direction, transfer size, depth) is run once by each program,
-cells and programs in random order. A cell's ratio is iolab's transfers per second over fio's,
-paired by round, on ln, with an interval; user CPU per transfer is what each program tells of
+In each round every cell (engine, direction, transfer size, depth, jobs) is run once by each
+program, cells and programs in random order. A cell's ratio is iolab's transfers per second over
+fio's, paired by round, on ln, with an interval; user CPU per transfer is what each program tells of
 itself (`usr_cpu` of its JSON), and its ratio is pooled likewise.
 
 ``python benches/fio_beside.py [--rounds N] [--seconds S] [--only NAME] [--minutes M] [--quick]``;
@@ -33,6 +33,7 @@ FILE = "data"
 DIRECTIONS = ("read", "write", "randread", "randwrite", "randrw")
 SIZES = ("4k", "64k")
 DEPTHS = {"psync": (1,), "libaio": (1, 32), "io_uring": (1, 32), "mmap": (1,)}
+JOBS = (1, 2)
 START_SECONDS = 3.0
 """Time that a run takes beside its own, of either program, with a reserve."""
 QUICK = ("psync randread 4k depth 1", "io_uring randwrite 4k depth 32")
@@ -46,11 +47,13 @@ class Cell:
     direction: str
     size: str
     depth: int
+    jobs: int = 1
 
     @property
     def name(self) -> str:
         """For tables."""
-        return f"{self.engine} {self.direction} {self.size} depth {self.depth}"
+        name = f"{self.engine} {self.direction} {self.size} depth {self.depth}"
+        return name if self.jobs == 1 else f"{name}, {self.jobs} jobs"
 
     def words(self, milliseconds: int) -> list[str]:
         """The job, for either program."""
@@ -60,6 +63,7 @@ class Cell:
             *(f"--ioengine={self.engine}", f"--rw={self.direction}", f"--bs={self.size}"),
             *("--rwmixread=70", f"--iodepth={self.depth}", f"--size={FILE_BYTES}", "--thread"),
             *("--invalidate=0", "--time_based", f"--runtime={milliseconds}ms"),
+            *(f"--numjobs={self.jobs}", "--group_reporting"),
         ]
 
 
@@ -72,14 +76,15 @@ class Result:
     """User CPU per transfer."""
 
 
-def told(text: str) -> Result:
-    """Transfers per second and user CPU of a JSON of either program."""
+def told(text: str, jobs: int) -> Result:
+    """Transfers per second and user CPU of a JSON of either program, of so many jobs together."""
     job = json.loads(text[text.index("{") :])["jobs"][0]
     ios = sum(job[side]["total_ios"] for side in ("read", "write"))
     runtime_ms = max(job[side]["runtime"] for side in ("read", "write"))
     if job["error"] or not ios or not runtime_ms:
         sys.exit(f"a run failed: error {job['error']}, {ios} transfers")
-    return Result(ios * 1e3 / runtime_ms, job["usr_cpu"] / 100 * runtime_ms * 1e6 / ios)
+    user_ns = job["usr_cpu"] / 100 * runtime_ms * 1e6 * jobs / ios
+    return Result(ios * 1e3 / runtime_ms, user_ns)
 
 
 def run(who: str, cell: Cell, directory: Path, scratch: Path, milliseconds: int) -> Result:
@@ -96,7 +101,7 @@ def run(who: str, cell: Cell, directory: Path, scratch: Path, milliseconds: int)
     )
     if done.returncode != 0:
         sys.exit(f"{who}, {cell.name}: code {done.returncode}: {done.stderr[-500:]}")
-    return told(done.stdout)
+    return told(done.stdout, cell.jobs)
 
 
 def main() -> int:
@@ -112,7 +117,8 @@ def main() -> int:
     if os.geteuid() != 0 or shutil.which("fio") is None or options.rounds < 2:
         sys.exit("needs root (a loop device), fio (`apt install fio`), at least 2 rounds")
     every = itertools.product(DEPTHS, DIRECTIONS, SIZES)
-    cells = [Cell(*parts, depth) for parts in every for depth in DEPTHS[parts[0]]]
+    depths = ((*parts, depth) for parts in every for depth in DEPTHS[parts[0]])
+    cells = [Cell(*parts, jobs) for parts, jobs in itertools.product(depths, JOBS)]
     cells = [cell for cell in cells if options.only in cell.name]
     rounds, milliseconds = options.rounds, round(options.seconds * 1e3)
     if options.quick:

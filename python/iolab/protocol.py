@@ -1512,6 +1512,16 @@ class CommandPlanShownByMkfile(TypedDict):
     show: ShownByMkfile
 
 
+class FioCommand(TypedDict):
+    """A command of a job, which the user has allowed."""
+
+    file: str
+    is_before: bool
+    job: str
+    line: str
+    times: int
+
+
 FioFormat: TypeAlias = Literal["normal", "terse", "json", "json_plus"]
 """A form of the results."""
 
@@ -1605,11 +1615,13 @@ class ShownByFio(TypedDict):
     """Form of the results."""
 
     are_threads: bool
+    commands: list[FioCommand]
     formats: list[FioFormat]
     globals: list[list[str]]
     heads: list[FioHead]
     logs: list[FioLog]
     output: str | None
+    scheduler: str | None
     terse_version: int
     units: list[FioUnit]
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -423,3 +425,117 @@ def test_a_pattern_is_written_and_compared(folder: Path) -> None:
     fio(folder, *words, pattern, "--rw=read")
     _, err = fio(folder, *words, "--verify_pattern=0xdeae", "--rw=read", code=5)
     assert "not 0xae of the pattern" in err
+
+
+INTERRUPTED: Final = """
+[global]
+rw=read
+size=1m
+[slow]
+time_based
+runtime=60
+rate_iops=200
+[later]
+stonewall
+"""
+EXIT_OF_FIO: Final = 128
+
+
+def interrupt(folder: Path, *words: str, presses: int = 1) -> tuple[int, str, str]:
+    """Exit code and output of the job file above, after SIGINT in the middle of its first job."""
+    (folder / "job.fio").write_text(INTERRUPTED)
+    environment = os.environ | {"XDG_STATE_HOME": str(folder.parent / "state")}
+    running = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "iolab",
+            "--out",
+            folder.parent / "stored",
+            "fio",
+            *words,
+            "job.fio",
+        ],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    laid_out = folder / "slow.0.0"
+    deadline = time.monotonic() + 60
+    while not (laid_out.exists() and laid_out.stat().st_size == 1 << 20):
+        assert running.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    time.sleep(3)
+    for _ in range(presses):
+        running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=60)
+    return running.returncode, out, err
+
+
+def test_an_interrupted_job_prints_partial_results_and_ends_with_the_code_of_fio(
+    folder: Path,
+) -> None:
+    code, out, err = interrupt(folder, "--output-format=json")
+    assert code == EXIT_OF_FIO, err
+    slow, later = json.loads(out)["jobs"]
+    assert 0 < slow["read"]["total_ios"] < 60 * 200
+    assert slow["error"] == 0
+    assert slow["job_runtime"] < 60_000
+    assert later["read"]["total_ios"] == 0
+    assert "stopped on request" in err
+    assert "Traceback" not in err
+    assert not list((folder.parent / "state").rglob("*.journal")), "everything was put back"
+
+
+def test_an_interrupted_job_writes_its_output_file_in_the_format_that_was_asked_for(
+    folder: Path,
+) -> None:
+    code, out, _ = interrupt(folder, "--output-format=terse", "--output=result")
+    assert (code, out) == (EXIT_OF_FIO, "")
+    first, second = (folder / "result").read_text().splitlines()
+    assert first.split(";")[2] == "slow"
+    assert int(first.split(";")[5]) > 0
+    assert second.split(";")[2] == "later"
+
+
+def test_a_second_interrupt_ends_at_once_with_the_code_of_fio(folder: Path) -> None:
+    code, out, err = interrupt(folder, "--output-format=json", presses=2)
+    assert code == EXIT_OF_FIO
+    assert "Traceback" not in err
+    assert out == "" or json.loads(out)["jobs"]
+
+
+def test_commands_of_a_job_run_only_when_they_are_allowed(folder: Path) -> None:
+    words = ("--name=a", "--size=64k", "--exec_prerun=id -u; pwd", "--exec_postrun=touch after")
+    _, err = fio(folder, *words, code=1)
+    assert "exec_prerun" in err
+    assert "--allow-exec" in err
+    assert not list(folder.iterdir())
+    out, err = fio(folder, "--allow-exec", "--output-format=json", *words)
+    assert json.loads(out)["jobs"][0]["read"]["total_ios"] == 16
+    assert (folder / "a.prerun.txt").read_text() == f"{os.geteuid()}\n{folder}\n"
+    assert (folder / "after").exists()
+    assert (folder / "a.postrun.txt").read_text() == ""
+    assert "a.prerun.txt" in err
+
+
+def test_output_of_a_command_never_replaces_a_file_of_the_user(folder: Path) -> None:
+    (folder / "a.prerun.txt").write_text("mine")
+    words = ("--allow-exec", "--name=a", "--size=64k", "--exec_prerun=touch ran")
+    _, err = fio(folder, *words, code=2)
+    assert "a.prerun.txt" in err
+    assert not (folder / "ran").exists()
+    assert (folder / "a.prerun.txt").read_text() == "mine"
+
+
+@pytest.mark.needs_root
+@pytest.mark.needs_loop
+def test_a_scheduler_is_set_for_the_jobs_and_put_back(folder: Path) -> None:
+    words = ("--name=a", "--rw=randread", "--size=4m", "--direct=1", "--ioscheduler=none")
+    out, err = fio(folder, "--on", "loop:64m", "--output-format=json", *words)
+    assert json.loads(out)["jobs"][0]["job options"]["ioscheduler"] == "none", err
+    _, err = fio(folder, "--on", "loop:64m", *words[:-1], "--ioscheduler=noop-deadline", code=1)
+    assert "noop-deadline" in err

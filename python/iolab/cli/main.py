@@ -116,6 +116,7 @@ EXIT_CODES: Final = (
         "trace",
     ),
     (EXIT_BUG, "a bug in iolab; `IOLAB_DEBUG=1` shows where, please report it"),
+    (128, "`iolab fio`: stopped by the user; partial results were printed"),
     (130, "stopped by the user"),
 )
 """Meaning of each exit code; `docs/explanation/safety.md` has the same table."""

@@ -84,6 +84,8 @@ class Dialect:
     """True if its words belong to the jobs that they follow, and may stand in a file of jobs."""
     switches: tuple[str, ...] = ()
     """Its own options of names that iolab has as well: alone, or with 0 or 1, they are its own."""
+    stopped_code: int = 0
+    """Exit code of the original when it is interrupted, after partial results; 0: ours."""
     keeps_files: bool = False
     """True if its files are what it is run for; a file that cannot be made stops no other."""
 
@@ -131,6 +133,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
         file_hint="name one that exists, or a size that a job makes it with",
         is_told_by_records=True,
         has_jobs=True,
+        stopped_code=128,
         switches=("--overwrite",),
     ),
     Dialect("iolab", plan_of_file, suffixes=(".toml",), is_seeded_by_round=True),
@@ -464,6 +467,17 @@ def _check_plan(entry: Entry, command: CommandPlan | None) -> None:
             )
     if asked["waits"] or asked["semaphores"] is not None:
         raise StudyError(f"{entry.name}: a study waits for no other program", "leave -y and -p out")
+    show = cast("Mapping[str, object]", command["show"])
+    if show.get("commands"):
+        raise StudyError(
+            f"{entry.name}: a study runs no commands of its jobs",
+            "leave exec_prerun and exec_postrun out",
+        )
+    if show.get("scheduler") is not None:
+        raise StudyError(
+            f"{entry.name}: the scheduler is a factor of the study",
+            "leave ioscheduler out, and write --scheduler",
+        )
     if asked["workbook"]:
         raise StudyError(
             f"{entry.name}: a study has a workbook of its own", "leave -b out: see report.xlsx"

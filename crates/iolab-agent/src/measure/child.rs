@@ -375,10 +375,9 @@ impl Trial<'_> {
                 Ok(ended) => {
                     (answer.status, answer.error) = (ended.status, ended.why);
                     answer.warnings.extend(mismatches(&ended.record));
-                    // An interrupted phase measured nothing that could be compared.
-                    if ended.status != Status::Interrupted {
-                        answer.phases.push(ended.record);
-                    }
+                    // Of an interrupted phase, too: a command line prints what there is of it. The
+                    // record says that it was interrupted, so that nobody compares it.
+                    answer.phases.push(ended.record);
                 }
                 Err(error) => {
                     answer.status = Status::Failed;

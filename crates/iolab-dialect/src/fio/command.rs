@@ -47,6 +47,8 @@ pub struct Program {
     pub enghelp: Option<String>,
     /// --warnings-fatal.
     pub are_notes_fatal: bool,
+    /// --allow-exec.
+    pub may_execute: bool,
     /// --max-jobs; 0: the usual number.
     pub jobs_max: usize,
 }
@@ -218,6 +220,16 @@ pub const ROWS: &[CommandRow] = &[
             Ok(())
         },
     ),
+    row(
+        ("allow-exec", Nothing),
+        T2,
+        "exec_prerun and exec_postrun may run commands",
+        Differs("an option of iolab alone: fio runs them unasked"),
+        |program, _| {
+            program.may_execute = true;
+            Ok(())
+        },
+    ),
     row(("warnings-fatal", Nothing), T2, "a note is an error", Done, |program, _| {
         program.are_notes_fatal = true;
         Ok(())
@@ -233,11 +245,11 @@ pub const ROWS: &[CommandRow] = &[
         Refused("results come when all jobs have ended", "use --eta, or shorter runs and --repeat"),
         |_, _| Ok(()),
     ),
-    no("bandwidth-log", "log of all jobs' bandwidth", "logs are not written yet"),
+    no("bandwidth-log", "log of all jobs' bandwidth", "write_bw_log writes one for each job"),
     no("append-terse", "terse results behind the normal ones", "fio has removed it"),
     no("debug", "traces of fio's own work", "IOLAB_DEBUG=1 shows where iolab failed"),
     no("alloc-size", "memory of fio's own", "there is no such pool"),
-    no("aux-path", "directory of files that fio writes", "logs are not written yet"),
+    no("aux-path", "directory of files that fio writes", "name the directory in write_*_log"),
     no("inflate-log", "print a compressed log", "logs are not written yet"),
     no("idle-prof", "idle time of CPUs", "the report has the CPU time of the jobs"),
     no("crctest", "speed of checksums", "nothing of it is used here"),

@@ -147,6 +147,8 @@ fn text_plan(typing: &Typing, text: String) -> Plan {
             heads: Vec::new(),
             units: Vec::new(),
             logs: Vec::new(),
+            commands: Vec::new(),
+            scheduler: None,
         },
         rows: Vec::new(),
     }

@@ -197,6 +197,10 @@ pub struct Job {
     pub is_identical: bool,
     /// bs of reads, writes and trims.
     pub bs: [u64; 3],
+    /// `bs_unaligned`.
+    pub is_unaligned: bool,
+    /// `bs_is_seq_rand`.
+    pub is_sized_by_order: bool,
     /// bsrange, if given.
     pub bsrange: [Option<(u64, u64)>; 3],
     /// bssplit, if given.
@@ -253,6 +257,14 @@ pub struct Job {
     pub flow_id: u64,
     /// exitall.
     pub ends_all: bool,
+    /// `exit_what` is all.
+    pub ends_later_ones: bool,
+    /// `exec_prerun`.
+    pub command_before: Option<String>,
+    /// `exec_postrun`.
+    pub command_after: Option<String>,
+    /// ioscheduler.
+    pub scheduler: Option<String>,
     /// ioengine, as it is called.
     pub engine: String,
     /// hipri.
@@ -293,6 +305,8 @@ pub struct Job {
     pub think_ns: u64,
     /// `thinktime_blocks`.
     pub think_blocks: u64,
+    /// `thinktime_blocks_type` is issue.
+    pub is_thought_at_issue: bool,
     /// prio.
     pub prio: Option<u64>,
     /// prioclass.
@@ -382,13 +396,22 @@ impl Job {
 
     /// Smallest and largest size of the transfers of each direction.
     pub fn sizes(&self) -> [(u64, u64); 3] {
-        std::array::from_fn(|place| match &self.bssplit {
-            Some(split) => {
-                let sizes = || split[place].iter().map(|row| row.value);
-                (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0))
+        std::array::from_fn(|place| {
+            let place = self.place_of_sizes(place);
+            match &self.bssplit {
+                Some(split) => {
+                    let sizes = || split[place].iter().map(|row| row.value);
+                    (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0))
+                }
+                None => self.bsrange[place].unwrap_or((self.bs[place], self.bs[place])),
             }
-            None => self.bsrange[place].unwrap_or((self.bs[place], self.bs[place])),
         })
+    }
+
+    /// Place of the sizes of a direction: with `bs_is_seq_rand` the first are those of sequential
+    /// transfers, the second those of random ones.
+    pub fn place_of_sizes(&self, direction: usize) -> usize {
+        if self.is_sized_by_order { usize::from(self.rw.is_random()) } else { direction }
     }
 
     /// Place where an option was given last, its section's beginning if it was not.

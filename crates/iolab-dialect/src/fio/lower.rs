@@ -93,6 +93,7 @@ impl<H: Host> Lowering<'_, H> {
         self.check_directories(&works)?;
         let directory = self.place_files(&mut works);
         let (phases, places) = self.phases(&works)?;
+        self.check_ends(&works)?;
         let cache = self.cache(&works)?;
         let workload = self.workload(&works, phases);
         let told = workload.check();
@@ -166,7 +167,7 @@ impl<H: Host> Lowering<'_, H> {
             let what = "ramp_time without time_based and runtime is not done".to_owned();
             return self.at(job, wrong("ramp_time", what, "write time_based and runtime="));
         }
-        if job.delay_ns.0 > 0 && job.is_stonewalled {
+        if job.delay_ns.1 > 0 && job.is_stonewalled {
             let note = "startdelay counts from the stonewall, not from the beginning of the run";
             self.notes.push(format!("job {}: {note}", job.name));
         }
@@ -201,6 +202,13 @@ impl<H: Host> Lowering<'_, H> {
             let what = "verify with runtime, exitall or data of a kind is not done yet".to_owned();
             return self.at(job, wrong("verify", what, "write all of it once"));
         }
+        self.check_commands(job)?;
+        if job.is_thought_at_issue && job.think_ns > 0 && job.depth > 1 {
+            let what =
+                "pauses counted from where transfers begin, with several under way".to_owned();
+            let remedy = "write thinktime_blocks_type=complete, or iodepth=1";
+            return self.at(job, wrong("thinktime_blocks_type", what, remedy));
+        }
         if let Some(name) = job.verify.filter(|name| *name != "pattern") {
             let note = "blocks are checked by iolab's own stamps";
             self.notes.push(format!("job {}: verify={name}: {note}", job.name));
@@ -209,6 +217,25 @@ impl<H: Host> Lowering<'_, H> {
         if job.cpus.is_some() && job.clones > 1 && !job.is_cpu_split {
             let note = "each clone stays on one of the CPUs, as with cpus_allowed_policy=split";
             self.notes.push(format!("job {}: {note}", job.name));
+        }
+        Ok(())
+    }
+
+    /// Refuse commands that were not allowed; note where they run at another time than with fio.
+    fn check_commands(&mut self, job: &Job) -> Result<()> {
+        let asked = [("exec_prerun", &job.command_before), ("exec_postrun", &job.command_after)];
+        for (name, line) in asked {
+            let Some(line) = line else { continue };
+            if !self.typing.program.may_execute {
+                let what = format!("{name}={line}: a job file starts no commands unasked");
+                let remedy = "read them, then add --allow-exec to the command line";
+                return self.at(job, (name, Problem::new(what, remedy)));
+            }
+            let is_all_at_once = self.typing.jobs.iter().all(|job| !job.is_stonewalled);
+            if !is_all_at_once || self.typing.jobs.iter().any(|job| job.wait_for.is_some()) {
+                let when = if name == "exec_prerun" { "before all jobs" } else { "after all jobs" };
+                self.notes.push(format!("job {}: {name} runs {when}", job.name));
+            }
         }
         Ok(())
     }
@@ -231,6 +258,7 @@ impl<H: Host> Lowering<'_, H> {
             ),
             ("unlink", jobs.iter().find(|job| job.is_unlinked != first.is_unlinked)),
             ("cpus_allowed", jobs.iter().find(|job| job.cpus != first.cpus)),
+            ("ioscheduler", jobs.iter().find(|job| job.scheduler != first.scheduler)),
             ("randseed", jobs.iter().find(|job| job.seed != first.seed)),
             (
                 "zero_buffers",
@@ -309,6 +337,19 @@ impl<H: Host> Lowering<'_, H> {
             let note = "libaio without direct=1 has one transfer under way: the kernel waits";
             self.notes.push(format!("job {}: {note}", job.name));
         }
+    }
+
+    /// Refuse an end of jobs that have not begun.
+    fn check_ends(&self, works: &[Work]) -> Result<()> {
+        let last = works.iter().map(|work| work.unit.level).max().unwrap_or(0);
+        let ends = |work: &&Work| {
+            let job = &self.typing.jobs[work.unit.job];
+            job.ends_all && job.ends_later_ones && work.unit.level < last
+        };
+        let Some(work) = works.iter().find(ends) else { return Ok(()) };
+        let what = "exit_what=all before jobs that have not begun is not done".to_owned();
+        let problem = Problem::new(what, "write exit_what=stonewall");
+        self.at(&self.typing.jobs[work.unit.job], ("exit_what", problem))
     }
 
     /// Files of a program lie in one directory with those of all others.

@@ -31,6 +31,29 @@ pub struct Show {
     pub units: Vec<UnitShow>,
     /// Logs that are written, in order.
     pub logs: Vec<LogShow>,
+    /// Commands that run before the first job and after the last one, in order.
+    #[serde(default)]
+    pub commands: Vec<Command>,
+    /// I/O scheduler of the device, if one is asked for.
+    #[serde(default)]
+    pub scheduler: Option<String>,
+}
+
+/// A command of a job, which the user has allowed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "FioCommand")]
+pub struct Command {
+    /// Name of the job.
+    pub job: String,
+    /// True if it runs before the jobs, otherwise after them.
+    pub is_before: bool,
+    /// Line for the shell.
+    pub line: String,
+    /// File of its output.
+    pub file: String,
+    /// So many clones of the job run it, one after the other.
+    pub times: u64,
 }
 
 /// A job before it runs.

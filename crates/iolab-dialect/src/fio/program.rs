@@ -138,7 +138,7 @@ fn refuse_what_programs_lack(job: &Job) -> Result<(), Wrong> {
     let refused = [
         ("verify", job.verify.is_some()),
         ("ramp_time", job.ramp_ns > 0),
-        ("startdelay", job.delay_ns.0 > 0),
+        ("startdelay", job.delay_ns.1 > 0),
         ("buffer_compress_percentage", job.compress_percent > 0 && job.compress_percent < 100),
         ("dedupe_percentage", job.dedupe_percent > 0),
     ];
@@ -450,7 +450,7 @@ fn opened(job: &Job, engine: Engine, does: Deed) -> Node {
 
 fn size_of(job: &Job, place: usize, unit: u64) -> Amount {
     if let Some(split) = &job.bssplit {
-        return match split[place].as_slice() {
+        return match split[job.place_of_sizes(place)].as_slice() {
             [only] => Amount::Constant(only.value),
             rows => Amount::Drawn(Spread::Table { rows: rows.to_vec() }),
         };
@@ -459,8 +459,8 @@ fn size_of(job: &Job, place: usize, unit: u64) -> Amount {
     if from == to {
         return Amount::Constant(from);
     }
-    // Multiples of the smallest transfer.
-    let step = from.min(unit).max(1);
+    // Multiples of the smallest transfer, or any number of bytes.
+    let step = if job.is_unaligned { 1 } else { from.min(unit).max(1) };
     Amount::Drawn(Spread::Uniform { from, to: from + (to - from) / step * step, step })
 }
 

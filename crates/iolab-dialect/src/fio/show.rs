@@ -8,7 +8,7 @@ use super::job::{Job, Typed, Unified};
 use super::logs::logs;
 use super::lower::{Places, Work};
 use super::parse::Typing;
-use super::plan::{Head, Show, UnitShow};
+use super::plan::{Command, Head, Show, UnitShow};
 use super::rules;
 
 /// Form of the results of a plan.
@@ -34,7 +34,20 @@ pub fn show(typing: &Typing, works: &[Work], places: &[Places], workload: &Workl
         heads,
         units: units.collect(),
         logs: logs(jobs, works, places, &workload.phases),
+        commands: jobs.iter().flat_map(commands).collect(),
+        scheduler: jobs.iter().find_map(|job| job.scheduler.clone()),
     }
+}
+
+/// Commands of a job, as fio names the files of their output.
+fn commands(job: &Job) -> Vec<Command> {
+    let asked = [(true, "prerun", &job.command_before), (false, "postrun", &job.command_after)];
+    let made = asked.into_iter().filter_map(|(is_before, word, line)| {
+        let file = format!("{}.{word}.txt", job.name.replace('/', "_"));
+        let (job, times) = (job.name.clone(), job.clones);
+        line.clone().map(|line| Command { job, is_before, line, file, times })
+    });
+    made.collect()
 }
 
 /// Options that have a value, as results tell them.

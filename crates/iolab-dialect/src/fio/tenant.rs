@@ -74,11 +74,12 @@ pub fn tenant_of(
         opening,
         rate_ops_per_s: rate(job, io)?,
         think_ns: Ns(if job.think_blocks == 1 { job.think_ns } else { 0 }),
-        begins_ns: Ns(job.delay_ns.0),
+        begins_ns: delay(job, unit).0,
         priority: priority(job),
         limit: limit(job, geometry),
         manner: Manner {
             burst: burst(job, io)?,
+            begin_step_ns: delay(job, unit).1,
             rules: rules::of(job)?,
             op_log_window_ns: job.logs.engine_window(),
             expects_written: job.verifies_earlier(),
@@ -86,6 +87,14 @@ pub fn tenant_of(
         },
         ..tenant(&unit.name)
     })
+}
+
+/// Time until the first clone of a unit begins, and from one clone to the next: a range of delays
+/// is divided evenly, where fio draws each clone's.
+fn delay(job: &Job, unit: &Unit) -> (Ns, Ns) {
+    let (low, high) = job.delay_ns;
+    let step = high.saturating_sub(low) / job.clones.max(1);
+    (Ns(low + step / 2 + step * unit.first), Ns(if unit.clones > 1 { step } else { 0 }))
 }
 
 fn pattern(job: &Job) -> Pattern {

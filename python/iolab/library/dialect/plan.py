@@ -168,7 +168,7 @@ def study_of(plan: DialectPlan) -> Study:
     entry = Entry(dialect.name, dialect, typed_again(dialect, plan.words), is_line=True)
     workloads = of_plan(entry, plan.lowered)
     factors = own_factors(workloads)
-    settings: Levels = (("cache", str(plan.values["cache"])),)
+    settings: Levels = (("cache", str(plan.values["cache"])), *_scheduler_of(plan))
     return Study(
         name=dialect.name,
         testbed=_testbed_of(plan),
@@ -180,6 +180,12 @@ def study_of(plan: DialectPlan) -> Study:
         rounds=plan.rounds,
         command=(dialect.name, *of_one_run(dialect, plan.words)),
     )
+
+
+def _scheduler_of(plan: DialectPlan) -> Levels:
+    """I/O scheduler that the command line asks for, as a setting; empty: none."""
+    name = plan.values["show"].get("scheduler")
+    return () if name is None else (("scheduler", str(name)),)
 
 
 def _testbed_of(plan: DialectPlan) -> TestbedRequest:

@@ -16,8 +16,8 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Final, cast
 
-from iolab.errors import IolabError, MismatchError, TestbedError
-from iolab.library.dialect import bonnie, fio, fio_logs, side
+from iolab.errors import IolabError, MismatchError, StoppedError, TestbedError
+from iolab.library.dialect import bonnie, fio, fio_commands, fio_logs, side
 from iolab.library.dialect.files import check_workbook, elsewhere, refuse_unnamed, write_files
 from iolab.library.dialect.plan import DialectCore, DialectPlan, study_of
 from iolab.library.services import Services
@@ -83,6 +83,7 @@ class Line(Attendant):
         self._side_files = side.check_side_files(plan, core)
         self._output = fio.Output(plan)
         self._logs = fio_logs.check_logs(plan)
+        self._saved = fio_commands.check_commands(plan)
 
     @property
     def plan(self) -> DialectPlan:
@@ -93,7 +94,7 @@ class Line(Attendant):
         """Files that the dialect writes beside its report."""
         workbook = self._plan.asked.get("workbook")
         named = [*self._output.files(), *([Path(workbook)] if workbook else [])]
-        return [*self._side_files, *self._logs, *named]
+        return [*self._side_files, *self._logs, *self._saved, *named]
 
     def begin(self, store: Store, runner: Runner, stop: StopSwitch) -> None:
         """Print the head, and the rows that an earlier start measured."""
@@ -120,6 +121,7 @@ class Line(Attendant):
             fio_logs.log_folder(self._plan, self._out_dir) as fio_folder,
         ):
             self._folder, self._fio_folder = folder, fio_folder
+            fio_commands.run_commands(self._plan, self._console, is_before=True)
             yield
 
     def spec(self, trial: Trial, spec: TrialSpec) -> TrialSpec:
@@ -135,6 +137,16 @@ class Line(Attendant):
         if self._stop is not None and self._proceed is not None:
             bonnie.answer_prompts(self._stop, self._console, self._proceed)(params)
 
+    def measured(self, trial: Trial, record: Record) -> None:
+        """Run the commands that follow.
+
+        Raises
+        ------
+        IolabError : their output cannot be written.
+        """
+        del trial, record
+        fio_commands.run_commands(self._plan, self._console, is_before=False)
+
     def stored(self, trial: Trial, record: Record) -> None:
         """Print a row.
 
@@ -148,7 +160,7 @@ class Line(Attendant):
         fio_logs.write_logs(self._plan, record, self._fio_folder)
         if record["status"] == "ok":
             self.n_ok += 1
-        if record["status"] != "interrupted":
+        if record["status"] != "interrupted" or self._plan.row_of_dialect.is_told_by_records:
             self._show_row(trial.position, record)
         if record["status"] != "failed":
             return
@@ -237,6 +249,7 @@ def conduct_line(
     check_workbook(plan.asked.get("workbook"), plan.allowed)
     line = Line(plan, core, console)
     refuse_unnamed(line.written_files(), plan.allowed, source)
+    fio_commands.refuse_stored_commands(plan)
     options = replace(options, is_testbed_from_file=is_testbed_from_file(study))
     if options.is_dry_run:
         from iolab.library.conducted import rehearsed
@@ -291,6 +304,10 @@ def _run(prepared: Prepared, line: Line, console: Observer) -> int:
         outputs.discard(prepared.database, made)
     elif prepared.database.exists():
         _tell_stored(prepared.out_dir, console)
+    if isinstance(problem, StoppedError) and (code := line.plan.row_of_dialect.stopped_code):
+        told = str(problem) if is_kept else "stopped on request; what was measured is not stored"
+        console.note(f"iolab: {told}")
+        return code
     if problem is not None:
         raise _with_next_step(problem, prepared, is_begun_anew=not is_kept)
     return 1 if line.n_failed else 0

@@ -137,9 +137,9 @@ pub const ROWS: &[Row] = done_rows! { "Files";
         Ok(())
     };
     "fallocate": Choice(FALLOCATE), "native", T1, "how space is allocated when a file is made",
-        Differs("posix is native; keep and truncate are refused") => |job, value| {
+        Differs("posix is native, truncate is none; keep is refused") => |job, value| {
             job.fallocate = match value.word() {
-                0 | 5 => Fallocate::None,
+                0 | 4 | 5 => Fallocate::None,
                 1 | 2 | 6 => Fallocate::Native,
                 _ => {
                     let problem = Problem::new(

@@ -69,6 +69,18 @@ pub const ROWS: &[Row] = done_rows! { "Transfers";
             }
             Ok(())
         };
+    "bs_unaligned" | "blocksize_unaligned": Flag, "0", T1,
+        "sizes of bsrange are any number of bytes, not only multiples of the smallest",
+        Done => |job, value| {
+            job.is_unaligned = value.flag();
+            Ok(())
+        };
+    "bs_is_seq_rand" | "blocksize_is_seq_rand": Flag, "0", T2,
+        "the first size is that of sequential transfers, the second that of random ones",
+        Differs("by rw alone, also beside percentage_random") => |job, value| {
+            job.is_sized_by_order = value.flag();
+            Ok(())
+        };
     "bssplit": Text, "", T1, "several transfer sizes with their shares: 4k/60:64k/40",
         Differs("shares that do not add up to 100 % are refused") => |job, value| {
             let text = value.text();

@@ -63,15 +63,38 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             job.ends_all = value.flag();
             Ok(())
         };
-    "startdelay": TimeRange(S), "0", T1, "begins so much later",
-        Differs("counted from the stonewall, not from the beginning of the run; one time") =>
+    "exit_what": Choice(&["group", "stonewall", "all"]), "group", T2,
+        "who ends with the first job that ends, under exitall",
+        Differs("all that run at once; all is refused where jobs follow behind a stonewall") =>
         |job, value| {
-            let (low, high) = value.range();
-            if low != high {
-                let what = "startdelay as a range".to_owned();
-                return Err(crate::diagnostic::Problem::new(what, "write one time"));
-            }
-            job.delay_ns = (low, high);
+            job.ends_later_ones = value.word() == 2;
+            Ok(())
+        };
+    "exec_prerun": Text, "", T2,
+        "a command that runs before the job, its output in NAME.prerun.txt",
+        Differs("only with --allow-exec; before the first job begins, once for each clone") =>
+        |job, value| {
+            job.command_before = Some(value.text());
+            Ok(())
+        };
+    "exec_postrun": Text, "", T2,
+        "a command that runs after the job, its output in NAME.postrun.txt",
+        Differs("only with --allow-exec; after the last job has ended, once for each clone") =>
+        |job, value| {
+            job.command_after = Some(value.text());
+            Ok(())
+        };
+    "ioscheduler": Text, "", T2, "I/O scheduler of the device, put back afterwards",
+        Differs("the same for all jobs; in a study it is the factor --scheduler") =>
+        |job, value| {
+            job.scheduler = Some(value.text());
+            Ok(())
+        };
+    "startdelay": TimeRange(S), "0", T1, "begins so much later",
+        Differs("counted from the stonewall, not from the beginning of the run; clones of a range \
+                 begin one after the other, evenly") =>
+        |job, value| {
+            job.delay_ns = value.range();
             Ok(())
         };
     "runtime" | "timeout": Time(S), "0", T1,
@@ -134,6 +157,15 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             job.think_blocks = value.number();
             Ok(())
         };
+    "thinktime_blocks_type": Choice(&["complete", "issue"]), "complete", T2,
+        "what is counted between two pauses: transfers that ended, or that began",
+        Differs("issue only with one transfer under way, where both are the same") =>
+        |job, value| {
+            job.is_thought_at_issue = value.word() == 1;
+            Ok(())
+        };
+    "thinktime_spin": Time(Us), "0", T2, "part of a pause that burns the CPU",
+        Ignored("pauses are slept") => |_, _| Ok(());
     "prio": Count(0, 7), "", T2, "priority of I/O: 0 first, 7 last", Done => |job, value| {
         job.prio = Some(value.number());
         Ok(())

@@ -26,16 +26,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "unlink_each_loop": Flag, "0", T1,
         "files are removed after each pass",
         "passes follow each other on the same file", "write one job per pass";
-    "ioscheduler": Text, "", T2,
-        "I/O scheduler of the device",
-        "a setting of the machine belongs to the testbed, which puts it back",
-        "`iolab compare --scheduler NAME --workload 'fio JOBFILE' --on ...`";
-    "bs_unaligned" | "blocksize_unaligned": Flag, "0", T1,
-        "transfers of any number of bytes",
-        "sizes that vary are not done yet", "write bs=";
-    "bs_is_seq_rand" | "blocksize_is_seq_rand": Flag, "0", T2,
-        "sizes by order, not by direction",
-        "sizes that vary are not done yet", "write bs=";
     "sync_file_range": Text, "", T2,
         "sync_file_range(2) after so many writes",
         "it is not done yet", "write fdatasync=N";
@@ -106,9 +96,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "iodepth_low": Count(0, 4096), "0", T1,
         "transfers that are left before new ones are made",
         "draining to a low mark is not done yet", "leave it out";
-    "exit_what": Choice(&["group", "stonewall", "all"]), "group", T2,
-        "who ends with the first",
-        "jobs end by their own limits", "write runtime=";
     "exitall_on_error": Flag, "0", T2,
         "all jobs end with a failing one",
         "jobs end by their own limits", "leave it out";
@@ -121,15 +108,9 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "rate_ignore_thinktime": Flag, "0", T2,
         "a rate is kept despite of pauses",
         "it is not done", "leave it out";
-    "thinktime_spin": Time(Us), "0", T2,
-        "part of a pause that burns the CPU",
-        "pauses are slept", "leave it out";
     "thinktime_iotime": Time(S), "0", T2,
         "time between two pauses",
         "pauses come after transfers", "write thinktime_blocks=";
-    "thinktime_blocks_type": Choice(&["complete", "issue"]), "complete", T2,
-        "what is counted between pauses",
-        "what has ended is counted", "leave it out";
     "nice": Count(-20, 19), "0", T2,
         "priority of the CPU",
         "it is not done", "`nice -n N iolab fio ...`";
@@ -158,42 +139,15 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "flow_watermark": Count(0, i64::MAX), "", T2,
         "slack of the proportion",
         "proportions between jobs are not done yet", "leave it out";
-    "exec_prerun": Text, "", T2,
-        "a program that runs before",
-        "a job file starts no programs here", "run it before";
-    "exec_postrun": Text, "", T2,
-        "a program that runs after",
-        "a job file starts no programs here", "run it after";
     "gtod_cpu": Count(0, 4096), "", T3,
         "CPU of the clock",
         "the clock is the kernel's", "leave it out";
     "profile": Text, "", T3,
         "a built-in workload",
         "it is not done", "write its options";
-    "verify_interval": Size, "", T1,
-        "bytes of a checked piece",
-        "pieces are as large as the transfers allow", "leave it out";
-    "verify_offset": Size, "0", T1,
-        "place of the header",
-        "headers are iolab's own", "leave it out";
-    "verify_backlog": Count(0, i64::MAX), "0", T1,
-        "verify after so many writes",
-        "reads follow when all is written", "leave it out";
-    "verify_backlog_batch": Count(0, i64::MAX), "0", T1,
-        "blocks verified at once",
-        "reads follow when all is written", "leave it out";
-    "verify_dump": Flag, "0", T1,
-        "wrong blocks are saved",
-        "wrong blocks are described in the results", "leave it out";
     "verify_state_load": Flag, "0", T2,
         "what was written is read from a file",
         "files of earlier runs are not verified yet", "write and verify in one run";
-    "verify_async": Count(0, 4096), "0", T2,
-        "threads that verify",
-        "it is not done", "leave it out";
-    "verify_async_cpus": Text, "", T2,
-        "CPUs of threads that verify",
-        "it is not done", "leave it out";
     "experimental_verify": Flag, "0", T3,
         "another way to verify",
         "it is not done", "leave it out";
@@ -223,16 +177,16 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
         "recordings of block devices are not merged", "leave it out";
     "log_compression": Size, "0", T3,
         "compressed logs",
-        "logs are not written yet", "leave it out";
+        "logs are plain text from the beginning of the job on", "leave it out";
     "log_store_compressed": Flag, "0", T3,
         "logs stay compressed",
-        "logs are not written yet", "leave it out";
+        "logs are plain text from the beginning of the job on", "leave it out";
     "log_alternate_epoch": Flag, "0", T3,
         "another clock of the logs",
-        "logs are not written yet", "leave it out";
+        "logs are plain text from the beginning of the job on", "leave it out";
     "log_alternate_epoch_clock_id": Count(0, i64::MAX), "0", T3,
         "another clock of the logs",
-        "logs are not written yet", "leave it out";
+        "logs are plain text from the beginning of the job on", "leave it out";
     "donorname": Text, "", T3,
         "an option of the engine e4defrag",
         "the engine e4defrag is not supported", "use another ioengine";

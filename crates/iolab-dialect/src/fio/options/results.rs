@@ -6,7 +6,7 @@ use crate::fio::job::Unified;
 use crate::fio::row::{Kind, Row};
 use crate::option::Standing::{Differs, Done, Ignored};
 
-use Kind::{Choice, Count, Flag, Floats, Text};
+use Kind::{Choice, Count, Flag, Floats, Size, Text};
 
 const VERIFY: &[&str] = &[
     "0",
@@ -69,6 +69,22 @@ pub const ROWS: &[Row] = done_rows! { "Results and verification";
         };
     "verify_fatal": Flag, "0", T1, "ends at the first wrong block",
         Ignored("wrong blocks are counted, and the job fails at its end") => |_, _| Ok(());
+    "verify_interval": Size, "", T1, "bytes of a checked piece",
+        Ignored("pieces are as small as the transfers allow") => |_, _| Ok(());
+    "verify_offset": Size, "0", T1, "place of the header in a block",
+        Ignored("stamps are iolab's own") => |_, _| Ok(());
+    "verify_backlog": Count(0, i64::MAX), "0", T1, "verify after so many writes",
+        Ignored("what is written is read when all jobs of the group have written") =>
+        |_, _| Ok(());
+    "verify_backlog_batch": Count(0, i64::MAX), "0", T1, "blocks verified at once",
+        Ignored("what is written is read when all jobs of the group have written") =>
+        |_, _| Ok(());
+    "verify_dump": Flag, "0", T1, "wrong blocks are saved",
+        Ignored("wrong blocks are described in the results") => |_, _| Ok(());
+    "verify_async": Count(0, 4096), "0", T2, "threads that verify",
+        Ignored("who reads verifies") => |_, _| Ok(());
+    "verify_async_cpus": Text, "", T2, "CPUs of threads that verify",
+        Ignored("who reads verifies") => |_, _| Ok(());
     "verifysort": Flag, "1", T2, "order of the reads that verify", Ignored("as written") =>
         |_, _| Ok(());
     "verify_state_save": Flag, "1", T2, "a file says what was written",

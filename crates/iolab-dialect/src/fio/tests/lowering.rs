@@ -181,6 +181,18 @@ fn what_cannot_be_done_is_refused_where_it_stands() {
         ("--name=a --size=4k --cpus_allowed=7", "there is no CPU 7"),
         ("--name=a --size=4k --invalidate=0 --name=b --size=4k", "invalidate differs"),
         ("--name=a --size=4k --iodepth=4 --warnings-fatal", "whatever iodepth says"),
+        ("--name=a --size=4k --exec_prerun=reboot", "starts no commands unasked"),
+        ("--name=a --size=4k --exec_postrun=reboot", "add --allow-exec"),
+        ("--name=a --size=4k --ioscheduler=none --name=b --size=4k", "ioscheduler of job b"),
+        (
+            "--name=a --size=4k --exitall --exit_what=all --name=b --size=4k --stonewall",
+            "exit_what=all before jobs that have not begun",
+        ),
+        (
+            "--name=a --size=8k --ioengine=libaio --direct=1 --iodepth=2 --thinktime=5 \
+             --thinktime_blocks_type=issue",
+            "with several under way",
+        ),
     ] {
         let told = refusal(text);
         assert!(told.contains(part) && told.contains('^') || told.contains(part), "{text}: {told}");
@@ -227,6 +239,64 @@ fn what_a_stream_cannot_say_is_a_program() {
     assert_eq!(program.limit.total_bytes, None);
     let (program, set) = program_of("--name=a --ioengine=filecreate --nrfiles=5 --filesize=4k");
     assert_eq!((program.limit.passes, set.existing_percent as u64), (Some(5), 0));
+}
+
+#[test]
+fn commands_and_a_scheduler_are_handed_on() {
+    let plan = plan_of(
+        "--allow-exec --ioscheduler=bfq --name=a/b --filename=x --size=4k --numjobs=2 \
+         --exec_prerun=true --exec_postrun=sync",
+    );
+    let seen: Vec<_> = plan.show.commands.iter().map(|one| (&*one.file, one.is_before)).collect();
+    assert_eq!(seen, [("a_b.prerun.txt", true), ("a_b.postrun.txt", false)]);
+    assert_eq!((&*plan.show.commands[0].line, plan.show.commands[0].times), ("true", 2));
+    assert_eq!(plan.show.scheduler.as_deref(), Some("bfq"));
+    let plain = plan_of("--name=a --size=4k").show;
+    assert!(plain.commands.is_empty() && plain.scheduler.is_none());
+}
+
+#[test]
+fn a_range_of_delays_is_divided_among_the_clones() {
+    let begins = |text: &str| -> Vec<(u64, u64)> {
+        let plan = plan_of(text);
+        let tenants = &plan.rows[0].workload.phases[0].tenants;
+        let of = |t: &Tenant| (t.begins_ns.0 / 1_000_000, t.manner.begin_step_ns.0 / 1_000_000);
+        tenants.iter().map(of).collect()
+    };
+    assert_eq!(begins("--name=a --size=4k --startdelay=2"), [(2000, 0)]);
+    let range = "--name=a --size=4k --startdelay=2-6 --numjobs=2";
+    assert_eq!(begins(range), [(3000, 0), (5000, 0)]);
+    assert_eq!(begins(&format!("{range} --group_reporting")), [(3000, 2000)]);
+}
+
+#[test]
+fn sizes_may_be_of_any_bytes_or_follow_the_order() {
+    use iolab_workload::program::{Amount, Spread};
+    let step = |text: &str| {
+        let (program, _) = program_of(text);
+        match program.steps[0].size_bytes.clone() {
+            Some(Amount::Drawn(Spread::Uniform { from, to, step })) => (from, to, step),
+            other => panic!("{other:?}"),
+        }
+    };
+    let of = "--name=a --size=1m --bsrange=4k-9k";
+    assert_eq!(step(of), (4096, 8192, 4096));
+    assert_eq!(step(&format!("{of} --bs_unaligned")), (4096, 9216, 1));
+    assert_eq!(
+        tenant("--size=64k --bs=4k,8k --bs_is_seq_rand --rw=randread").io_size_bytes.0,
+        8192
+    );
+    assert_eq!(tenant("--size=64k --bs=4k,8k --bs_is_seq_rand --rw=write").io_size_bytes.0, 4096);
+    let mixed = tenant("--size=64k --bs=4k,8k --bs_is_seq_rand --rw=randrw");
+    assert_eq!(mixed.io_size_bytes.0, 8192, "both directions");
+}
+
+#[test]
+fn what_is_done_otherwise_is_noted() {
+    let plan =
+        plan_of("--name=a --size=64k --rw=write --verify=md5 --verify_backlog=8 --verify_dump");
+    let notes = plan.notes.join("\n");
+    assert!(notes.contains("verify_backlog=8") && notes.contains("verify_dump=1"), "{notes}");
 }
 
 #[test]

@@ -95,7 +95,6 @@ fn what_is_wrong_is_marked() {
         ("[a]\ninclude nosuch.inc\n", "'nosuch.inc' cannot be included"),
         ("[a]\nRW=read\n", "did you mean `rw`?"),
         ("[a\nrw=read\n", "a section without ]"),
-        ("[a]\nexec_prerun=rm -r x\n", "a job file starts no programs here"),
         ("[a]\nsize\n", "size needs a value"),
     ] {
         let shown = refusal(text);
