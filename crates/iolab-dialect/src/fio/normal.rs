@@ -93,7 +93,7 @@ pub fn normal(show: &Show, row: &RowResult) -> String {
     if !disks.is_empty() {
         text.push_str("\nDisk stats (read/write):\n");
     }
-    disks.iter().for_each(|disk| text.push_str(&disk_line(disk)));
+    text.extend(disks.iter().map(disk_line));
     text
 }
 
