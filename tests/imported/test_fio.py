@@ -469,6 +469,15 @@ def test_a_log_whose_name_does_not_say_what_it_counts(tmp_path):
     assert amounts(tmp_path / "mine.txt", unit="us")["read", "latency_ns_mean", 1] == 200_000
 
 
+def test_a_log_of_times_under_the_name_of_histograms(tmp_path):
+    """Such a name says nothing of lines that are no histogram; found by fuzzing."""
+    (tmp_path / "x_clat_hist.1.log").write_text("500, 100, 0, 0\n1000, 300, 0, 0\n")
+    with pytest.raises(TableError, match="nothing says what it counts"):
+        understood(tmp_path / "x_clat_hist.1.log")
+    found = amounts(tmp_path / "x_clat_hist.1.log", unit="ns")
+    assert found["read", "latency_ns_mean", 1] == 200
+
+
 @pytest.mark.parametrize("line", ["1000, 3", "x", "1000, 300, 7, 0", "1000, -3, 0, 0"])
 def test_a_log_with_another_line_is_refused(tmp_path, line):
     (tmp_path / "x_bw.1.log").write_text(f"500, 100, 0, 0\n{line}\n700, 1, 0, 0\n")

@@ -103,11 +103,11 @@ def read_log(source: Source, content: bytes, unit: str = "") -> Log:
         _read_histograms(log, content)
         return log
     log = Log(source, match["prefix"] if match else source.path.name, "", "")
+    what = match["what"] if match and match["what"] in _UNITS else ""
+    log.unit = _UNITS.get(what, "")
     if unit:
         log.unit = _RATES.get(unit.lower(), unit if unit in _TIMES else "")
-        log.what = match["what"] if match else {"KiB/s": "bw", "IOPS": "iops"}.get(log.unit, "lat")
-    elif match:
-        log.what, log.unit = match["what"], _UNITS[match["what"]]
+    log.what = what or {"KiB/s": "bw", "IOPS": "iops"}.get(log.unit, "lat")
     if not log.unit:
         source.fail(
             "a log of fio, but nothing says what it counts",
