@@ -104,7 +104,7 @@ def log_files(rng: random.Random, folder: Path) -> None:
         text = rng.choice((*_recorded("*.log"), _histogram(rng)))
         if rng.random() < 0.05:
             text = text * _MANY
-            text = text[: 4 << 20]
+            text = text[: 1 << 20]
         if rng.random() < 0.8:
             text = _changed(rng, text)
         files[rng.choice(_LOG_NAMES)] = text.encode(errors="replace")
