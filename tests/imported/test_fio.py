@@ -366,7 +366,8 @@ x: (groupid=0, jobs=1): err= 0: pid=7: Mon Feb 20 13:55:42 2017
   cpu          : usr=0.83%, sys=2.23%, ctx=25812, majf=0, minf=747
 """
 NEW_TEXT = """\
-x: (g=0): rw=randwrite, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=psync, iodepth=1
+x: (g=0): rw=randwrite, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, \
+ioengine=psync, iodepth=1
 fio-3.25
 x: (groupid=0, jobs=1): err= 0: pid=7: Mon Jul  3 22:30:33 2023
   write: IOPS=36.6k, BW=18.8MiB/s (19.7MB/s)(22.0MiB/1173msec); 0 zone resets
@@ -379,7 +380,7 @@ x: (groupid=0, jobs=1): err= 0: pid=7: Mon Jul  3 22:30:33 2023
     sync percentiles (usec):
      | 50.00th=[  184], 99.00th=[  260]
   cpu          : usr=2.99%, sys=21.84%, ctx=11253, majf=0, minf=12
-"""  # noqa: E501
+"""
 
 
 def test_normal_output_of_version_2(tmp_path):

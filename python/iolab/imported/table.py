@@ -37,7 +37,7 @@ class Background:
     execution: int
     """Number within its file of what ran at the same time; 0 is the first."""
     task: str = ""
-    """What was executed, the same in every run of it."""
+    """Name of the work, the same in every run of it."""
     error: str = ""
     """Failure that the program reports; such an execution has no values."""
     started_at_unix_ns: int = 0

@@ -23,8 +23,8 @@ from iolab.imported.foreign.fio_result import (
     FLUSHES,
     PERCENTILES,
     Bins,
-    Job,
-    Run,
+    PrintedJob,
+    PrintedRun,
     Way,
     number,
     percentiles_of,
@@ -64,7 +64,7 @@ def is_json(content: bytes) -> bool:
     return b"{" in content and _MARK.search(content) is not None
 
 
-def read_json(source: Source, text: str) -> list[Run]:
+def read_json(source: Source, text: str) -> list[PrintedRun]:
     """Every run of a text; interim results are left out.
 
     Raises
@@ -176,7 +176,7 @@ def _object(pairs: list[tuple[str, Node]]) -> dict[str, Node] | Bins:
 
 @dataclass(slots=True)
 class _Document:
-    run: Run
+    run: PrintedRun
     started_s: Decimal | None
     elapsed_s: Decimal
     key: object
@@ -208,7 +208,7 @@ def _document(source: Source, node: Node, text: str, span: tuple[int, int], line
     entries = [_dict(one) for one in listed]
     common = _options(top.get("global options"))
     seconds = _Seconds.of(source, top, entries, line)
-    jobs: list[Job] = []
+    jobs: list[PrintedJob] = []
     for place, entry in enumerate(entries):
         at = lines[place] if place < len(lines) else line
         job = _job(source, entry, common, at)
@@ -217,7 +217,7 @@ def _document(source: Source, node: Node, text: str, span: tuple[int, int], line
     jobs = _of_clients(entries, jobs)
     operations = sum(way.operations for job in jobs for way in job.ways)
     return _Document(
-        Run(_text(top.get("fio version"))[:60], jobs),
+        PrintedRun(_text(top.get("fio version"))[:60], jobs),
         seconds.started,
         seconds.elapsed,
         tuple((job.name, job.group) for job in jobs),
@@ -273,7 +273,7 @@ def _job_lines(text: str, span: tuple[int, int], line: int) -> list[int]:
     return found
 
 
-def _of_clients(entries: list[dict[str, Node]], jobs: list[Job]) -> list[Job]:
+def _of_clients(entries: list[dict[str, Node]], jobs: list[PrintedJob]) -> list[PrintedJob]:
     """Leave out the sum over all clients, or take only it where all of them did the same.
 
     The server writes it last and it alone knows percentiles over all of them.
@@ -292,11 +292,13 @@ def _of_clients(entries: list[dict[str, Node]], jobs: list[Job]) -> list[Job]:
     return [last]
 
 
-def _job(source: Source, entry: dict[str, Node], common: dict[str, str] | None, line: int) -> Job:
+def _job(
+    source: Source, entry: dict[str, Node], common: dict[str, str] | None, line: int
+) -> PrintedJob:
     own = _options(entry.get("job options"))
     options = None if own is None and common is None else (common or {}) | (own or {})
     name = _text(entry.get("jobname"))[:100] or "(unnamed)"
-    job = Job(
+    job = PrintedJob(
         line,
         name,
         _whole(source, entry.get("groupid"), line, "groupid"),
@@ -318,7 +320,7 @@ def _job(source: Source, entry: dict[str, Node], common: dict[str, str] | None, 
     return job
 
 
-def _way(source: Source, job: Job, direction: str, node: Node) -> Way | None:
+def _way(source: Source, job: PrintedJob, direction: str, node: Node) -> Way | None:
     """One direction; None if nothing was done in it."""
     found = _dict(node)
     what = f"job {shown(job.name)}, {direction}"
@@ -341,7 +343,9 @@ def _way(source: Source, job: Job, direction: str, node: Node) -> Way | None:
     return way
 
 
-def _add_latency(source: Source, job: Job, way: Way, found: dict[str, Node], what: str) -> None:
+def _add_latency(
+    source: Source, job: PrintedJob, way: Way, found: dict[str, Node], what: str
+) -> None:
     """Completion latency; the total one where only that was asked for."""
     for name, scale in (("clat_ns", 1), ("clat", 1000), ("lat_ns", 1), ("lat", 1000)):
         node = _dict(found.get(name))
@@ -377,7 +381,7 @@ def _percentiles(
     return printed
 
 
-def _bins(source: Source, job: Job, node: dict[str, Node], what: str) -> Bins | None:
+def _bins(source: Source, job: PrintedJob, node: dict[str, Node], what: str) -> Bins | None:
     bins = node.get("bins")
     if isinstance(bins, dict) and bins:
         bins = _histogram(list(bins.items()))
@@ -392,7 +396,7 @@ def _bins(source: Source, job: Job, node: dict[str, Node], what: str) -> Bins | 
     return bins
 
 
-def _add_flushes(source: Source, job: Job, node: Node) -> None:
+def _add_flushes(source: Source, job: PrintedJob, node: Node) -> None:
     """Flushes belong to the writes between which they were made."""
     found = _dict(node)
     times = _dict(found.get("lat_ns"))

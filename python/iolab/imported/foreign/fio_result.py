@@ -71,7 +71,7 @@ class Way:
 
 
 @dataclass(slots=True)
-class Job:
+class PrintedJob:
     """One job, or one group of jobs, as printed."""
 
     line: int
@@ -96,11 +96,11 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class PrintedRun:
     """One start of fio."""
 
     version: str
-    jobs: Sequence[Job]
+    jobs: Sequence[PrintedJob]
 
 
 def number(source: Source, text: object, line: int, what: str) -> Decimal | None:
@@ -127,7 +127,7 @@ def refuse_number(source: Source, text: str, line: int, what: str) -> NoReturn:
     )
 
 
-def add_runs(source: Source, runs: Iterable[Run]) -> None:
+def add_runs(source: Source, runs: Iterable[PrintedRun]) -> None:
     """Hand on every number of runs of fio.
 
     Raises
@@ -138,7 +138,7 @@ def add_runs(source: Source, runs: Iterable[Run]) -> None:
     execution, is_any = 0, False
     line = 1
     for run in runs:
-        groups: dict[int, list[Job]] = defaultdict(list)
+        groups: dict[int, list[PrintedJob]] = defaultdict(list)
         for job in run.jobs:
             groups[job.group].append(job)
             line = job.line
@@ -153,9 +153,9 @@ def add_runs(source: Source, runs: Iterable[Run]) -> None:
         )
 
 
-def _add_group(source: Source, version: str, jobs: list[Job], execution: int) -> bool:
+def _add_group(source: Source, version: str, jobs: list[PrintedJob], execution: int) -> bool:
     """Hand on a group; whether it holds a number or a failure."""
-    streams: dict[object, list[Job]] = defaultdict(list)
+    streams: dict[object, list[PrintedJob]] = defaultdict(list)
     for job in jobs:
         streams[job.name, _key(job.options)].append(job)
     is_alone = len(streams) == 1
@@ -184,7 +184,7 @@ def _add_group(source: Source, version: str, jobs: list[Job], execution: int) ->
     return len(source.numbers) > before
 
 
-def _task(streams: list[list[Job]]) -> str:
+def _task(streams: list[list[PrintedJob]]) -> str:
     """Name of a group's work: what its jobs do; their names only where several run together.
 
     Where no option is echoed the names of jobs are levels, and all of them do the same.
@@ -195,7 +195,7 @@ def _task(streams: list[list[Job]]) -> str:
     return ", ".join(f"{clones[0].name} {_rw(clones[0])}" for clones in streams)
 
 
-def _rw(job: Job) -> str:
+def _rw(job: PrintedJob) -> str:
     """Pattern of a job without its sequencer; its name where no option is echoed."""
     if job.options is None:
         return job.name
@@ -214,7 +214,7 @@ def _free(name: str, taken: set[str]) -> str:
     return next(n for i in range(2, len(taken) + 3) if (n := f"{name} {i}") not in taken)
 
 
-def _about(version: str, streams: list[list[Job]]) -> tuple[tuple[str, str], ...]:
+def _about(version: str, streams: list[list[PrintedJob]]) -> tuple[tuple[str, str], ...]:
     """Levels of a group: its options; where its jobs differ in one, those of all of them."""
     about = {"fio_version": version} if version else {}
     if len(streams) == 1:
@@ -240,11 +240,11 @@ def _without_rw(options: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in options.items() if name != "rw"}
 
 
-def _first_direction(job: Job) -> str:
+def _first_direction(job: PrintedJob) -> str:
     return job.ways[0].direction if job.ways else "read"
 
 
-def _operation(job: Job, direction: str, *, is_alone: bool, label: str = "") -> str:
+def _operation(job: PrintedJob, direction: str, *, is_alone: bool, label: str = "") -> str:
     """Name of an operation: what the job does if it is alone, else the job's name."""
     if not is_alone:
         return f"{label or job.name} {direction}"
@@ -257,7 +257,7 @@ def _operation(job: Job, direction: str, *, is_alone: bool, label: str = "") -> 
 
 def _add_stream(
     source: Source,
-    clones: list[Job],
+    clones: list[PrintedJob],
     label: str,
     about: tuple[tuple[str, str], ...],
     background: Background,
@@ -307,7 +307,7 @@ def plain(value: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _cpu(clones: list[Job]) -> tuple[Decimal, Decimal] | None:
+def _cpu(clones: list[PrintedJob]) -> tuple[Decimal, Decimal] | None:
     """Nanoseconds of processor time of all clones, by user and system."""
     user = system = Decimal(0)
     for job in clones:
@@ -318,7 +318,7 @@ def _cpu(clones: list[Job]) -> tuple[Decimal, Decimal] | None:
     return user, system
 
 
-def _cpu_shares(clones: list[Job]) -> dict[str, Decimal]:
+def _cpu_shares(clones: list[PrintedJob]) -> dict[str, Decimal]:
     """Shares of a processor, mean over the clones."""
     users = [job.user_percent for job in clones if job.user_percent is not None]
     systems = [job.system_percent for job in clones if job.system_percent is not None]

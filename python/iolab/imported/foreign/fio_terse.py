@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from iolab.imported.foreign.fio_result import PERCENTILES, Job, Run, Way, number
+from iolab.imported.foreign.fio_result import PERCENTILES, PrintedJob, PrintedRun, Way, number
 from iolab.imported.foreign.found import Source, shown
 
 
@@ -59,14 +59,14 @@ def is_terse_line(line: str) -> bool:
     )
 
 
-def read_terse(source: Source, lines: list[str]) -> list[Run]:
+def read_terse(source: Source, lines: list[str]) -> list[PrintedRun]:
     """All results of a text; a group that begins again begins another run.
 
     Raises
     ------
     TableError : a line has another number of fields than its version.
     """
-    runs: list[tuple[str, list[Job]]] = []
+    runs: list[tuple[str, list[PrintedJob]]] = []
     seen: set[tuple[int, str]] = set()
     names: list[str] = []
     for at, line in enumerate(lines, start=1):
@@ -83,17 +83,17 @@ def read_terse(source: Source, lines: list[str]) -> list[Run]:
         runs[-1][1].append(job)
         seen.add((job.group, job.name))
         names.append(job.name)
-    return [Run(version, jobs) for version, jobs in runs]
+    return [PrintedRun(version, jobs) for version, jobs in runs]
 
 
-def _read_line(source: Source, at: int, line: str) -> tuple[str, Job]:
+def _read_line(source: Source, at: int, line: str) -> tuple[str, PrintedJob]:
     fields = line.split(";")
     if fields[-1] == "":
         fields.pop()
     form = _form(source, at, fields)
     version = fields[1] if form.head == 5 else ""
     name = fields[form.head - 3]
-    job = Job(at, name[:100] or "(unnamed)")
+    job = PrintedJob(at, name[:100] or "(unnamed)")
     job.group = _whole(source, at, fields[form.head - 2], "the group")
     job.error = _whole(source, at, fields[form.head - 1].removeprefix("-"), "the error")
     for place, direction in enumerate(form.directions):
@@ -122,7 +122,7 @@ def _form(source: Source, at: int, fields: list[str]) -> _Form:
     return None
 
 
-def _add_way(source: Source, job: Job, direction: str, fields: list[str]) -> None:
+def _add_way(source: Source, job: PrintedJob, direction: str, fields: list[str]) -> None:
     what = f"job {shown(job.name)}, {direction}"
 
     def at(place: int, name: str) -> Decimal | None:

@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
 
-from iolab.imported.foreign.fio_result import FLUSHES, PERCENTILES, Job, Run, Way, number
+from iolab.imported.foreign.fio_result import (
+    FLUSHES,
+    PERCENTILES,
+    PrintedJob,
+    PrintedRun,
+    Way,
+    number,
+)
 from iolab.imported.foreign.found import Source
 
 _HEAD: Final = re.compile(
@@ -53,14 +60,16 @@ _LINE_MAX: Final = 4096
 
 @dataclass(slots=True)
 class _State:
-    """Job that lines belong to."""
+    """PrintedJob that lines belong to."""
 
     version: str = ""
     heads: dict[tuple[int, str], dict[str, str]] = field(
         default_factory=dict[tuple[int, str], dict[str, str]]
     )
-    runs: list[tuple[str, list[Job]]] = field(default_factory=list[tuple[str, list[Job]]])
-    job: Job | None = None
+    runs: list[tuple[str, list[PrintedJob]]] = field(
+        default_factory=list[tuple[str, list[PrintedJob]]]
+    )
+    job: PrintedJob | None = None
     way: Way | None = None
     table: str = ""
     """Times whose percentiles follow."""
@@ -74,7 +83,7 @@ def is_status_line(line: str) -> bool:
     return len(line) < _LINE_MAX and _STATUS.match(line) is not None
 
 
-def read_text(source: Source, lines: list[str]) -> list[Run]:
+def read_text(source: Source, lines: list[str]) -> list[PrintedRun]:
     """All results of a text.
 
     Raises
@@ -85,7 +94,7 @@ def read_text(source: Source, lines: list[str]) -> list[Run]:
     for at, line in enumerate(lines, start=1):
         if len(line) < _LINE_MAX:
             _read_line(source, state, at, line.rstrip())
-    return [Run(version, jobs) for version, jobs in state.runs]
+    return [PrintedRun(version, jobs) for version, jobs in state.runs]
 
 
 def _read_line(source: Source, state: _State, at: int, line: str) -> None:
@@ -132,7 +141,7 @@ def _begin_job(source: Source, state: _State, at: int, match: re.Match[str]) -> 
     if any((job.group, job.name) == key for job in state.runs[-1][1]) and _is_new_run(state, key):
         state.runs.append((state.version, []))
     options = state.heads.get(key)
-    job = Job(at, match["name"][:100], int(match["group"]))
+    job = PrintedJob(at, match["name"][:100], int(match["group"]))
     job.error = abs(int(match["error"]))
     job.options = dict(options) if options is not None else None
     if job.options is not None and int(match["jobs"]) > 1:

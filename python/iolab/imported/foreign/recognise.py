@@ -27,7 +27,7 @@ _ZIP: Final = b"PK\x03\x04"
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class TextForm:
     """A form that text of a program takes."""
 
     name: str
@@ -91,16 +91,16 @@ def _read_iozone_or_bonnie(source: Source, lines: list[str]) -> None:
 
 
 FORMS: Final = (
-    Form(
+    TextForm(
         "fio terse",
         lambda lines: any(map(fio_terse.is_terse_line, lines)),
         lambda source, lines: add_runs(source, fio_terse.read_terse(source, lines)),
     ),
-    Form(
+    TextForm(
         "fio text",
         lambda lines: any(map(fio_text.is_status_line, lines)),
         lambda source, lines: add_runs(source, fio_text.read_text(source, lines)),
     ),
-    Form("iozone, bonnie++", _is_of_iozone_or_bonnie, _read_iozone_or_bonnie),
+    TextForm("iozone, bonnie++", _is_of_iozone_or_bonnie, _read_iozone_or_bonnie),
 )
 """Forms of text, the one with most digits first where a file holds several of the same run."""
