@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from iolab.library.tables import TableWords
 
 NAME = "import"
-HELP = "judge what iozone or bonnie++ wrote, or a CSV table"
+HELP = "judge what fio, iozone or bonnie++ wrote, or a CSV table"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "files",
         metavar="[LEVEL=]FILE",
         nargs="+",
-        help="what iozone or bonnie++ wrote, one or more files; or one CSV table",
+        help="what fio, iozone or bonnie++ wrote, one or more files; or one CSV table",
     )
     parser.add_argument("--out", metavar="DIR", help="results (iolab-out/NAME-N)")
     add_table_flags(parser)
@@ -50,7 +50,12 @@ def add_table_flags(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="column whose values are levels (every other column that varies)",
     )
-    group.add_argument("--unit", metavar="UNIT", default="", help="unit of a table without one")
+    group.add_argument(
+        "--unit",
+        metavar="UNIT",
+        default="",
+        help="unit of a table, or of a log of fio, without one",
+    )
     group.add_argument("--name", metavar="NAME", default="", help="name of the study")
     group.add_argument("--compare", metavar="FACTOR", default="", help="factor to be ranked")
     group.add_argument(
@@ -85,6 +90,8 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     imported = import_files(arguments.files, table_words(arguments), out, form.overwrite)
     for column, name in imported.renamed:
         console.note(f"column {column} is the factor {name}")
+    for note in imported.notes:
+        console.note(note)
     if imported.checked_means:
         console.note(f"printed means: {imported.checked_means}")
     found = answer(imported.path, None, form, services, console.note)

@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +16,7 @@ from iolab.imported.documents import averages_remark
 from iolab.imported.foreign.join import Named, read_files
 from iolab.imported.mapping import Wishes, understand_columns
 from iolab.imported.quantities import KNOWN_UNITS, quantity_of
-from iolab.imported.table import Table, TableError, read_table
+from iolab.imported.table import Background, Table, TableError, read_table
 from iolab.imported.values import Levels, Reading, Value, read_values
 from iolab.stats.ledger import is_average_of_operations
 from iolab.store.db import Origin, Store
@@ -61,13 +62,13 @@ def understand(path: Path, wishes: Wishes) -> Imported:
 
 
 def understand_files(named: list[Named], wishes: Wishes) -> Imported:
-    """Read what iozone and bonnie++ wrote, or a single table; writes nothing.
+    """Read what fio, iozone and bonnie++ wrote, or a single table; writes nothing.
 
     Raises
     ------
     TableError : a file is neither; names file and line.
     """
-    table = read_files(named, wishes.compare)
+    table = read_files(named, wishes.compare, unit=wishes.unit, factors=tuple(wishes.factors))
     if table is None:
         table = _read_lone_table(named[0].path)
     return understand_table(table, wishes)
@@ -80,9 +81,10 @@ def _read_lone_table(path: Path) -> Table:
         if path.suffix.lower() in TABLE_SUFFIXES or not path.is_file():
             raise
         raise TableError(
-            f"{path}: no output of iozone or bonnie++ that holds a result, nor a CSV table"
+            f"{path}: no output of fio, iozone or bonnie++ that holds a result, nor a CSV table"
             f" ({error.message.removeprefix(str(path)).lstrip(':, ')})",
-            "name what iozone or bonnie++ printed on stdout, iozone's -b file, or a table",
+            "name what fio, iozone or bonnie++ printed on stdout, a log of fio, iozone's -b file,"
+            " or a table",
         ) from None
 
 
@@ -102,7 +104,7 @@ def understand_table(table: Table, wishes: Wishes) -> Imported:
     study = _study(reading, wishes)
     trials, values = _trials(reading, study)
     plan = Plan(study, 0, tuple(dict.fromkeys(t.treatment for t in trials)), ())
-    facts = {f"source.{name}": value for name, value in constants.items()}
+    facts = {f"source.{name}": value for name, value in (*constants.items(), *table.facts)}
     facts |= {"source.file": path.name, "source.sha256": table.sha256}
     if checked.text:
         facts["source.printed_means"] = checked.text
@@ -148,7 +150,8 @@ def store_imported(imported: Imported, database: Path, iolab_version: str) -> No
 def _study(reading: Reading, wishes: Wishes) -> Study:
     path = reading.table.path
     levels: dict[str, list[str]] = defaultdict(list)
-    for value in reading.runs:
+    every = [*reading.runs, *reading.failed]
+    for value in every:
         for name, level in value.levels:
             if level not in levels[name]:
                 levels[name].append(level)
@@ -163,7 +166,7 @@ def _study(reading: Reading, wishes: Wishes) -> Study:
             f"levels are {', '.join(levels[compared][:_SHOWN])}",
         )
     operations: dict[str, dict[str, None]] = defaultdict(dict)
-    for value in reading.runs:
+    for value in every:
         operations[value.workload][value.operation] = None
     return Study(
         name=wishes.name or path.stem,
@@ -174,7 +177,7 @@ def _study(reading: Reading, wishes: Wishes) -> Study:
         compared_factor=compared,
         baseline=baseline,
         margin=wishes.margin,
-        rounds=max(value.run for value in reading.runs),
+        rounds=max(value.run for value in every),
         seed=0,
     )
 
@@ -199,16 +202,22 @@ def _compared(reading: Reading, wishes: Wishes, levels: dict[str, list[str]]) ->
 
 
 def _trials(reading: Reading, study: Study) -> tuple[tuple[Trial, ...], dict[str, list[Value]]]:
-    """One trial per workload, levels and run; places in a run are those of the table."""
+    """One trial per workload, levels and run; places in a run are those of the table.
+
+    What failed in a run is a trial beside what did not.
+    """
     workloads = {workload.name: workload for workload in study.workloads}
-    found: dict[tuple[int, str, Levels], list[Value]] = defaultdict(list)
-    for value in reading.runs:
-        found[value.run, value.workload, value.levels].append(value)
-    lone = () if any(value.levels for value in reading.runs) else (_LONE,)
+    found: dict[tuple[int, str, Levels, bool], list[Value]] = defaultdict(list)
+    every = [*reading.runs, *reading.failed]
+    for value in every:
+        is_failed = value.background is not None and bool(value.background.error)
+        found[value.run, value.workload, value.levels, is_failed].append(value)
+    lone = () if any(value.levels for value in every) else (_LONE,)
     trials: list[Trial] = []
     values: dict[str, list[Value]] = {}
     place: Counter[int] = Counter()
-    for ordinal, (run, workload, levels) in enumerate(sorted(found, key=lambda k: k[0]), start=1):
+    for ordinal, key in enumerate(sorted(found, key=lambda k: k[0]), start=1):
+        run, workload, levels, _ = key
         levels_or_lone = levels or lone
         trial = Trial(
             trial_id=f"t{ordinal:04d}",
@@ -221,17 +230,21 @@ def _trials(reading: Reading, study: Study) -> tuple[tuple[Trial, ...], dict[str
         )
         place[run] += 1
         trials.append(trial)
-        values[trial.trial_id] = found[run, workload, levels]
+        values[trial.trial_id] = found[key]
     return tuple(trials), values
 
 
 def _record(imported: Imported, trial: Trial) -> DerivedRecord:
     values = imported.values[trial.trial_id]
+    error = next((b.error for v in values if (b := v.background) is not None and b.error), None)
     phases: dict[str, dict[str, float]] = defaultdict(dict)
-    for value in values:
+    known: dict[str, Background] = {}
+    for value in values if error is None else ():
         metrics = phases[value.operation]
         if value.quantity is not None:
             metrics[value.quantity.metric] = float(value.printed) * value.quantity.scale
+        if value.background is not None:
+            known.setdefault(value.operation, value.background)
     table = imported.reading.table
     own = {str(o.path): {"file": o.path.name, "sha256": o.sha256} for o in table.origins}
     whole = {"file": table.path.name, "sha256": table.sha256}
@@ -248,27 +261,30 @@ def _record(imported: Imported, trial: Trial) -> DerivedRecord:
             for value in values
         ],
     }
+    backgrounds = [v.background for v in values if v.background is not None]
     return DerivedRecord(
-        status="ok",
-        started_at_unix_ns=0,
-        elapsed_ns=0,
-        error=None,
+        status="ok" if error is None else "failed",
+        started_at_unix_ns=min((b.started_at_unix_ns for b in backgrounds), default=0),
+        elapsed_ns=max((b.elapsed_ns for b in backgrounds), default=0),
+        error=error,
         caveats=(),
         facts=imported.facts,
-        phases=tuple(_phase(operation, metrics) for operation, metrics in phases.items()),
+        phases=tuple(_phase(name, found, known.get(name)) for name, found in phases.items()),
+        series=tuple(b.series for b in known.values() if b.series is not None),
         source=source,
     )
 
 
-def _phase(operation: str, metrics: dict[str, float]) -> PhaseRow:
+def _phase(operation: str, metrics: dict[str, float], known: Background | None) -> PhaseRow:
+    known = known or Background(0)
     return PhaseRow(
         operation=operation,
-        io_size_bytes=None,
-        elapsed_ns=None,
+        io_size_bytes=known.io_size_bytes,
+        elapsed_ns=known.elapsed_ns or None,
         cache_share=None,
         harness_ns_per_op=None,
-        cpu_user_ns=None,
-        cpu_system_ns=None,
+        cpu_user_ns=known.cpu_user_ns,
+        cpu_system_ns=known.cpu_system_ns,
         device_read_bytes=None,
         device_write_bytes=None,
         device_flushed_write_bytes=None,
@@ -276,6 +292,8 @@ def _phase(operation: str, metrics: dict[str, float]) -> PhaseRow:
         workers=[],
         caveats=(),
         metrics=metrics,
+        kind=known.kind,
+        access=known.access,
     )
 
 
@@ -291,12 +309,7 @@ def _caveats(reading: Reading, constants: dict[str, str], compared: str) -> Iter
         ),
         "Nothing of it was measured by iolab; each trial keeps the lines it came from.",
     )
-    yield Caveat(
-        "order_unknown",
-        "the order of the runs is not known; levels are compared as independent samples, never"
-        " paired.",
-        "If all runs of one level came first, warming up and drift look like a difference.",
-    )
+    yield from _about_order(reading, compared)
     yield Caveat(
         "environment_unknown",
         "machine, kernel, device, file system and cache are known only as far as the table says.",
@@ -305,6 +318,32 @@ def _caveats(reading: Reading, constants: dict[str, str], compared: str) -> Iter
     yield from _about_runs(reading)
     yield from _about_confounding(reading, compared)
     yield from _about_cells(reading, constants)
+
+
+def _about_order(reading: Reading, compared: str) -> Iterator[Caveat]:
+    """Say that the order is not known, or that levels were not measured in turns."""
+    spans: dict[str, list[int]] = defaultdict(list)
+    for value in reading.runs:
+        began = value.background.started_at_unix_ns if value.background is not None else 0
+        if not began:
+            break
+        spans[dict(value.levels).get(compared, "")].append(began)
+    else:
+        several = sorted((min(own), max(own)) for own in spans.values())
+        if len(several) > 1 and all(a[1] < b[0] for a, b in pairwise(several)):
+            yield Caveat(
+                "order_in_blocks",
+                f"all runs of one {compared} were made before the first of the next, as their"
+                " start times say; levels are compared as independent samples.",
+                "Warming up and drift look like a difference: measure the levels in turns.",
+            )
+        return
+    yield Caveat(
+        "order_unknown",
+        "the order of the runs is not known; levels are compared as independent samples, never"
+        " paired.",
+        "If all runs of one level came first, warming up and drift look like a difference.",
+    )
 
 
 def _about_runs(reading: Reading) -> Iterator[Caveat]:

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from iolab.errors import IolabError
+from iolab.store.derived import SeriesPart
+from iolab.study.operations import Access, Kind
 from iolab.wording import counted
 
-_WANTED: Final = "name a file: what iozone or bonnie++ wrote, or a CSV table"
+_WANTED: Final = "name a file: what fio, iozone or bonnie++ wrote, or a CSV table"
 BYTES_MAX: Final = 64 << 20
 CELL_MAX: Final = 500
 """Characters of one cell; more is a quote that nobody closed."""
@@ -29,6 +31,27 @@ class TableError(IolabError):
 
 
 @dataclass(frozen=True, slots=True)
+class Background:
+    """Facts that a program tells beside a number: when, how, and whether it went wrong."""
+
+    execution: int
+    """Number within its file of what ran at the same time; 0 is the first."""
+    task: str = ""
+    """Name of the work, the same in every run of it."""
+    error: str = ""
+    """Failure that the program reports; such an execution has no values."""
+    started_at_unix_ns: int = 0
+    """0 where the file does not say it."""
+    elapsed_ns: int = 0
+    kind: Kind | None = None
+    access: Access | None = None
+    io_size_bytes: int | None = None
+    cpu_user_ns: int | None = None
+    cpu_system_ns: int | None = None
+    series: SeriesPart | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One line of the table."""
 
@@ -37,6 +60,7 @@ class Row:
     cells: dict[str, str]
     file: str = ""
     """Name of its file; empty if the table is a file of its own."""
+    background: Background | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +83,10 @@ class Table:
     rows: tuple[Row, ...]
     origins: tuple[Origin, ...] = ()
     """Files of other programs that it was read from; empty for a CSV file."""
+    notes: tuple[str, ...] = ()
+    """Sentences about what was passed over."""
+    facts: tuple[tuple[str, str], ...] = ()
+    """Statements about single operations, which are no levels."""
 
     def fail(self, message: str, hint: str, *, line: int = 0, column: str = "") -> NoReturn:
         """Raise an error that names the place."""

@@ -11,7 +11,7 @@ from typing import Final, Literal
 from iolab import units
 from iolab.imported.mapping import FactorColumn, Mapping, Wishes
 from iolab.imported.quantities import KNOWN_UNITS, Quantity, quantity_of
-from iolab.imported.table import Row, Table
+from iolab.imported.table import Background, Row, Table
 
 Kind = Literal["run", "mean", "derived"]
 RUN_MAX: Final = 100_000
@@ -44,6 +44,7 @@ class Value:
     """File of the row, where the table was put together from several: the name of the value's
     own.
     """
+    background: Background | None = None
 
     @property
     def place(self) -> tuple[str, Levels, str, str]:
@@ -71,6 +72,8 @@ class Reading:
     """Lines that are no measurement: their run is empty."""
     are_runs_numbered_here: bool
     """No column says the run: rows of the same thing were counted."""
+    failed: tuple[Value, ...] = ()
+    """Rows that stand for a failed run: they hold no number."""
 
     @property
     def runs(self) -> list[Value]:
@@ -86,6 +89,7 @@ def read_values(table: Table, mapping: Mapping, wishes: Wishes) -> Reading:
     TableError : a cell is not what its column holds; names the place.
     """
     values: list[Value] = []
+    failed: list[Value] = []
     missing: list[int] = []
     settings: list[int] = []
     counted: Counter[object] = Counter()
@@ -95,6 +99,9 @@ def read_values(table: Table, mapping: Mapping, wishes: Wishes) -> Reading:
         if value is None:
             run = mapping.roles.get("run")
             (settings if run and not row.cells[run] else missing).append(row.line)
+            continue
+        if value.background is not None and value.background.error:
+            failed.append(value)
             continue
         if "run" not in mapping.roles:
             counted[value.place] += 1
@@ -118,6 +125,7 @@ def read_values(table: Table, mapping: Mapping, wishes: Wishes) -> Reading:
         tuple(line for line in missing if line not in noted),
         tuple(settings),
         "run" not in mapping.roles,
+        tuple(failed),
     )
     _check(reading)
     return reading
@@ -127,6 +135,14 @@ def _check(reading: Reading) -> None:
     table = reading.table
     if reading.runs:
         return
+    if reading.failed:
+        first = reading.failed[0]
+        error = first.background.error if first.background is not None else ""
+        table.fail(
+            f"nothing was measured, every run failed ({error})",
+            "look at what the program said when it ran, and measure again",
+            line=first.line,
+        )
     if reading.settings and not reading.values:
         table.fail(
             "no row is a measurement: the run is empty in all of them",
@@ -151,8 +167,11 @@ def _value(table: Table, mapping: Mapping, wishes: Wishes, row: Row) -> Value | 
     if "/" in operation and operation.endswith("/all"):
         table.fail("an operation may not end in '/all'", "rename it", line=row.line)
     printed = row.cells[mapping.roles["value"]]
-    if not printed:
+    is_failed = row.background is not None and bool(row.background.error)
+    if not printed and not is_failed:
         return None
+    if is_failed:
+        printed = "0"
     if not _NUMBER.fullmatch(printed) or not _is_number(printed):
         table.fail(
             f"'{printed}' is not a number",
@@ -183,6 +202,7 @@ def _value(table: Table, mapping: Mapping, wishes: Wishes, row: Row) -> Value | 
         quantity=quantity,
         notes=notes,
         file=row.file,
+        background=row.background,
     )
 
 

@@ -25,6 +25,8 @@ class ImportedStudy:
     """Each column whose factor has another name, with that name."""
     checked_means: str
     """Result of checking the means that a table printed; empty if it printed none."""
+    notes: tuple[str, ...] = ()
+    """Sentences about what was passed over."""
 
 
 def import_files(
@@ -34,7 +36,7 @@ def import_files(
 
     Parameters
     ----------
-    files : what iozone or bonnie++ wrote, each as ``[LEVEL=]FILE``; or one CSV table.
+    files : what fio, iozone or bonnie++ wrote, each as ``[LEVEL=]FILE``; or one CSV table.
     words : how a table is to be read.
     out : the directory to make; None is one below ``iolab-out``.
     overwrite : files of the user's own that a report of it will be allowed to replace.
@@ -52,4 +54,5 @@ def import_files(
     store_imported(imported, folder / STORE_NAME, iolab_version())
     factors = imported.reading.mapping.factors
     renamed = tuple((one.column, one.name) for one in factors if one.name != one.column)
-    return ImportedStudy(folder, renamed, imported.checked.text)
+    notes = imported.reading.table.notes
+    return ImportedStudy(folder, renamed, imported.checked.text, notes)

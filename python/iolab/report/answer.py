@@ -15,6 +15,7 @@ from iolab.stats.findings import kind_of
 from iolab.stats.ledger import level_text
 from iolab.stats.obstacles import obstacle
 from iolab.stats.sentence import (
+    is_order_unknown,
     margin_text,
     mode_text,
     rounds_text,
@@ -145,7 +146,8 @@ def _sure(data: StudyData, verdict: StudyVerdict) -> tuple[str, ...]:
     rounds = max((c.rounds_used for c in headline), default=0)
     order = "in the order of the table" if data.study.command else "in random order"
     unit = unit_of(verdict)
-    how = f", each {order}" if verdict.is_paired else " a side, order not known"
+    how = f", each {order}" if verdict.is_paired else " a side"
+    how += ", order not known" if not verdict.is_paired and is_order_unknown(data) else ""
     ran = f"; {counted(verdict.trials.ok, 'trial')}" if verdict.is_paired else ""
     sure = [f"n = {counted(rounds, unit)}{how}{ran}"]
     floor = noise_floor(verdict)

@@ -21,6 +21,7 @@ from iolab.stats.ledger import is_segment, level_text, unaffected_text
 from iolab.stats.longest_latencies import longest_sentence
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.sentence import (
+    is_order_unknown,
     kind_word,
     level_shown,
     margin_text,
@@ -362,6 +363,7 @@ def _caveats(data: StudyData, verdict: StudyVerdict, width: int) -> str:
     )
     if data.study.kind == "imported":
         runs = "run" if trials.ok == 1 else "runs"
-        said = f"{source_text(data.study)}: {trials.ok} {runs}, order not known"
+        order = "order not known" if is_order_unknown(data) else "in order of their start times"
+        said = f"{source_text(data.study)}: {trials.ok} {runs}, {order}"
         first = f"{said}; margin {margin_text(verdict.margin)}."
     return "\n".join([fold_text(first, width), *terminal_list(verdict, width)])

@@ -5,8 +5,9 @@ each. The class is that of the operation (:func:`class_of_cell` is the only plac
 and `memory` where most bytes never reached the device, or went through the buffers of the C
 library: such cells compare memory, whatever the operation.
 
-Of a measured study the records say what an operation is. Of an imported table only what its columns
-are called is known: it is read as people would read it, once, here.
+Of a measured study the records say what an operation is, and so do programs that echo their
+options. Of other imported tables only what its columns are called is known: it is read as people
+would read it, once, here.
 """
 
 from __future__ import annotations
@@ -58,11 +59,11 @@ def class_of_cell(
     ----------
     operation : what was done, as the study or the table calls it.
     kind : of the study.
-    nature : what the operation is, of a measured study.
+    nature : what the operation is, of a measured study or of a program that says it.
     metric_is_time : whether the value is the time of a whole run.
     is_cached : whether most bytes of the cell never reached the device, at any of its levels.
     """
-    if kind == "imported":
+    if kind == "imported" and nature[0] is None:
         return _of_column(operation, metric_is_time=metric_is_time, is_cached=is_cached)
     does, access = nature
     if is_cached or access == "stdio":

@@ -30,7 +30,7 @@ from iolab.stats.verdict import (
 )
 from iolab.stats.warmth import cells_all_cached
 from iolab.stats.winners import winner_text
-from iolab.store.rows import StudyRow
+from iolab.store.rows import StudyData, StudyRow
 from iolab.wording import counted, is_or_are, sentence_case
 
 NAMES_MAX: Final = 3
@@ -230,6 +230,11 @@ def kind_word(study: StudyRow) -> str:
 def source_text(study: StudyRow) -> str:
     """Name the file that an imported study was read from."""
     return f"Imported from {study.testbed.removeprefix('imported:')}"
+
+
+def is_order_unknown(data: StudyData) -> bool:
+    """Tell whether nobody knows in which order the runs of an imported study were made."""
+    return any(caveat.code == "order_unknown" for caveat in data.caveats)
 
 
 def mode_text(compared_factor: str, is_direct: bool | None) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NoReturn
 
-from iolab.imported.table import TableError
+from iolab.imported.table import Background, TableError
 
 FILE_BYTES_MAX: Final = 16 << 20
 """Of one file; what iozone and bonnie++ print in a whole night is below a MiB."""
@@ -31,6 +31,7 @@ class Found:
     notes: str = ""
     about: tuple[tuple[str, str], ...] = ()
     """Column to what the program says of how it was measured: sizes, processes, version."""
+    background: Background | None = None
 
 
 @dataclass(slots=True)
@@ -39,6 +40,12 @@ class Source:
 
     path: Path
     numbers: list[Found] = field(default_factory=list[Found])
+    is_named: bool = True
+    """True if a file's name stands for a level where the user names none."""
+    defaults: dict[str, str] = field(default_factory=dict[str, str])
+    """Level of a column that another file has and this one does not; others are left empty."""
+    notes: list[str] = field(default_factory=list[str])
+    """Sentences for the user about what was passed over."""
 
     def add(self, found: Found) -> None:
         """Keep one number.

@@ -1,9 +1,10 @@
 """Several files as one table: which level a file stands for, and which run a number belongs to.
 
-``LEVEL=FILE`` says it. Else a file's name does: what follows its last ``-``, ``_``, ``.`` or blank
-is the run if it is a number (``run3`` and ``r3`` too) and the numbers of one stem count on from 0
-or 1; the rest is the level, without what all of them begin with. One stem alone is no level. Files
-of the same name are told apart by their directories.
+``LEVEL=FILE`` says it. Else the options do that the program echoes (fio), or the name of a file:
+what follows its last ``-``, ``_``, ``.`` or blank is the run if it is a number (``run3`` and ``r3``
+too) and the numbers of one stem count on from 0 or 1; the rest is the level, without what all of
+them begin with. One stem alone is no level. Files of the same name are told apart by their
+directories.
 Within a file, what was measured twice in the same way was measured in two runs.
 """
 
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from iolab.imported.foreign.fio_logs import Log, add_logs, is_empty_log, is_log, read_log
 from iolab.imported.foreign.found import Found, Source
 from iolab.imported.foreign.recognise import read_foreign
 from iolab.imported.table import Origin, Row, Table, TableError, read_content
@@ -55,8 +57,17 @@ def parse_argument(text: str) -> Named:
     return Named(Path(rest), level.strip())
 
 
-def read_files(named: list[Named], level_column: str = "") -> Table | None:
+def read_files(
+    named: list[Named], level_column: str = "", *, unit: str = "", factors: tuple[str, ...] = ()
+) -> Table | None:
     """Read files that programs wrote as one table; None for a single file that is a table.
+
+    Parameters
+    ----------
+    named : the files.
+    level_column : factor that their levels are of; empty for one that is called `option`.
+    unit : of a log of fio whose name does not say it.
+    factors : columns that are levels; empty for all that vary.
 
     Raises
     ------
@@ -69,53 +80,146 @@ def read_files(named: list[Named], level_column: str = "") -> Table | None:
         raise TableError(f"{twice[0]} is named twice", "name every file once")
     sources: list[Source] = []
     origins: list[Origin] = []
+    logs: list[Log] = []
     for name in named:
         content = read_content(name.path)
-        source = read_foreign(name.path, content)
+        if is_log(content):
+            logs.append(read_log(Source(name.path), content, unit))
+            source = logs[-1].source
+        elif len(named) > 1 and is_empty_log(name.path, content):
+            source = Source(name.path, is_named=False)
+        else:
+            source = read_foreign(name.path, content)
         if source is None and len(named) == 1 and not name.level:
             return None
         if source is None:
             raise TableError(
-                f"{name.path}: not recognised as output of iozone or bonnie++",
+                f"{name.path}: not recognised as output of fio, iozone or bonnie++",
                 "a table of measurements is imported alone; join tables into one file",
             )
         sources.append(source)
         origins.append(Origin(name.path, hashlib.sha256(content).hexdigest(), len(content)))
-    return _table(named, sources, origins, level_column)
+    add_logs(logs)
+    if not any(source.numbers for source in sources):
+        sources[0].fail("no number in it", "the run was broken off before its first result")
+    return _table(named, sources, origins, level_column, factors)
 
 
 def _table(
-    named: list[Named], sources: list[Source], origins: list[Origin], level_column: str
+    named: list[Named],
+    sources: list[Source],
+    origins: list[Origin],
+    level_column: str,
+    factors: tuple[str, ...],
 ) -> Table:
-    levels = levels_of(named)
-    places = _places(named, levels)
-    used: Counter[str] = Counter()
-    rows: list[Row] = []
+    levels = levels_of(named, are_named=all(source.is_named for source in sources))
     columns = _columns(sources)
-    taken = {"tool", "operation", "run", "value", "unit", "notes", *columns}
-    free = level_column and level_column not in taken and len(set(levels)) > 1
-    level_name = level_column if free else LEVEL
-    if level_column and not free and level_column not in taken:
-        raise TableError(
-            f"--compare {level_column}: there is no such factor{nearest(level_column, columns)}",
-            "name several files with levels, LEVEL=FILE, to have one of your own",
-        )
-    for index in places:
-        runs = 0
-        counted: Counter[object] = Counter()
-        for found in sources[index].numbers:
-            key = (found.tool, found.operation, found.unit, found.about)
-            counted[key] += 1
-            runs = max(runs, counted[key])
-            run = used[levels[index]] + counted[key]
-            cells = _cells(found, columns) | {"run": str(run)}
-            cells[level_name] = levels[index]
-            rows.append(Row(found.line, cells, str(origins[index].path)))
-        used[levels[index]] += runs
+    defaults = {name: text for source in sources for name, text in source.defaults.items()}
+    level_name = _level_name(level_column, levels, columns)
+    tied = _tied(sources, columns, defaults) if not factors else {}
+    columns = tuple(column for column in columns if column not in tied)
+    keyed = {*(factors or columns), level_name}
+    numbers = _RunNumbers()
+    rows: list[Row] = []
+    places = _places(named, levels)
+    at = -1
+    for index, found in _in_order_of_time([(i, f) for i in places for f in sources[i].numbers]):
+        if index != at:
+            numbers.begin_file(levels[index])
+            at = index
+        cells = _cells(found, columns, defaults if sources[index].defaults else {})
+        cells[level_name] = levels[index]
+        key = tuple(cells[name] for name in sorted(keyed) if name in cells)
+        cells["run"] = str(numbers.of(found, index, key))
+        rows.append(Row(found.line, cells, str(origins[index].path), found.background))
         if len(rows) > _ROWS_MAX:
             raise TableError(f"more than {_ROWS_MAX} numbers", "import the files in parts")
     heads = ("tool", level_name, *columns, "operation", "run", "value", "unit", "notes")
-    return Table(*_identity(origins), heads, tuple(rows), tuple(origins))
+    notes = tuple(note for source in sources for note in source.notes)
+    return Table(*_identity(origins), heads, tuple(rows), tuple(origins), notes, _said(tied))
+
+
+_Tied = dict[str, dict[str, str]]
+
+
+def _tied(sources: list[Source], columns: tuple[str, ...], defaults: dict[str, str]) -> _Tied:
+    """Columns that say of each task one thing, and not the same of all: no levels, but facts."""
+    seen: dict[str, dict[str, set[str]]] = {c: defaultdict(set) for c in columns}
+    for source in sources:
+        for found in source.numbers:
+            if found.background is None or not found.background.task:
+                return {}
+            about = dict(found.about)
+            for column in columns:
+                text = about.get(column, defaults.get(column, "default"))
+                seen[column][found.background.task].add(text)
+    return {
+        column: {task: next(iter(values)) for task, values in tasks.items()}
+        for column, tasks in seen.items()
+        if all(len(values) == 1 for values in tasks.values())
+        and len({value for values in tasks.values() for value in values}) > 1
+    }
+
+
+def _said(tied: _Tied) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (f"{column}.{task}", text) for column in tied for task, text in tied[column].items()
+    )
+
+
+def _in_order_of_time(found: list[tuple[int, Found]]) -> list[tuple[int, Found]]:
+    """Numbers in the order in which their runs began, if that is known of all; else as named."""
+    began = [f.background.started_at_unix_ns if f.background is not None else 0 for _, f in found]
+    if not all(began):
+        return found
+    return [found[i] for i in sorted(range(len(found)), key=lambda i: began[i])]
+
+
+def _level_name(wanted: str, levels: list[str], columns: tuple[str, ...]) -> str:
+    """Column of the levels of files.
+
+    Raises
+    ------
+    TableError : a factor was asked for that no column holds.
+    """
+    taken = {"tool", "operation", "run", "value", "unit", "notes", *columns}
+    free = wanted and wanted not in taken and len(set(levels)) > 1
+    if wanted and not free and wanted not in taken:
+        raise TableError(
+            f"--compare {wanted}: there is no such factor{nearest(wanted, columns)}",
+            "name several files with levels, LEVEL=FILE, to have one of your own",
+        )
+    return wanted if free else LEVEL
+
+
+class _RunNumbers:
+    """Numbers of runs: those of a file are counted, and begin where its level's last ended.
+
+    Where a program says what ran together, a run is one such execution of one treatment.
+    """
+
+    def __init__(self) -> None:
+        self._used: Counter[str] = Counter()
+        self._counted: Counter[object] = Counter()
+        self._level = ""
+        self._base = self._runs = 0
+        self._executions: dict[object, dict[tuple[int, int], int]] = defaultdict(dict)
+
+    def begin_file(self, level: str) -> None:
+        """Begin a file of a level; the last one ends."""
+        self._used[self._level] += self._runs
+        self._counted.clear()
+        self._level, self._base, self._runs = level, self._used[level], 0
+
+    def of(self, found: Found, index: int, key: object) -> int:
+        """Number of the run that a number belongs to."""
+        if found.background is not None:
+            known = self._executions[key, found.background.task]
+            return known.setdefault((index, found.background.execution), len(known) + 1)
+        place = (found.tool, found.operation, found.unit, found.about)
+        self._counted[place] += 1
+        self._runs = max(self._runs, self._counted[place])
+        return self._base + self._counted[place]
 
 
 def _identity(origins: list[Origin]) -> tuple[Path, str, int]:
@@ -132,8 +236,10 @@ def _columns(sources: list[Source]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(seen))
 
 
-def _cells(found: Found, columns: tuple[str, ...]) -> dict[str, str]:
+def _cells(found: Found, columns: tuple[str, ...], defaults: dict[str, str]) -> dict[str, str]:
     about = dict(found.about)
+    if defaults:
+        about = {name: defaults.get(name, "default") for name in columns} | about
     cells = {name: _printable(about.get(name, "")) for name in columns}
     return cells | {
         "tool": found.tool,
@@ -155,8 +261,13 @@ def _places(named: list[Named], levels: list[str]) -> list[int]:
     return sorted(range(len(named)), key=lambda i: (first[levels[i]], numbers[i] or 0, i))
 
 
-def levels_of(named: list[Named]) -> list[str]:
-    """Level that each file stands for; empty where all stand for the same."""
+def levels_of(named: list[Named], *, are_named: bool = True) -> list[str]:
+    """Level that each file stands for; empty where all stand for the same.
+
+    Of a program that says itself how it was called (`are_named` is false) no file name is asked.
+    """
+    if not are_named:
+        return [_printable(name.level) for name in named]
     labels = _labels(named)
     splits = [_split(label) for label in labels]
     stems: dict[str, list[int]] = defaultdict(list)

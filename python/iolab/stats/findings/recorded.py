@@ -442,9 +442,15 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         is_quoting=True,
     ),
     FindingKind(
+        "order_in_blocks",
+        TABLE,
+        "start times say that all runs of a level came before the first of the next",
+        "measure the levels in turns: drift looks like a difference",
+    ),
+    FindingKind(
         "order_unknown",
         TABLE,
-        "always: a table does not say in which order its runs were made",
+        "a table does not say in which order its runs were made",
         "levels are compared as independent samples; if all runs of a level came first, drift "
         "looks like a difference",
     ),

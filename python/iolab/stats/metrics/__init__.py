@@ -11,6 +11,7 @@ from iolab.stats.metrics.metric import (
     OPS_PER_S,
     Metric,
     amount_metric,
+    cost_metric,
     count_metric,
     duration_metric,
     format_bytes_per_s,
@@ -113,6 +114,16 @@ METRICS: Final[tuple[Metric, ...]] = (
         "elapsed_ns_total",
         "elapsed time",
         "Time that a whole operation took, as an imported table prints it.",
+    ),
+    cost_metric(
+        "cpu_user_share",
+        "processor, user",
+        "Share of a processor that a job spent in its own program, as imported output prints it.",
+    ),
+    cost_metric(
+        "cpu_system_share",
+        "processor, system",
+        "Share of a processor that a job spent in the kernel, as imported output prints it.",
     ),
     latency_metric(
         "flush_ns_p50",

@@ -167,6 +167,11 @@ def rate_metric(
     return Metric(name, unit, label, about, True, unit, 1.0, text, "primary")
 
 
+def cost_metric(name: str, label: str, about: str) -> Metric:
+    """Make the metric of a share that something costs, which may exceed one; lower is better."""
+    return Metric(name, "share", label, about, False, "%", 100.0, format_percent)
+
+
 def share_metric(name: str, label: str, about: str, *, as_percent: bool = True) -> Metric:
     """Make the metric of a share of one, or of an index from 0 to 1; higher is better."""
     if as_percent:
