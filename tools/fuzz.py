@@ -51,6 +51,7 @@ TARGETS: Final = {
     "trace-disksim": "fuzz_traces:trace_disksim",
     "trace-diskstats": "fuzz_traces:trace_diskstats",
     "trace-ring": "fuzz_traces:trace_ring",
+    "trace-perf": "fuzz_traces:trace_perf",
 }
 """Name and function of what is fuzzed."""
 _COUNTER: Final = struct.Struct("=q")

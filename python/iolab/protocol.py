@@ -1346,6 +1346,7 @@ class CommonOptions(TypedDict):
     overwrite: list[str]
     repeat: int
     testbed: list[list[str]]
+    trace_events: NotRequired[str | None]
 
 
 IozoneTest: TypeAlias = Literal[
@@ -2992,6 +2993,7 @@ class TrialTrace(TypedDict):
     """A recording beside a trial."""
 
     events: EventSet
+    layers: NotRequired[list[KernelLayer]]
     output: OutputFile
 
 
