@@ -4,9 +4,11 @@ left, and that the machine is as before.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from .test_trace_record import READS, WRITES, Loop, begun, instances, start
 
 pytestmark = pytest.mark.needs_loop
 
+_ZSTD_MAGIC = bytes.fromhex("28b52ffd")
 _COVERED = (
     "mount -t tmpfs t /sys/kernel/tracing && "
     "{ mountpoint -q /sys/kernel/debug && mount -t tmpfs t /sys/kernel/debug || true; } && "
@@ -113,8 +116,11 @@ def test_a_trace_that_is_cut_is_used_up_to_its_last_block(
 def test_a_damaged_trace_is_told_with_its_place(iolab: Run, trace: Path, tmp_path: Path) -> None:
     lines = iolab("trace", "show", "-q", trace).stdout.count("\n")
     content = bytearray(trace.read_bytes())
-    events = content.rindex(b"D2C") if b"D2C" in content else len(content) // 2
-    content[events] ^= 0xFF
+    # The largest frame of zstd has the events.
+    begins = [found.start() for found in re.finditer(re.escape(_ZSTD_MAGIC), content)]
+    sizes = [end - begin for begin, end in pairwise([*begins, len(content)])]
+    begin = begins[sizes.index(max(sizes))]
+    content[begin + max(sizes) // 2] ^= 0xFF
     damaged = tmp_path / "damaged.iotrace"
     damaged.write_bytes(content)
     done = iolab("trace", "show", "-q", damaged)
