@@ -1346,7 +1346,7 @@ class CommonOptions(TypedDict):
     overwrite: list[str]
     repeat: int
     testbed: list[list[str]]
-    trace_events: NotRequired[str | None]
+    trace_events: str | None
 
 
 IozoneTest: TypeAlias = Literal[
@@ -1742,7 +1742,7 @@ class ErrorPlace(TypedDict):
 
 
 EventSet: TypeAlias = Literal["full", "issue_complete"]
-"""Set of block events to record."""
+"""Name of a set of block events."""
 
 
 ExtensionErrorCode: TypeAlias = Literal[
