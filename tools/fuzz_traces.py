@@ -121,7 +121,7 @@ def trace_ring(rng: random.Random, _: Path) -> None:
 
 def trace_perf(rng: random.Random, _: Path) -> None:
     """Bytes of a ring of perf events, damaged, read from anywhere."""
-    _, _, known, cpus = _ring(rng.choice(("tracefs", "tracefs-6.1")))
+    known, cpus = _ring(rng.choice(("tracefs", "tracefs-6.1")))[2:]
     ring = flipped(rng, _perf_records(rng, rng.choice(cpus)))
     begin = rng.choice((0, rng.randrange(1 << 20), (1 << 64) - 1 - 2 * len(ring)))
     length = rng.choice((len(ring), rng.randrange(2 * len(ring) + 1)))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,7 +27,7 @@ OWN_BYTES = 4099
 
 
 @contextmanager
-def busy(arena: Arena, user: str) -> Iterator[None]:
+def busy(arena: Arena, user: str) -> Generator[None]:
     """A program of another user that goes on reading, in calls that are known by their size."""
     opened = "import os\nfile = os.open('/dev/zero', 0)\n"
     source = f"{opened}while True: os.pread(file, {FOREIGN_BYTES}, 0)"
@@ -50,7 +50,7 @@ def shown(trace: Path) -> list[list[str]]:
 
 
 @contextmanager
-def policy(arena: Arena, text: str) -> Iterator[None]:
+def policy(arena: Arena, text: str) -> Generator[None]:
     """A policy of root's."""
     arena.shell('mkdir -p /etc/iolab && printf %s "$1" > /etc/iolab/agent.toml', text)
     try:
