@@ -1,7 +1,8 @@
 """Cost of recording block events: random reads of a loop device in memory, recorded or not.
 
 Side by side, in random order in each round: no tracing, a bare reader that moves raw pages into a
-file and looks at nothing, `iolab trace record` of issues and completions, and of the full set. Told
+file and looks at nothing, `iolab trace record` of issues and completions, and of the full set, and
+of the same events `perf record` (if there is one) and a reader of the kernel's text pipe. Told
 are operations per second, CPU time of the whole machine per operation beyond that without tracing,
 CPU time of the recorder, and lost events. ``make bench``, or ``python benches/capture.py
 [--seconds N] [--rounds N] [--rate N]``; needs root, fio, and an agent built with ``--release``
@@ -15,6 +16,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import select
 import shutil
 import statistics
@@ -88,9 +90,9 @@ def loop_device() -> Generator[str, None, None]:
 
 
 class BareReader:
-    """Moves raw pages of all CPUs into a file, from a thread of this process."""
+    """Moves raw pages of all CPUs, or the kernel's text, into a file, from a thread of its own."""
 
-    def __init__(self, device: str, folder: Path) -> None:
+    def __init__(self, device: str, folder: Path, *, is_text: bool = False) -> None:
         self._mounted = folder / "tracefs"
         self._mounted.mkdir()
         subprocess.run(["mount", "-t", "tracefs", "none", self._mounted], check=True)
@@ -98,15 +100,13 @@ class BareReader:
         self._instance.mkdir()
         self._write("trace_clock", "mono")
         self._write("buffer_size_kb", str(BUFFER_KIB))
-        number = Path(device).stat().st_rdev
-        wanted = f"dev == {os.major(number) << 20 | os.minor(number)}"
         for event in EVENTS:
             if (self._instance / "events/block" / event).is_dir():
-                self._write(f"events/block/{event}/filter", wanted)
+                self._write(f"events/block/{event}/filter", _filter(device))
                 self._write(f"events/block/{event}/enable", "1")
         self._stopped = threading.Event()
         self._file = (folder / "raw").open("wb")
-        self._thread = threading.Thread(target=self._read)
+        self._thread = threading.Thread(target=self._read_text if is_text else self._read)
         self._thread.start()
         self.cpu_s = 0.0
         self.lost = 0
@@ -136,6 +136,22 @@ class BareReader:
         for descriptor in (*pipes, *ends):
             os.close(descriptor)
 
+    def _read_text(self) -> None:
+        import resource
+
+        pipe = os.open(self._instance / "trace_pipe", os.O_RDONLY | os.O_NONBLOCK)
+        while True:
+            is_last = self._stopped.is_set()
+            with contextlib.suppress(BlockingIOError):
+                while text := os.read(pipe, 1 << 16):
+                    self._file.write(text)
+            if is_last:
+                break
+            select.select([], [], [], 0.02)
+        used = resource.getrusage(resource.RUSAGE_THREAD)
+        self.cpu_s = used.ru_utime + used.ru_stime
+        os.close(pipe)
+
     def stop(self) -> None:
         """End, count what was lost, and remove everything."""
         self._write("tracing_on", "0")
@@ -152,6 +168,39 @@ class BareReader:
         subprocess.run(["umount", self._mounted], check=True)
 
 
+def _filter(device: str) -> str:
+    """The kernel's filter of the events of a device."""
+    number = Path(device).stat().st_rdev
+    return f"dev == {os.major(number) << 20 | os.minor(number)}"
+
+
+@contextlib.contextmanager
+def perf_recording(device: str, folder: Path) -> Generator[list[tuple[int, float]], None, None]:
+    """Let `perf record` record the same events, each CPU with the same memory."""
+    told, out = list[tuple[int, float]](), folder / "perf.data"
+    # Mounted for this program alone: tracefs may be mounted nowhere.
+    mounted = "mount -t tracefs none /sys/kernel/tracing; "
+    words = ["unshare", "--mount", "sh", "-c", mounted + 'exec "$@"', "sh"]
+    words += ["perf", "record", "-q", "-a", "-m", f"{BUFFER_KIB}K", "-o", str(out)]
+    for event in EVENTS:
+        words += ["-e", f"block:{event}", "--filter", _filter(device)]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    select.select([], [], [], 1.0)
+    try:
+        yield told
+    finally:
+        process.send_signal(2)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    stats = subprocess.run(
+        ["perf", "report", "--stats", "-i", str(out)], capture_output=True, text=True, check=False
+    ).stdout
+    found = re.findall(r"LOST_SAMPLES events:\s+(\d+)|LOST events:\s+(\d+)", stats)
+    if not out.exists() or not stats:
+        raise SystemExit(f"perf record ended with {process.returncode}, and left no recording")
+    told.append((sum(int(a or b) for a, b in found), used.ru_utime + used.ru_stime))
+
+
 @contextlib.contextmanager
 def recording(
     kind: str, device: str, folder: Path
@@ -162,8 +211,12 @@ def recording(
         yield told
         told.append((0, 0.0))
         return
-    if kind == "bare":
-        reader = BareReader(device, folder)
+    if kind == "perf record":
+        with perf_recording(device, folder) as told:
+            yield told
+        return
+    if kind in ("bare", "text pipe"):
+        reader = BareReader(device, folder, is_text=kind == "text pipe")
         try:
             yield told
         finally:
@@ -222,7 +275,8 @@ def main() -> int:
     if os.geteuid() != 0 or shutil.which("fio") is None:
         print("skipped: needs root and fio")
         return 0
-    kinds = ["none", "bare", "issue-complete", "full"]
+    kinds = ["none", "bare", "issue-complete", "full", "text pipe"]
+    kinds += ["perf record"] if shutil.which("perf") else []
     found: dict[str, list[Measured]] = {kind: [] for kind in kinds}
     with loop_device() as device:
         for number in range(options.rounds):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import struct
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,8 @@ from iolab.library.disk_counters import parse_diskstats
 TRACES: Final = GOLDEN / "trace"
 _LINES: Final = 60
 _OUTPUT_MAX: Final = 64 << 20
+_PAGE_BYTES: Final = 4096
+_RING_BYTES: Final = 1 << 14
 _MSR: Final = "".join(
     f"{128166372003061629 + n * 997},hm,{n % 3},{('Read', 'Write')[n % 2]},{n * 4096},4096,{n}\n"
     for n in range(40)
@@ -102,9 +105,8 @@ def trace_disksim(rng: random.Random, folder: Path) -> None:
 
 def trace_ring(rng: random.Random, _: Path) -> None:
     """Raw pages of the kernel's ring buffer, and its descriptions of them, damaged."""
-    page, event, formats, cpus = _ring(rng.choice(("tracefs", "tracefs-6.1")))
-    if rng.random() < 0.3:
-        formats = [mutated_lines(rng, text) for text in formats]
+    page, event, known, cpus = _ring(rng.choice(("tracefs", "tracefs-6.1")))
+    formats = _formats(rng, known)
     if rng.random() < 0.1:
         page = mutated_lines(rng, page)
     pages = [flipped(rng, part[: rng.randrange(1, len(part) + 1)]) for part in cpus]
@@ -115,6 +117,68 @@ def trace_ring(rng: random.Random, _: Path) -> None:
         return
     # The smallest event has four bytes.
     assert told["events"] <= sum(map(len, pages)) // 2, told
+
+
+def trace_perf(rng: random.Random, _: Path) -> None:
+    """Bytes of a ring of perf events, damaged, read from anywhere."""
+    known, cpus = _ring(rng.choice(("tracefs", "tracefs-6.1")))[2:]
+    ring = flipped(rng, _perf_records(rng, rng.choice(cpus)))
+    begin = rng.choice((0, rng.randrange(1 << 20), (1 << 64) - 1 - 2 * len(ring)))
+    length = rng.choice((len(ring), rng.randrange(2 * len(ring) + 1)))
+    try:
+        told = json.loads(
+            _core.trace_perf_ring(_formats(rng, known), ring, (begin, begin + length))
+        )
+    except IolabError as error:
+        check_message(error)
+        return
+    # The shortest record has a head of eight bytes, and may bring a name.
+    assert told["events"] <= length // 4, told
+
+
+def _formats(rng: random.Random, known: tuple[str, ...]) -> list[str]:
+    """Descriptions of events, some damaged, some of events that are of other layers then."""
+    formats = [
+        text.replace("name: block_", "name: layer_") if rng.random() < 0.2 else text
+        for text in known
+    ]
+    if rng.random() < 0.1:
+        formats = [text.replace("name: block_getrq", "name: task_rename") for text in formats]
+    return [mutated_lines(rng, text) for text in formats] if rng.random() < 0.3 else formats
+
+
+def _perf_records(rng: random.Random, pages: bytes) -> bytes:
+    """The records of pages as samples of perf events, with a loss now and then."""
+    out, time_ns = bytearray(), 1 << 40
+    for content in _records(pages):
+        time_ns += rng.randrange(1000)
+        raw = struct.pack("=QI", time_ns, len(content)) + content
+        raw += bytes(-(len(raw) + 8) % 8)
+        out += struct.pack("=IHH", 9, 2, 8 + len(raw)) + raw
+        if rng.random() < 0.01:
+            out += struct.pack("=IHHQQ", 2, 0, 24, 1, rng.randrange(100))
+        if len(out) > _RING_BYTES:
+            break
+    return bytes(out)
+
+
+@cache
+def _records(pages: bytes) -> list[bytes]:
+    """Contents of the short records of pages of 4 KiB."""
+    found = list[bytes]()
+    for first in range(0, len(pages), _PAGE_BYTES):
+        page = pages[first : first + _PAGE_BYTES]
+        at, end = 16, 16 + (int.from_bytes(page[8:16], "little") & 0xFFFFF)
+        while at + 4 <= min(end, len(page)):
+            kind = page[at] & 31
+            length = {0: 0, 29: 0, 30: 4, 31: 4}.get(kind, 4 * kind)
+            if kind in (0, 29):
+                break
+            if kind < 29:
+                found.append(page[at + 4 : at + 4 + length])
+            at += 4 + length
+    assert found, "a recording has records"
+    return found
 
 
 def trace_diskstats(rng: random.Random, _: Path) -> None:

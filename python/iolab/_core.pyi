@@ -73,6 +73,7 @@ __all__ = [
     "trace_diff",
     "trace_formats",
     "trace_output_of",
+    "trace_perf_ring",
     "trace_ring_pages",
     "trace_show",
     "trace_stages",
@@ -645,6 +646,9 @@ def trace_stages(
     ------
     iolab.errors.TraceError : no file is a trace.
     """
+
+def trace_perf_ring(formats: list[str], ring: bytes, span: tuple[int, int]) -> str:
+    """Decode the bytes of a ring of perf events between two counters; answers with counts as JSON."""
 
 def trace_ring_pages(headers: tuple[str, str], formats: list[str], cpus: list[bytes]) -> str:
     """Decode raw pages of the kernel's ring buffer, as the recorder does.

@@ -1346,6 +1346,7 @@ class CommonOptions(TypedDict):
     overwrite: list[str]
     repeat: int
     testbed: list[list[str]]
+    trace_events: str | None
 
 
 IozoneTest: TypeAlias = Literal[
@@ -1764,7 +1765,7 @@ class ErrorPlace(TypedDict):
 
 
 EventSet: TypeAlias = Literal["full", "issue_complete"]
-"""Set of block events to record."""
+"""Name of a set of block events."""
 
 
 ExtensionErrorCode: TypeAlias = Literal[
@@ -3026,6 +3027,7 @@ class TrialTrace(TypedDict):
     """A recording beside a trial."""
 
     events: EventSet
+    layers: NotRequired[list[KernelLayer]]
     output: OutputFile
 
 

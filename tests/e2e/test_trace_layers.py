@@ -72,9 +72,11 @@ def shown(iolab: Run, trace: Path) -> list[tuple[int, str, str]]:
     return [(pid, name, fields) for pid, (name, _, fields) in parts]
 
 
+@pytest.mark.parametrize("backend", ["tracefs", "perf"])
 def test_calls_of_the_command_are_recorded_and_those_of_others_are_not(
-    iolab: Run, place: tuple[Loop, Path], tmp_path: Path
+    iolab: Run, place: tuple[Loop, Path], tmp_path: Path, backend: str
 ) -> None:
+    """Its children's, too: the shell starts the program."""
     device, mount = place
     noise = subprocess.Popen(
         [
@@ -87,8 +89,9 @@ def test_calls_of_the_command_are_recorded_and_those_of_others_are_not(
     )
     trace = tmp_path / "t.iotrace"
     try:
-        words = ("--events", "block,syscalls", "--for", load(mount), "-o", trace)
-        done = iolab("trace", "record", device.path, *words)
+        command = f"sh -c true; {load(mount)}; true"
+        words = ("--events", "block,syscalls", "--for", command, "-o", trace)
+        done = iolab("trace", "record", device.path, "--backend", backend, *words)
     finally:
         noise.kill()
         noise.wait()

@@ -206,3 +206,76 @@ def test_a_trial_is_simulated_again_into_a_file(iolab: Run, tmp_path: Path) -> N
     assert tables[0] == tables[1] != ""
     again = iolab("sim", "trace", study, "--out", tmp_path / "t.iotrace")
     assert again.returncode == 2, again.stderr
+
+
+def _points(iolab: Run, trace: Path) -> list[tuple[str, str]]:
+    """Process and text of the events of other layers."""
+    done = iolab("trace", "show", "-q", "-f", "%a|%p|%P\\n", trace)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split("|") for line in done.stdout.splitlines()]
+    return [(pid, text) for letter, pid, text in rows if letter == "T"]
+
+
+def test_a_study_has_the_layers_that_it_asks_for(iolab: Run, tmp_path: Path) -> None:
+    study, out = tmp_path / "s.toml", tmp_path / "out"
+    study.write_text(
+        "name = 't'\ntestbed = 'loop:64m'\nrounds = 1\ntrace = ['syscalls', 'ext4']\n"
+        "[settings]\ndirect = true\nfs = 'ext4'\nengine = 'psync'\n"
+        "[factors]\nrecord_size = ['4k', '64k']\n"
+        "[[workloads]]\nname = 'w'\nkind = 'iozone'\ntests = ['write']\nfile_size = '1m'\n"
+    )
+    done = iolab("run", study, "--out", out)
+    assert done.returncode == 0, done.stderr
+    with sqlite3.connect(f"file:{out / 'study.db'}?mode=ro", uri=True) as store:
+        rows = store.execute("SELECT record_zlib FROM record").fetchall()
+    records: list[dict[str, Any]] = [json.loads(zlib.decompress(row[0])) for row in rows]
+    sizes = set[int]()
+    for record in records:
+        told, path = record["trace"], out / record["trace"]["file"]
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == told["sha256"]
+        assert told["lost"] == {}
+        points = _points(iolab, path)
+        writes = [it for it in points if it[1].startswith("syscalls:sys_enter_pwrite64 ")]
+        sizes.add(len([it for it in writes if "count=65536" in it[1]]))
+        sizes.add(len([it for it in writes if "count=4096" in it[1]]))
+        assert len({pid for pid, _ in writes}) == 1, "who measures, alone"
+        assert {text.partition(":")[0] for _, text in points} == {"syscalls", "ext4"}
+        stages = record["phases"][0]["trace"]["stages"]
+        assert stages["D2C"]["count"] > 10, "layers change nothing about the device"
+    assert sizes == {0, 16, 256}
+    text = iolab("trace", "summary", out / records[0]["trace"]["file"]).stdout
+    assert "system calls\n" in text
+
+
+def test_a_study_may_do_with_issues_and_completions(iolab: Run, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ("compare", "--on", "loop:64m", "--record-size", "4k,64k", "--rounds", "1")
+    more = ("--file-size", "1m", "--test", "write", "--fs", "ext4", "--direct")
+    done = iolab(*words, *more, "--trace-events", "issue-complete", "--out", out)
+    assert done.returncode == 0, done.stderr
+    for path in (out / "traces").iterdir():
+        shown = iolab("trace", "show", "-q", "-f", "%a\\n", path).stdout.split()
+        assert set(shown) == {"D", "C"}
+
+
+def test_a_dialect_takes_layers(iolab: Run, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    job = ("--name=a", "--rw=write", "--size=1m", "--bs=64k", "--ioengine=psync")
+    done = iolab("fio", *job, "--on", "loop:64m", "--trace-events", "syscalls", "--out", out)
+    assert done.returncode == 0, done.stderr
+    (path,) = (out / "traces").iterdir()
+    points = [text for _, text in _points(iolab, path) if "sys_enter_pwrite64" in text]
+    writes = [text for text in points if "count=65536" in text]
+    assert len(writes) == 16
+    before = iolab("--trace-events", "ext5", "fio", *job, "--on", "loop:64m")
+    assert before.returncode == 1
+    assert "--trace-events ext5: 'ext5' is unknown" in before.stderr
+
+
+@pytest.mark.parametrize("words", ["ext4", "issue-complete", "block,syscalls"])
+def test_a_simulation_has_block_events_alone(iolab: Run, tmp_path: Path, words: str) -> None:
+    asked = ("compare", "--on", "sim:sata-2009", "--record-size", "4k,64k")
+    done = iolab(*asked, "--trace-events", words, "--out", tmp_path / "out")
+    assert done.returncode == 1
+    assert f"cannot have {words.removeprefix('block,')}: the simulator" in done.stderr
+    assert not (tmp_path / "out").exists()

@@ -11,6 +11,7 @@ import pytest
 
 from iolab.errors import RefusedError
 from iolab.run.traces import FOLDER, Traces
+from iolab.study.trace_words import TraceEvents
 
 TRIAL: Any = cast("Any", SimpleNamespace(trial_id="t1"))
 
@@ -20,7 +21,7 @@ def test_a_planted_link_is_not_followed(tmp_path: Path) -> None:
     out.mkdir()
     elsewhere.mkdir()
     (out / FOLDER).symlink_to(elsewhere)
-    traces = Traces(out, cast("Any", None))
+    traces = Traces(out, cast("Any", None), TraceEvents())
     with pytest.raises(RefusedError, match="symbolic link"), traces.around(TRIAL):
         raise AssertionError("nothing is recorded")
     assert not list(elsewhere.iterdir())
@@ -35,7 +36,7 @@ def test_the_directory_belongs_to_the_user_behind_sudo(
     out = tmp_path / "out"
     out.mkdir()
     os.chown(out, 4711, 4712)
-    with Traces(out, cast("Any", None)).around(TRIAL):
+    with Traces(out, cast("Any", None), TraceEvents()).around(TRIAL):
         found = [out / FOLDER, *(out / FOLDER).iterdir()]
     assert len(found) == 2, "the directory and the trial's file"
     kept = out / FOLDER

@@ -1,5 +1,5 @@
-//! Names that people may type for an engine, a knob, a test or an option of mkfs and mount:
-//! `iolab-agent names`.
+//! Names that people may type for an engine, a knob, a test, an option of mkfs and mount, or events
+//! of a trace: `iolab-agent names`.
 //!
 //! The lists of these are the only ones. The front end keeps this text as a file and
 //! makes its levels, factors, flags and help of it, so that it needs no agent to read a study;
@@ -13,6 +13,7 @@ use iolab_workload::preset::IozoneTest;
 use serde::Serialize;
 
 use crate::knob::{self, About};
+use crate::protocol::{EventSet, KernelLayer};
 use crate::testbed::{Entry, option_entries};
 
 #[derive(Serialize)]
@@ -21,6 +22,17 @@ struct Names {
     knobs: Vec<KnobEntry>,
     options: Vec<Entry>,
     tests: Vec<TestEntry>,
+    trace_layers: Vec<EventsEntry>,
+    trace_sets: Vec<EventsEntry>,
+}
+
+/// Events that a trace may have: a set of block events, or another layer of the kernel.
+#[derive(Serialize)]
+struct EventsEntry {
+    name: &'static str,
+    /// The word of users.
+    typed: String,
+    help: &'static str,
 }
 
 /// A test of `IOzone`: what it does, whatever it is called.
@@ -82,7 +94,17 @@ pub fn text() -> String {
     });
     let (engines, knobs) = (engines.collect(), knobs().collect());
     let tests = IozoneTest::ALL.iter().map(|test| test_entry(*test)).collect();
-    let names = Names { engines, knobs, options: option_entries(), tests };
+    let sets = EventSet::ALL.iter().map(|it| (it.name(), it.typed(), it.help()));
+    let layers = KernelLayer::ALL.iter().map(|it| (it.name(), it.typed(), it.help()));
+    let entry = |(name, typed, help)| EventsEntry { name, typed, help };
+    let names = Names {
+        engines,
+        knobs,
+        options: option_entries(),
+        tests,
+        trace_layers: layers.map(entry).collect(),
+        trace_sets: sets.map(entry).collect(),
+    };
     serde_json::to_string_pretty(&names).expect("names and texts can be written as JSON")
 }
 

@@ -159,6 +159,9 @@ pub struct Common {
     /// Block events are recorded during each trial.
     #[serde(default)]
     pub is_traced: bool,
+    /// The events that are recorded, as typed; absent: all of block devices.
+    #[serde(default)]
+    pub trace_events: Option<String>,
     /// As the original to the letter, its traps included.
     pub is_compat: bool,
     /// Only the help text is wanted.
@@ -257,6 +260,18 @@ pub const COMMON: &[OptionRow<Common>] = &[
         standing: Standing::Done,
         update: |common, _| {
             common.is_traced = true;
+            Ok(())
+        },
+    },
+    OptionRow {
+        name: "--trace-events",
+        takes: Takes::Value("LIST"),
+        group: GROUP,
+        doc: "the same, with these events, separated by commas: block or issue-complete, and \
+              layers of the kernel such as syscalls,ext4",
+        standing: Standing::Done,
+        update: |common, given| {
+            (common.is_traced, common.trace_events) = (true, Some(given.value.to_owned()));
             Ok(())
         },
     },

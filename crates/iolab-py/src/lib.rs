@@ -62,5 +62,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace::trace_diff, module)?)?;
     module.add_function(wrap_pyfunction!(schema::extension_schema, module)?)?;
     module.add_function(wrap_pyfunction!(trace_ring::trace_ring_pages, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_ring::trace_perf_ring, module)?)?;
     Ok(())
 }

@@ -1,5 +1,8 @@
-//! Raw pages of the kernel's ring buffer, decoded as the recorder does: for tests and for fuzzing.
+//! Raw pages of the kernel's ring buffer and rings of perf events, decoded as the recorder does: for tests and for fuzzing.
 
+use std::ops::Range;
+
+use iolab_trace::ring::perf::{self, Found};
 use iolab_trace::ring::{
     Description, LostBefore, Merger, Page, PageLayout, RecordDecoder, check_event_header,
 };
@@ -41,30 +44,81 @@ fn decode(
     check_event_header(event)?;
     let layout = PageLayout::parse(page)?;
     let mut decoder = RecordDecoder::default();
-    for format in formats {
-        decoder.learn(&Description::parse("format", format)?)?;
-    }
+    learn(&mut decoder, formats)?;
     let (mut found, mut merger) = (Decoded::default(), Merger::default());
     for (cpu, bytes) in cpus.iter().enumerate() {
         for bytes in bytes.chunks(layout.page_bytes) {
             let mut page = Page::new(bytes, &layout);
             found.pages_after_losses += u64::from(page.lost() != LostBefore::None);
             for record in page.by_ref() {
-                let (mut event, mut note) = (Event::default(), None);
-                let place = (record.time_ns, cpu as u32);
-                if decoder.read(record.content, place, &mut event, &mut note) {
-                    if let Some(note) = note {
-                        merger.push(note);
-                    }
-                    merger.push(event);
-                }
+                take(&mut decoder, &mut merger, (record.time_ns, cpu as u32), record.content);
             }
             found.damaged_pages += u64::from(page.is_damaged());
         }
     }
+    count(&mut found, &mut merger);
+    Ok(found)
+}
+
+/// Decodes the bytes of a ring of perf events, from one counter to another, by descriptions.
+///
+/// Answers with counts, as JSON.
+#[pyfunction]
+pub fn trace_perf_ring(
+    py: Python<'_>,
+    formats: Vec<String>,
+    ring: Vec<u8>,
+    span: (u64, u64),
+) -> PyResult<String> {
+    let done = py.detach(|| decode_perf(&formats, &ring, span.0..span.1));
+    let decoded = done.map_err(|error| trace_error(py, error))?;
+    serde_json::to_string(&decoded).map_err(|error| trace_error(py, error))
+}
+
+fn decode_perf(formats: &[String], ring: &[u8], span: Range<u64>) -> Result<Decoded, Error> {
+    let mut decoder = RecordDecoder::default();
+    learn(&mut decoder, formats)?;
+    let (mut found, mut merger) = (Decoded::default(), Merger::default());
+    let copy = |from: u64, length: usize, out: &mut Vec<u8>| {
+        let at = (from % (ring.len() as u64).max(1)) as usize;
+        out.extend(ring.iter().cycle().skip(at).take(length));
+    };
+    let sink = |record: Found<'_>| match record {
+        Found::Record(time_ns, content) => take(&mut decoder, &mut merger, (time_ns, 0), content),
+        Found::Lost(_) => found.pages_after_losses += 1,
+    };
+    perf::records(span, copy, sink);
+    count(&mut found, &mut merger);
+    Ok(found)
+}
+
+/// Learns events: those of block devices, those of new names, and any other as the recorder learns
+/// those of other layers.
+fn learn(decoder: &mut RecordDecoder, formats: &[String]) -> Result<(), Error> {
+    for format in formats {
+        let description = Description::parse("format", format)?;
+        let is_rename = description.name == "task_rename" && decoder.learn_rename(&description);
+        if !is_rename && !decoder.learn(&description)? {
+            decoder.learn_point("layer", &description);
+        }
+    }
+    Ok(())
+}
+
+fn take(decoder: &mut RecordDecoder, merger: &mut Merger, place: (u64, u32), content: &[u8]) {
+    let (mut event, mut note) = (Event::default(), None);
+    if decoder.read(content, place, &mut event, &mut note) {
+        if let Some(note) = note {
+            merger.push(note);
+        }
+        merger.push(event);
+    }
+}
+
+/// Counts what comes out, which must be in the order of time.
+fn count(found: &mut Decoded, merger: &mut Merger) {
     for event in merger.take_all() {
         assert!(event.time_ns >= found.last_ns, "events are in the order of time");
         (found.events, found.last_ns) = (found.events + 1, event.time_ns);
     }
-    Ok(found)
 }

@@ -8,11 +8,14 @@ use iolab_model::{Ns, Sector, Seed, TraceEvent};
 use iolab_sim::queue::{BlockQueue, QueueParameters};
 use iolab_sim::sched::SchedulerKind;
 use iolab_sim::{Bio, BioId, Ended, Flags, Layer, Operation, ProcessId, Submitter, device};
+use iolab_trace::convert::{Output, convert};
+use iolab_trace::error::Caveat;
+use iolab_trace::event::{Action, Categories};
 use iolab_trace::native::Reader;
 use iolab_trace::simulated::{self, SimulatedFile};
 use iolab_trace::source::{Facts, Window};
 use iolab_trace::stages::{By, Pairing, Report, Rules, Stage};
-use iolab_trace::{Event, Input, Source};
+use iolab_trace::{Error, Event, Input, Source, format};
 use proptest::prelude::*;
 
 const EPOCH: Ns = Ns::from_seconds(1_000);
@@ -126,6 +129,67 @@ fn run(work: &Work) -> (Vec<TraceEvent>, [u64; 2]) {
     (events, bytes)
 }
 
+/// Number of every so many events behind which one of another layer stands.
+const POINT_EVERY: usize = 5;
+
+/// The events of a file with some of other layers between them.
+fn with_points(file: &[u8]) -> Vec<Event> {
+    let (mut source, mut event, mut events) = (reader(file), Event::default(), Vec::new());
+    while source.next(&mut event).unwrap() {
+        events.push(event.clone());
+        if events.len() % POINT_EVERY == 0 {
+            let mut point = Event {
+                action: Action::Point,
+                categories: Categories::of_action(Action::Point),
+                time_ns: event.time_ns,
+                pid: event.pid,
+                cpu: event.cpu,
+                ..Event::default()
+            };
+            let text = format!("syscalls:sys_enter_pwrite64 fd=3 count={}", events.len());
+            point.payload.extend_from_slice(text.as_bytes());
+            events.push(point);
+        }
+    }
+    events
+}
+
+/// Events that are there already.
+struct Given(std::vec::IntoIter<Event>);
+
+impl Source for Given {
+    fn next(&mut self, event: &mut Event) -> Result<bool, Error> {
+        let next = self.0.next();
+        Ok(next.map(|next| *event = next).is_some())
+    }
+
+    fn caveats(&self) -> &[Caveat] {
+        &[]
+    }
+}
+
+/// The events in a format and back.
+fn there_and_back(events: Vec<Event>, output: Output) -> Box<dyn Source> {
+    let mut bytes = Vec::new();
+    let mut sink = |piece: &[u8]| {
+        bytes.extend_from_slice(piece);
+        Ok(())
+    };
+    convert(&mut Given(events.into_iter()), output, &Facts::new(), &mut sink).unwrap();
+    format::open(vec![Input::new("t", Cursor::new(bytes))]).unwrap().1
+}
+
+/// Texts of the events of other layers.
+fn points(source: &mut dyn Source) -> Vec<Vec<u8>> {
+    let (mut event, mut found) = (Event::default(), Vec::new());
+    while source.next(&mut event).unwrap() {
+        if event.action == Action::Point {
+            found.push(event.payload.clone());
+        }
+    }
+    found
+}
+
 /// The events as a file.
 fn filed(events: &[TraceEvent]) -> Vec<u8> {
     let mut recording = SimulatedFile::begin(&Facts::new(), 1, false).unwrap();
@@ -169,6 +233,54 @@ proptest! {
         prop_assert_eq!(activity.outstanding.integral, u128::from(row(Stage::Q2C).sum_ns));
         prop_assert_eq!((activity.outstanding.now, activity.in_flight.now), (0, 0));
         prop_assert!(activity.outstanding.max <= u64::from(work.in_flight) + device.counts.splits);
+    }
+
+    /// The same laws, read back from every format that has all steps; events of other layers change
+    /// nothing, and are all there where the format has a place for them.
+    #[test]
+    fn the_laws_hold_in_every_format(
+        work in work(),
+        output in prop::sample::select(vec![
+            Output::Iolab, Output::Csv, Output::Blkparse, Output::Blktrace,
+        ]),
+    ) {
+        let (events, bytes) = run(&work);
+        let events = with_points(&filed(&events));
+        let wanted = points(&mut Given(events.clone().into_iter()));
+        let mut source = there_and_back(events.clone(), output);
+        let pairing = Pairing::of(&mut *source, Rules::Own, By::Device).unwrap();
+        prop_assert!(source.caveats().is_empty(), "{:?}", source.caveats());
+        let report = Report::of(&pairing);
+        prop_assert_eq!(report.devices.len(), 1);
+        let device = &report.devices[0];
+        prop_assert_eq!([0, 1].map(|it| device.counts.queued[it].bytes), bytes);
+        prop_assert_eq!(device.counts.completed.bytes, bytes[0] + bytes[1]);
+        let row = report.stages.iter().find(|row| row.stage == Stage::Q2C).unwrap();
+        let activity = &pairing.devices[0].activity;
+        prop_assert_eq!(activity.outstanding.integral, u128::from(row.sum_ns));
+        let found = points(&mut *there_and_back(events, output));
+        prop_assert_eq!(found, if output == Output::Blktrace { Vec::new() } else { wanted });
+    }
+
+    /// fio's iolog has what was asked for: every bio with data, in order, and its bytes.
+    #[test]
+    fn an_iolog_has_what_was_asked_for(work in work()) {
+        let (events, bytes) = run(&work);
+        let events = with_points(&filed(&events));
+        let asked = |source: &mut dyn Source| {
+            let (mut event, mut found) = (Event::default(), Vec::new());
+            while source.next(&mut event).unwrap() {
+                if event.action == Action::Queued && event.bytes > 0 {
+                    found.push((event.sector, event.bytes, event.is_write()));
+                }
+            }
+            found
+        };
+        let wanted = asked(&mut Given(events.clone().into_iter()));
+        let found = asked(&mut *there_and_back(events, Output::Iolog));
+        let sum: u64 = found.iter().map(|(_, bytes, _)| u64::from(*bytes)).sum();
+        prop_assert_eq!(sum, bytes[0] + bytes[1]);
+        prop_assert_eq!(found, wanted);
     }
 
     /// Events that are read from the file are those of the simulator, one by one.

@@ -12,6 +12,7 @@ from iolab import units
 if TYPE_CHECKING:
     from iolab.library.conducted import RunOptions
     from iolab.library.flag_words import FactorFlag, StudyKeys, StudyWords
+    from iolab.study.trace_words import TraceEvents
 
 OVERWRITE: Final = "--overwrite"
 DEFAULT_UNITS: Final = units.SYSTEMS[0]
@@ -81,6 +82,12 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
         "--trace",
         action="store_true",
         help="record block events during each trial: its stage times become metrics (root)",
+    )
+    group.add_argument(
+        "--trace-events",
+        metavar="LIST",
+        help="the same, with these events: block or issue-complete, and layers of the kernel, "
+        "separated by commas, such as syscalls,ext4,jbd2 (see `iolab trace record --help`)",
     )
     add_strict_flag(group)
     add_units_flag(group)
@@ -223,7 +230,7 @@ def run_options(arguments: argparse.Namespace) -> RunOptions:
         out=Path(arguments.out) if arguments.out else None,
         is_resumed=arguments.resume,
         is_dry_run=arguments.dry_run,
-        is_traced=arguments.trace,
+        trace=_trace(arguments),
         overwrite=tuple(arguments.overwrite),
         is_other_machine_allowed=arguments.allow_other_machine,
         image_dir=arguments.image_dir,
@@ -233,6 +240,15 @@ def run_options(arguments: argparse.Namespace) -> RunOptions:
         precondition_round=arguments.precondition_round,
         accept_writes=arguments.accept_writes,
     )
+
+
+def _trace(arguments: argparse.Namespace) -> TraceEvents | None:
+    """Events to record: those of `--trace-events`, or all block events with `--trace`."""
+    from iolab.study.trace_words import TraceEvents, typed_events
+
+    if arguments.trace_events is not None:
+        return typed_events(arguments.trace_events, "--trace-events")
+    return TraceEvents() if arguments.trace else None
 
 
 def _add_factor_flag(group: Declares, row: FactorFlag) -> None:

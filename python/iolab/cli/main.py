@@ -83,6 +83,7 @@ _BEFORE_DIALECT: Final = (
     "--image-dir",
     "--erase-serial",
     "--overwrite",
+    "--trace-events",
 )
 """Options with a value that may also stand before a dialect's name."""
 _OURS: Final = re.compile(r"^--overwrite(?=$|=)")

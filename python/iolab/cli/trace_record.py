@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -10,6 +11,7 @@ from iolab.cli.console import Console
 from iolab.cli.flags import add_overwrite_flag
 from iolab.errors import TraceError
 from iolab.library.services import Services
+from iolab.study.names import TRACE_LAYERS, TRACE_SETS, EventsName
 from iolab.units import format_bytes_rounded
 from iolab.wording import counted
 
@@ -37,9 +39,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="LIST",
         default="full",
         help=(
-            "block events: full (all of them) or issue-complete (what devices were given, and "
-            "when they were done); beside them, separated by commas: syscalls, writeback, ext4, "
-            "jbd2, page-cache, read-ahead"
+            "block events, one of: "
+            + _listed(TRACE_SETS)
+            + "; beside them, separated by commas: "
+            + _listed(TRACE_LAYERS)
         ),
     )
     parser.add_argument(
@@ -60,6 +63,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="how events are read: by tracefs; perf events where tracefs cannot be written",
     )
     add_overwrite_flag(parser)
+
+
+def _listed(rows: Sequence[EventsName]) -> str:
+    """Words and meanings, for help."""
+    return ", ".join(f"{row.typed} ({row.help})" for row in rows)
 
 
 def record(arguments: argparse.Namespace, services: Services, console: Console) -> int:

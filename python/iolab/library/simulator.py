@@ -25,6 +25,7 @@ from iolab.store.users_files import (
 )
 from iolab.study.model import TestbedRequest
 from iolab.study.plan import make_plan
+from iolab.study.trace_words import TraceEvents
 from iolab.testbed.model import make_testbed
 from iolab.testbed.sim import Simulator, simulated_testbed
 from iolab.wording import nearest
@@ -311,7 +312,7 @@ def _compact_trace(core: _Books, stack: str, spec: TrialSpec, place: tuple[Path,
         raise StudyError(f"{out} cannot be written: {error}", "name another file") from None
     try:
         record: Record = json.loads(
-            core.simulate_trial(stack, write_json(with_trace(spec, out, made)), None)
+            core.simulate_trial(stack, write_json(with_trace(spec, out, made, TraceEvents())), None)
         )
     finally:
         removed_if_empty(out, made)

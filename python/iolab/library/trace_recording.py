@@ -22,28 +22,14 @@ from iolab.errors import IolabError, TraceError
 from iolab.frozen import frozen
 from iolab.run.stop import StopSwitch, pressed_by_signals
 from iolab.store.users_files import Allowed, filled_elsewhere, refuse_existing
+from iolab.study.trace_words import typed_events
 from iolab.testbed.agent import Agent
 from iolab.testbed.command import agent_command
 from iolab.units import parse_bytes
 
 if TYPE_CHECKING:
-    from iolab.protocol import Backend, EventSet, KernelLayer, Progress, RecordSpec, TraceRecorded
+    from iolab.protocol import Backend, KernelLayer, Progress, RecordSpec, TraceRecorded
 
-EVENT_SETS: Final[dict[str, EventSet]] = {
-    "full": "full",
-    "block": "full",
-    "issue-complete": "issue_complete",
-}
-"""Sets of block events by the names that users give them."""
-LAYERS: Final[dict[str, KernelLayer]] = {
-    "syscalls": "syscalls",
-    "writeback": "writeback",
-    "ext4": "ext4",
-    "jbd2": "jbd2",
-    "page-cache": "page_cache",
-    "read-ahead": "read_ahead",
-}
-"""Other layers by the names that users give them."""
 _SECONDS_MAX: Final = 30 * 86_400.0
 _PID_DIGITS: Final = 9
 _WAITING: Final = """
@@ -76,7 +62,7 @@ class RecordingWords:
     seconds: str | None = None
     """Time that it takes; without both it lasts until Ctrl-C."""
     events: str = "full"
-    """One of `EVENT_SETS`, and of `LAYERS`, separated by commas."""
+    """Words of `iolab.study.trace_words`, separated by commas."""
     backend: Backend = "auto"
     """Way of events to the recorder."""
     pids: tuple[str, ...] = ()
@@ -109,7 +95,8 @@ def record_trace(asked: RecordingWords, note: Callable[[str], None]) -> Recorded
     IolabError : it could not begin, or ended early; says what can be used.
     """
     limit_ns, buffer_bytes = _limit_ns(asked.seconds), parse_bytes(asked.buffer)
-    events, layers = understood(asked.events)
+    events = typed_events(asked.events, "--events")
+    layers = list(events.layers)
     pids = _pids(asked.pids, layers)
     out, allowed = Path.cwd() / asked.out, Allowed.of(asked.overwrite)
     refuse_existing([out], allowed)
@@ -132,7 +119,7 @@ def record_trace(asked: RecordingWords, note: Callable[[str], None]) -> Recorded
                         "device": file.status.st_dev,
                         "inode": file.status.st_ino,
                     },
-                    "events": events,
+                    "events": events.block,
                     "layers": layers,
                     "pids": pids,
                     "backend": asked.backend,
@@ -167,31 +154,6 @@ def _told(out: Path) -> Generator[None]:
         raise TraceError(
             f"{out} cannot be written: {error.strerror or error}", "name another place"
         ) from None
-
-
-def understood(events: str) -> tuple[EventSet, list[KernelLayer]]:
-    """Block events and other layers that are asked for, from a list with commas.
-
-    Raises
-    ------
-    IolabError : a word is unknown; lists those that are known.
-    """
-    sets: list[EventSet] = []
-    layers: list[KernelLayer] = []
-    for word in (word.strip() for word in events.split(",")):
-        if word in EVENT_SETS:
-            sets.append(EVENT_SETS[word])
-        elif word in LAYERS:
-            layers.append(LAYERS[word])
-        else:
-            known = ", ".join([*EVENT_SETS, *LAYERS])
-            raise IolabError(f"--events {events}: '{word}' is unknown", f"there are {known}")
-    if len(set(sets)) > 1:
-        raise IolabError(
-            f"--events {events}: block events are either all or only some",
-            "name one of " + ", ".join(EVENT_SETS),
-        )
-    return (sets[0] if sets else "full"), list(dict.fromkeys(layers))
 
 
 def _pids(asked: tuple[str, ...], layers: list[KernelLayer]) -> list[int]:

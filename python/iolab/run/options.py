@@ -8,6 +8,7 @@ from typing import Final
 from iolab import units
 from iolab.errors import IolabError
 from iolab.frozen import frozen
+from iolab.study.trace_words import TraceEvents
 
 FAILURES_MAX: Final = 3
 
@@ -23,8 +24,8 @@ class RunOptions:
     continued_by: str = ""
     """Command that continues it, for messages; empty: by `iolab run` of its directory."""
     is_dry_run: bool = False
-    is_traced: bool = False
-    """True if block events are recorded during each trial."""
+    trace: TraceEvents | None = None
+    """Events that are recorded during each trial; None: as the study says."""
     overwrite: tuple[str, ...] = ()
     """Files of the user's own that may be replaced."""
     is_other_machine_allowed: bool = False

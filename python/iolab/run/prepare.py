@@ -22,7 +22,7 @@ from iolab.run.observer import Observer
 from iolab.run.options import RunOptions
 from iolab.run.places import check_room
 from iolab.run.refusals import check_plan
-from iolab.run.traces import Traces, refuse_without_devices
+from iolab.run.traces import Traces, check_trace
 from iolab.store.db import STORE_NAME
 from iolab.store.rows import StudyData
 from iolab.store.users_files import Allowed
@@ -102,7 +102,7 @@ class Prepared:
     def needs_root(self) -> bool:
         """Tell whether the testbed, or a factor in use, needs it."""
         study = self.plan.study
-        is_asked = study.is_traced or bool(root_factors(study))
+        is_asked = study.trace is not None or bool(root_factors(study))
         return self.testbed.needs_root or (self.testbed.can_need_root and is_asked)
 
     def choose_runner(self) -> StartRunner:
@@ -148,9 +148,9 @@ def prepare(
     """
     started_ns = time.monotonic_ns()
     testbed = _testbed(study, options)
-    is_traced = study.is_traced or options.is_traced
+    trace = options.trace or study.trace
     request = TestbedRequest(*testbed.request)
-    study = fulfilled(replace(study, testbed=request, is_traced=is_traced))
+    study = fulfilled(replace(study, testbed=request, trace=trace))
     allowed = Allowed.of(options.overwrite)
     files = in_place(study, testbed, allowed)
     attendants = Attendants([*([files] if files else []), asked(study, testbed, observer), *more])
@@ -165,9 +165,9 @@ def prepare(
         outputs.check_free(named)
         if study.seed is None:
             study = study.with_seed(int.from_bytes(os.urandom(8)) % _SEED_MAX)
-    if study.is_traced:
-        refuse_without_devices(testbed)
-        attendants = Attendants([attendants, Traces(named, core)])
+    if study.trace is not None:
+        check_trace(study.trace, testbed)
+        attendants = Attendants([attendants, Traces(named, core, study.trace)])
     allowed.refuse_useless([*outputs.reports_in(named), *attendants.written_files()])
     plan = make_plan(study)
     if plan.design == PAIRS:

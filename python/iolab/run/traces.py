@@ -21,6 +21,7 @@ from iolab.run.core import Core
 from iolab.store.owner import make_directories
 from iolab.store.users_files import NOTHING, made_empty, removed_if_empty
 from iolab.study.plan import Trial
+from iolab.study.trace_words import ALL_BLOCK_EVENTS, TraceEvents
 from iolab.testbed.model import Testbed
 
 if TYPE_CHECKING:
@@ -61,9 +62,10 @@ BLOCK_METRICS: Final = (
 class Traces(Attendant):
     """Lets the agent record each trial, and measures what it has recorded."""
 
-    def __init__(self, out_dir: Path, core: Core) -> None:
+    def __init__(self, out_dir: Path, core: Core, events: TraceEvents) -> None:
         self._folder = out_dir / FOLDER
         self._core = core
+        self._events = events
         self._path: Path | None = None
         self._made: os.stat_result | None = None
 
@@ -111,7 +113,7 @@ class Traces(Attendant):
         del trial
         assert self._path is not None, "`around` made it"
         assert self._made is not None, "`around` made it"
-        return with_trace(spec, self._path, self._made)
+        return with_trace(spec, self._path, self._made, self._events)
 
     def measured(self, trial: Trial, record: Record) -> None:
         """Add name and digest of the file, and the stage times of each phase."""
@@ -137,14 +139,15 @@ class Traces(Attendant):
         }
 
 
-def with_trace(spec: TrialSpec, path: Path, made: os.stat_result) -> TrialSpec:
+def with_trace(spec: TrialSpec, path: Path, made: os.stat_result, events: TraceEvents) -> TrialSpec:
     """The spec with the empty file that a trace of the trial is to be written into."""
     output: OutputFile = {
         "path": str(path.parent.resolve() / path.name),
         "device": made.st_dev,
         "inode": made.st_ino,
     }
-    return {**spec, "trace": {"output": output, "events": "full"}}
+    layers = list(events.layers)
+    return {**spec, "trace": {"output": output, "events": events.block, "layers": layers}}
 
 
 def stage_metrics(phase: PhaseRecord) -> dict[str, float]:
@@ -191,13 +194,21 @@ def block_metrics(phase: PhaseRecord) -> dict[str, float]:
     return {name: float(value) for name, value in found.items() if value > 0}
 
 
-def refuse_without_devices(testbed: Testbed) -> None:
-    """Refuse traces of a testbed that has no device below it.
+def check_trace(events: TraceEvents, testbed: Testbed) -> None:
+    """Refuse events that a testbed does not have.
 
     Raises
     ------
-    StudyError : its operations reach no block layer.
+    StudyError : its operations reach no block layer, or it is simulated, which has block events
+        alone.
     """
+    if testbed.is_simulated and not events.is_usual:
+        wrong = [word for word in events.words if word != ALL_BLOCK_EVENTS]
+        raise StudyError(
+            f"a trace of {testbed.text} cannot have {', '.join(wrong)}: the simulator writes all "
+            "block events, and no others",
+            "leave these out (--trace, trace = true), or use --on loop:1g",
+        )
     if testbed.has_null_target:
         raise StudyError(
             f"--trace records block events, and no operation on {testbed.text} reaches a device",

@@ -47,11 +47,13 @@ _OURS: Final[Mapping[str, object]] = {
     **{"on": None, "out": None, "repeat": 0, "overwrite": [], "testbed": []},
     "is_resumed": False,
     "is_traced": False,
+    "trace_events": None,
 }
 """Options that iolab adds to a command line, and their values where they are not given."""
 _OF_ONE_RUN: Final = ("--out", "--overwrite")
 _OURS_WITH_VALUE: Final = (
     *("--on", "--repeat", "--rounds", "--out", "--image-dir", "--erase-serial", "--overwrite"),
+    "--trace-events",
 )
 _OURS_WITHOUT: Final = ("--resume", "--trace", "--help")
 _FSYNC: Final = {

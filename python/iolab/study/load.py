@@ -42,6 +42,7 @@ from iolab.study.settings import parse_name, read_settings
 from iolab.study.source import FileSource, OverriddenSource, Source
 from iolab.study.testbed_words import PLACES, testbed_request
 from iolab.study.testbeds import TESTBED_KINDS, testbed_kind
+from iolab.study.trace_words import TraceEvents, trace_events
 from iolab.study.treatment import is_varied_by
 from iolab.study.typed_workloads import CONTENTION
 from iolab.study.validity import BUDGET_NS, DESIGNS_ASKED, PAIRS
@@ -220,16 +221,19 @@ def study_from_table(table: Mapping[str, object], source: Source) -> Study:
         specification=_read_specification(reader.table("specification")),
         metric=metric,
         metric_of=metric_of,
-        is_traced=reader.read_or("trace", _parse_truth, False),
+        trace=reader.read_or("trace", _parse_trace, None),
         design=design,
         command=command,
     )
 
 
-def _parse_truth(value: object) -> bool:
+def _parse_trace(value: object) -> TraceEvents | None:
     if isinstance(value, bool):
-        return value
-    raise ValueError(f"'{value}' is neither true nor false")
+        return TraceEvents() if value else None
+    if not isinstance(value, list) or not value:
+        raise ValueError(f"{shown_value(value)} is neither true nor false nor a list of events")
+    words = [str(word) for word in cast("list[object]", value)]
+    return trace_events(words, "trace")
 
 
 def _with_own(

@@ -20,6 +20,7 @@ from iolab.study.testbeds import TestbedKind, testbed_kind
 if TYPE_CHECKING:
     from iolab.json_text import JsonText
     from iolab.protocol import CommandExtras, Tenant, Workload
+    from iolab.study.trace_words import TraceEvents
 
 Levels: TypeAlias = tuple[tuple[str, str], ...]
 """Pairs of factor name and canonical level, in a fixed order."""
@@ -280,8 +281,8 @@ class Study:
     """Promises of the device's data sheet: ``read`` and ``write``, bytes per second."""
     width: float | None = None
     """Wanted half width of the headline's intervals, relative; a pilot says how many rounds."""
-    is_traced: bool = False
-    """True if block events are recorded during each trial."""
+    trace: TraceEvents | None = None
+    """Events that are recorded during each trial; None: no trace."""
     design: str | None = None
     """Design, by which levels are brought together: ``trials`` or ``pairs``; None is the usual
     one.

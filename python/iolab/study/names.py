@@ -1,5 +1,5 @@
-"""Names that may be typed for an engine, a knob or a test: `names.json` beside this file, as typed
-rows.
+"""Names that may be typed for an engine, a knob, a test or events of a trace: `names.json` beside
+this file, as typed rows.
 
 That file is what ``iolab-agent names`` prints, written by `make docs`; its sources are the lists
 of the Rust crates, so that an engine or a knob is added there and nowhere else. A copy is kept
@@ -78,6 +78,18 @@ class TestName:
     creates: bool
 
 
+@frozen
+class EventsName:
+    """Events that a trace may have: a set of block events, or another layer of the kernel.
+
+    ``typed`` is the word of users.
+    """
+
+    name: str
+    typed: str
+    help: str
+
+
 def _with_tuples(row: KnobName) -> KnobName:
     """JSON has lists where a row that never changes has tuples."""
     return replace(
@@ -95,3 +107,6 @@ _TABLES: Final[dict[str, list[dict[str, Any]]]] = json.loads(
 ENGINES: Final = tuple(EngineName(**row) for row in _TABLES["engines"])
 KNOBS: Final = tuple(_with_tuples(KnobName(**row)) for row in _TABLES["knobs"])
 TESTS: Final = tuple(TestName(**row) for row in _TABLES["tests"])
+TRACE_LAYERS: Final = tuple(EventsName(**row) for row in _TABLES["trace_layers"])
+TRACE_SETS: Final = tuple(EventsName(**row) for row in _TABLES["trace_sets"])
+"""Sets of block events; the first is the usual one."""

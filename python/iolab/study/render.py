@@ -26,8 +26,9 @@ def spec_toml(study: Study) -> str:
     if study.specification:
         rates = ", ".join(f'{name} = "{rate}B/s"' for name, rate in study.specification)
         lines.append(f"specification = {{ {rates} }}")
-    if study.is_traced:
-        lines.append("trace = true")
+    if study.trace is not None:
+        words = "true" if study.trace.is_usual else _list(study.trace.words)
+        lines.append(f"trace = {words}")
     if study.budget_ns is not None:
         lines.append(f"budget = {_text(units.format_duration(study.budget_ns))}")
     own = {name for one in _dialects(study) for name in one.own_factors}

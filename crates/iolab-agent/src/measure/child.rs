@@ -134,6 +134,8 @@ fn become_user(who: &RunAs) -> Result<(), String> {
     let done = setgroups(&groups)
         .and_then(|()| setresgid(gid, gid, gid))
         .and_then(|()| setresuid(uid, uid, uid))
+        // Whatever it might run gains no other rights: what it does may be recorded for the user.
+        .and_then(|()| nix::sys::prctl::set_no_new_privs())
         .and_then(|()| nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL));
     done.map_err(|errno| format!("user {uid} and group {gid} cannot be taken: {errno}"))?;
     if getppid() == parent { Ok(()) } else { Err("the agent is gone".into()) }

@@ -1,21 +1,27 @@
-//! Ring buffers of `perf_event_open`(2): records of trace points of one CPU.
+//! Ring buffers of `perf_event_open`(2): trace points of one CPU, of all or of single threads.
 //!
-//! Source: Linux `include/uapi/linux/perf_event.h`, the manual page of the call. Left out: all but
-//! trace points, samples and losses. When the last descriptor is closed, however that comes, the
+//! Source: Linux `include/uapi/linux/perf_event.h`, the manual page of the call. Left out: the
+//! form of the records, which is `iolab_trace::ring::perf`'s. When the last descriptor is closed, however that comes, the
 //! kernel stops and frees everything.
 
 use std::ffi::CString;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::fd::{AsRawFd, FromRawFd as _};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use iolab_trace::ring::perf::{Found, records};
 
 const TYPE_TRACEPOINT: u32 = 2;
 const SAMPLE_TIME: u64 = 1 << 2;
 const SAMPLE_RAW: u64 = 1 << 10;
 /// `disabled`, `use_clockid`.
 const FLAGS: u64 = 1 | 1 << 25;
+/// Children of the process are recorded, too.
+const FLAG_INHERIT: u64 = 1 << 1;
+/// Reading an event tells how many of its records were lost; Linux 6.0.
+const FORMAT_LOST: u64 = 1 << 4;
 const OPEN_CLOEXEC: libc::c_ulong = 8;
 const IOC_ENABLE: u64 = 0x2400;
 const IOC_DISABLE: u64 = 0x2401;
@@ -24,11 +30,6 @@ const IOC_SET_FILTER: u64 = 0x4008_2406;
 /// Places of `data_head` and `data_tail` in struct `perf_event_mmap_page`.
 const HEAD_AT: usize = 1024;
 const TAIL_AT: usize = 1032;
-const RECORD_LOST: u32 = 2;
-const RECORD_SAMPLE: u32 = 9;
-/// Bytes of `struct perf_event_header`, and the longest record.
-const HEADER_BYTES: usize = 8;
-const RECORD_BYTES_MAX: usize = 1 << 16;
 
 /// struct `perf_event_attr` up to `clockid`: `PERF_ATTR_SIZE_VER3`.
 #[repr(C)]
@@ -50,15 +51,6 @@ struct Attributes {
     clock: i32,
 }
 
-/// Events that a ring holds.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Found<'a> {
-    /// A record of a trace point: time, and its bytes from the number of the event on.
-    Record(u64, &'a [u8]),
-    /// So many were lost before the next one.
-    Lost(u64),
-}
-
 /// Trace points of one CPU that share a buffer.
 #[derive(Debug)]
 pub struct Ring {
@@ -67,7 +59,7 @@ pub struct Ring {
     base: NonNull<u8>,
     page_bytes: usize,
     data_bytes: usize,
-    record: Vec<u8>,
+    cpu: u32,
 }
 
 // SAFETY: the mapping belongs to this value alone, and is not tied to a thread.
@@ -79,7 +71,7 @@ impl Ring {
     pub fn open(cpu: u32, points: &[(u16, String)], bytes: u64) -> io::Result<Option<Self>> {
         let mut events = Vec::new();
         for (id, filter) in points {
-            match open_point(cpu, *id) {
+            match open_point(cpu, *id, None) {
                 Ok(event) => {
                     set_filter(&event, filter)?;
                     events.push(event);
@@ -101,11 +93,41 @@ impl Ring {
             return Err(io::Error::last_os_error());
         }
         let base = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
-        let ring = Self { events, base, page_bytes, data_bytes, record: Vec::new() };
+        let ring = Self { events, base, page_bytes, data_bytes, cpu };
         for event in &ring.events[1..] {
             control(event, IOC_SET_OUTPUT, fd as u64)?;
         }
         Ok(Some(ring))
+    }
+
+    /// Adds trace points of one thread and of all that it starts from now on, on this CPU, to the
+    /// buffer; `is_on` if recording has begun. A thread that has ended has none.
+    pub fn add(&mut self, thread: u32, points: &[(u16, String)], is_on: bool) -> io::Result<()> {
+        let output = self.events[0].as_raw_fd() as u64;
+        for (id, filter) in points {
+            let event = match open_point(self.cpu, *id, Some(thread)) {
+                Ok(event) => event,
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            set_filter(&event, filter)?;
+            control(&event, IOC_SET_OUTPUT, output)?;
+            if is_on {
+                control(&event, IOC_ENABLE, 0)?;
+            }
+            self.events.push(event);
+        }
+        Ok(())
+    }
+
+    /// Records that were lost so far, as the kernel counts them; `None` before Linux 6.0.
+    pub fn lost(&self) -> Option<u64> {
+        self.events.iter().try_fold(0, |sum, mut event| {
+            let mut answer = [0; 16];
+            let count = event.read(&mut answer).ok()?;
+            let lost = answer.get(8..count)?.first_chunk()?;
+            Some(sum + u64::from_ne_bytes(*lost))
+        })
     }
 
     /// Begins or ends recording.
@@ -122,40 +144,26 @@ impl Ring {
     }
 
     /// Copies bytes of the buffer out, which may begin again at its beginning.
-    fn copy(&mut self, from: u64, length: usize) {
-        self.record.clear();
+    fn copy(&self, from: u64, length: usize, out: &mut Vec<u8>) {
         let at = from as usize % self.data_bytes;
         let first = length.min(self.data_bytes - at);
-        for (at, length) in [(at, first), (0, length - first)] {
+        for (at, length) in [(at, first), (0, (length - first).min(self.data_bytes))] {
             // SAFETY: both pieces lie within the data pages of the mapping; the kernel does not
             // write between tail and head.
             let piece = unsafe {
                 std::slice::from_raw_parts(self.base.add(self.page_bytes + at).as_ptr(), length)
             };
-            self.record.extend_from_slice(piece);
+            out.extend_from_slice(piece);
         }
     }
 
     /// Gives what has been recorded so far, in order, and frees it; how many bytes that were.
-    pub fn read(&mut self, mut sink: impl FnMut(Found<'_>)) -> u64 {
+    pub fn read(&mut self, sink: impl FnMut(Found<'_>)) -> u64 {
         let head = self.counter(HEAD_AT).load(Ordering::Acquire);
         let begin = self.counter(TAIL_AT).load(Ordering::Relaxed);
-        let mut tail = begin;
-        while head.wrapping_sub(tail) >= HEADER_BYTES as u64 {
-            self.copy(tail, HEADER_BYTES);
-            let length = usize::from(u16::from_ne_bytes([self.record[6], self.record[7]]));
-            if length < HEADER_BYTES || length as u64 > head.wrapping_sub(tail) {
-                tail = head;
-                break;
-            }
-            self.copy(tail, length.min(RECORD_BYTES_MAX));
-            if let Some(found) = understood(&self.record) {
-                sink(found);
-            }
-            tail = tail.wrapping_add(length as u64);
-        }
-        self.counter(TAIL_AT).store(tail, Ordering::Release);
-        tail.wrapping_sub(begin)
+        let end = records(begin..head, |from, length, out| self.copy(from, length, out), sink);
+        self.counter(TAIL_AT).store(end, Ordering::Release);
+        end.wrapping_sub(begin)
     }
 }
 
@@ -166,40 +174,36 @@ impl Drop for Ring {
     }
 }
 
-/// A record of the buffer, if it is of a known kind.
-fn understood(record: &[u8]) -> Option<Found<'_>> {
-    let long = |at: usize| Some(u64::from_ne_bytes(*record.get(at..)?.first_chunk()?));
-    let word = |at: usize| Some(u32::from_ne_bytes(*record.get(at..)?.first_chunk()?));
-    match word(0)? {
-        // header, id, lost.
-        RECORD_LOST => Some(Found::Lost(long(16)?)),
-        // header, time, length of the raw data, raw data.
-        RECORD_SAMPLE => {
-            let length = usize::try_from(word(16)?).ok()?;
-            Some(Found::Record(long(8)?, record.get(20..20_usize.checked_add(length)?)?))
+/// Opens a trace point on a CPU: of one thread and what it starts, or of all.
+fn open_point(cpu: u32, id: u16, thread: Option<u32>) -> io::Result<File> {
+    match open_point_with(FORMAT_LOST, cpu, id, thread) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            open_point_with(0, cpu, id, thread)
         }
-        _ => None,
+        opened => opened,
     }
 }
 
-fn open_point(cpu: u32, id: u16) -> io::Result<File> {
+fn open_point_with(format: u64, cpu: u32, id: u16, thread: Option<u32>) -> io::Result<File> {
     let attributes = Attributes {
         kind: TYPE_TRACEPOINT,
         size: u32::try_from(size_of::<Attributes>()).unwrap_or(0),
         config: u64::from(id),
         sample_period: 1,
         sample_type: SAMPLE_TIME | SAMPLE_RAW,
-        flags: FLAGS,
+        read_format: format,
+        flags: if thread.is_some() { FLAGS | FLAG_INHERIT } else { FLAGS },
         clock: libc::CLOCK_MONOTONIC,
         ..Attributes::default()
     };
-    let (all, cpu, alone) = (-1 as libc::pid_t, cpu.cast_signed(), -1 as libc::c_int);
+    let whom = thread.map_or(-1, u32::cast_signed);
+    let (cpu, alone) = (cpu.cast_signed(), -1 as libc::c_int);
     // SAFETY: the attributes live during the call, which only reads them, and say their size.
     let fd = unsafe {
         libc::syscall(
             libc::SYS_perf_event_open,
             &raw const attributes,
-            all,
+            whom,
             cpu,
             alone,
             OPEN_CLOEXEC,
@@ -230,29 +234,9 @@ fn control(event: &File, request: u64, value: u64) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn record(kind: u32, words: &[u64]) -> Vec<u8> {
-        let mut bytes = kind.to_ne_bytes().to_vec();
-        bytes.extend_from_slice(&[0; 4]);
-        bytes.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
-        bytes
-    }
-
     #[test]
-    fn records_are_samples_and_losses() {
+    fn attributes_have_the_kernels_size() {
         assert_eq!(size_of::<Attributes>(), 96, "PERF_ATTR_SIZE_VER3");
-        let sample = record(RECORD_SAMPLE, &[77, u64::from(4_u32) | 0x0a0b_0c0d << 32]);
-        let raw = 0x0a0b_0c0d_u32.to_ne_bytes();
-        assert_eq!(understood(&sample), Some(Found::Record(77, &raw)));
-        assert_eq!(understood(&record(RECORD_LOST, &[1, 60])), Some(Found::Lost(60)));
-        for damaged in [
-            record(RECORD_SAMPLE, &[77, u64::from(u32::MAX)]),
-            record(RECORD_SAMPLE, &[77]),
-            record(RECORD_LOST, &[1]),
-            record(3, &[1, 2, 3]),
-            Vec::new(),
-        ] {
-            assert_eq!(understood(&damaged), None, "{damaged:?}");
-        }
     }
 
     /// Recording on a CPU that is not there; a trace point that is not there.

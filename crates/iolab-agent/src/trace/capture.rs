@@ -71,15 +71,21 @@ fn capture(input: &mut LineReader) -> Result<Said> {
     let instances = if is_perf { Vec::new() } else { instances };
     set_up(&instances, &order, &chosen)?;
     let _guards: Vec<Option<File>> = instances.iter().map(guard).collect();
+    let begun = if order.awaits_process { instances.len().min(1) } else { instances.len() };
     let cpus = if is_perf { feeds::rings(&order, &chosen)? } else { feeds::pipes(&instances)? };
     let mut capture = Capture::begin(cpus, &order, decoder, layout)?;
     sys::run_before_others();
-    switch(&instances, "1")?;
+    switch(&instances[..begun], "1")?;
     capture.switch_rings(true)?;
     say(&Said::Ready);
     let mut is_busy = false;
     while capture.goes_on() {
         wait(input, if is_busy { SHORT_PAUSE } else { PAUSE });
+        while let Some(pid) = input.next_line() {
+            let pid = pid.trim().parse().map_err(|_| Error::protocol("that is no process"))?;
+            follow_later(&instances, &mut capture, &chosen, pid)?;
+            say(&Said::Follows);
+        }
         if input.is_at_end() {
             break;
         }
@@ -196,8 +202,11 @@ fn set_up(instances: &[Files], order: &Order, chosen: &[Chosen]) -> Result<()> {
         instance.write("buffer_size_kb", &kibibytes.to_string())?;
     }
     let Some(instance) = instances.first() else { return Ok(()) };
-    if let Some(instance) = instances.get(1) {
-        follow(instance, order)?;
+    if let Some(instance) = instances.get(1).filter(|_| !order.pids.is_empty()) {
+        follow(instance, &order.pids)?;
+        // One of them may have ended, and its number be another's: looked at again, now that the
+        // kernel would notice its end.
+        processes::check(&order.pids, order.bound_uid)?;
     }
     for Chosen { folder, filter, is_of_processes, .. } in chosen {
         let instance = instances.get(usize::from(*is_of_processes)).unwrap_or(instance);
@@ -210,14 +219,24 @@ fn set_up(instances: &[Files], order: &Order, chosen: &[Chosen]) -> Result<()> {
 }
 
 /// Restricts an instance to processes and what they start; the kernel takes those out that end.
-fn follow(instance: &Files, order: &Order) -> Result<()> {
+fn follow(instance: &Files, pids: &[u32]) -> Result<()> {
     instance.write("options/event-fork", "1")?;
-    let threads = processes::threads_of(&order.pids);
+    let threads = processes::threads_of(pids);
     let told: Vec<String> = threads.iter().map(u32::to_string).collect();
-    instance.write("set_event_pid", &told.join(" "))?;
-    // One of them may have ended, and its number be another's: looked at again, now that the
-    // kernel would notice its end.
-    processes::check(&order.pids, order.bound_uid)
+    instance.write("set_event_pid", &told.join(" "))
+}
+
+/// Records a process from now on: the agent's own child, which waits meanwhile.
+fn follow_later(
+    instances: &[Files],
+    capture: &mut Capture,
+    chosen: &[Chosen],
+    pid: u32,
+) -> Result<()> {
+    capture.follow(chosen, pid)?;
+    let Some(instance) = instances.get(1) else { return Ok(()) };
+    follow(instance, &[pid])?;
+    instance.write("tracing_on", "1")
 }
 
 /// Held open: when the last holder is gone, however it ended, the kernel stops recording here and

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use iolab_trace::Event;
 use iolab_trace::event::{Action, Categories};
 use iolab_trace::native::LOST_FACT;
+use iolab_trace::ring::perf::Found;
 use iolab_trace::ring::{LostBefore, Merger, Page, PageLayout, RecordDecoder};
 use iolab_trace::source::Facts;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -14,13 +15,13 @@ use nix::time::{ClockId, clock_gettime};
 
 use super::capture::say;
 use super::device::Traced;
-use super::feeds::{Cpu, Feed, read_page};
+use super::feeds::{self, Cpu, Feed, read_page};
+use super::layers::Chosen;
 use super::order::{Order, Said};
 use super::processes;
 use super::trace_file::TraceFile;
 use crate::error::{Error, Result};
 use crate::protocol::{RecordingResult, RecordingSoFar};
-use crate::sys::perf::Found;
 
 /// After this time a block ends, so that a killed recording lacks little.
 const BLOCK_TIME: Duration = Duration::from_secs(1);
@@ -72,6 +73,11 @@ impl Capture {
     /// Tell whether there is still something to record, and somewhere to write it.
     pub fn goes_on(&self) -> bool {
         self.file.may_grow() && self.vanished.len() < self.devices.len()
+    }
+
+    /// Records a process, too, if events come from rings.
+    pub fn follow(&mut self, chosen: &[Chosen], pid: u32) -> Result<()> {
+        feeds::follow(&mut self.cpus, chosen, &[pid], true)
     }
 
     /// Reads what is there; whether that was much.

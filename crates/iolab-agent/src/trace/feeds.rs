@@ -1,17 +1,21 @@
 //! Sources of records: raw pages of a tracing instance, or rings of perf events; one per CPU.
 //!
-//! tracefs first: pages cost less than rings, one instance sees single processes with all that they
-//! start, and the kernel counts exactly what it lost. Rings of perf events need no more than that
-//! tracefs can be read, as in a container whose tracefs is mounted read-only. Of these the kernel
-//! tells a loss only before the next record, so that one at the very end is not counted.
+//! tracefs first: pages cost less than rings, and the kernel counts what it lost of every version.
+//! Rings of perf events need no more than that tracefs can be read, as in a container whose tracefs
+//! is mounted read-only. Single processes are events of their own there, which what they start
+//! inherits. Before Linux 6.0 the kernel tells a loss in a ring only before the next record, so that
+//! one at the very end is not counted.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read as _};
+use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use super::capture::Files;
 use super::layers::Chosen;
 use super::order::Order;
+use super::processes;
 use crate::error::{Error, Result};
 use crate::sys::perf::Ring;
 
@@ -40,7 +44,7 @@ impl Cpu {
     pub fn lost(&self) -> u64 {
         match &self.feed {
             Feed::Pipe(_, stats) => std::fs::read_to_string(stats).map_or(0, |it| lost_in(&it)),
-            Feed::Ring(_, lost) => *lost,
+            Feed::Ring(ring, lost) => ring.lost().unwrap_or(0).max(*lost),
         }
     }
 }
@@ -59,20 +63,60 @@ pub fn pipes(instances: &[Files]) -> Result<Vec<Cpu>> {
     Ok(cpus)
 }
 
-/// Rings of perf events.
+/// Rings of perf events: trace points of devices, and those of processes that are known.
 pub fn rings(order: &Order, chosen: &[Chosen]) -> Result<Vec<Cpu>> {
-    let points: Vec<(u16, String)> =
-        chosen.iter().map(|point| (point.id, point.filter.clone())).collect();
+    allow_many_files();
+    let points = numbers_of(chosen, false);
     let mut cpus = Vec::new();
     for number in online() {
-        let opened = Ring::open(number, &points, order.buffer_bytes).map_err(|error| {
-            let hint = "record on the host, or give the container CAP_PERFMON or CAP_SYS_ADMIN";
-            Error::failed(format!("perf events cannot be opened on CPU {number}: {error}"), hint)
-        })?;
+        let opened = Ring::open(number, &points, order.buffer_bytes);
+        let opened = opened.map_err(|error| not_opened(number, &error))?;
         let Some(ring) = opened else { continue };
         cpus.push(Cpu { number, recorder: 0, feed: Feed::Ring(ring, 0), last_ns: 0 });
     }
+    if !order.pids.is_empty() {
+        follow(&mut cpus, chosen, &order.pids, false)?;
+        processes::check(&order.pids, order.bound_uid)?;
+    }
     Ok(cpus)
+}
+
+/// Raises the limit of open files as far as it goes: each trace point takes one per CPU.
+fn allow_many_files() {
+    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}
+
+/// Records processes, too, and what they start from now on; `is_on` if recording has begun.
+pub fn follow(cpus: &mut [Cpu], chosen: &[Chosen], pids: &[u32], is_on: bool) -> Result<()> {
+    let points = numbers_of(chosen, true);
+    let threads = processes::threads_of(pids);
+    for Cpu { number, feed, .. } in cpus {
+        let Feed::Ring(ring, _) = feed else { continue };
+        let mut added = threads.iter().map(|thread| ring.add(*thread, &points, is_on));
+        let added = added.try_for_each(std::convert::identity);
+        added.map_err(|error| not_opened(*number, &error))?;
+    }
+    Ok(())
+}
+
+/// The kernel's numbers and filters of trace points: of processes, or of devices.
+fn numbers_of(chosen: &[Chosen], is_of_processes: bool) -> Vec<(u16, String)> {
+    let points = chosen.iter().filter(|point| point.is_of_processes == is_of_processes);
+    points.map(|point| (point.id, point.filter.clone())).collect()
+}
+
+fn not_opened(cpu: u32, error: &io::Error) -> Error {
+    let what = format!("perf events cannot be opened on CPU {cpu}: {error}");
+    let hint = match error.raw_os_error() {
+        Some(libc::EMFILE | libc::ENFILE) => {
+            "each trace point takes an open file per CPU: raise the limit (ulimit -n), or record \
+             fewer layers"
+        }
+        _ => "record on the host, or give the container CAP_PERFMON or CAP_SYS_ADMIN",
+    };
+    Error::failed(what, hint)
 }
 
 /// CPUs that are on line.

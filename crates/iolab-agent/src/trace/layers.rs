@@ -171,12 +171,12 @@ pub fn learn(root: &Path, order: &Order, decoder: &mut RecordDecoder) -> Result<
                 .map_err(|error| unknown(&error))?;
             decoder.learn_point(system, &description);
             let is_of_processes =
-                !order.pids.is_empty() && is_of_processes(*layer, order.bound_uid.is_some());
+                order.has_processes() && is_of_processes(*layer, order.bound_uid.is_some());
             let filter = filter_of(&description, order, is_of_processes);
             chosen.push(Chosen { folder, id: description.id, filter, is_of_processes });
         }
     }
-    if order.process_instance.is_some() {
+    if order.wants_processes() {
         chosen.extend(learn_names(root, decoder));
     }
     Ok(chosen)
@@ -268,6 +268,7 @@ mod tests {
             events: EventSet::Full,
             layers: Vec::new(),
             pids,
+            awaits_process: false,
             bound_uid: None,
             file_systems: vec![(7, 3), (259, 1)],
             backend: crate::protocol::Backend::Auto,

@@ -18,4 +18,5 @@ mod trial;
 pub use capture::main;
 pub use instance::{is_name_of, remove as remove_instance};
 pub use record::{Recording, record};
+pub use recorder::Recorder;
 pub use trial::{Asked, begin, end};

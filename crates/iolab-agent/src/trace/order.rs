@@ -1,4 +1,5 @@
-//! Orders to the reading child, and its answers: one JSON line each.
+//! Orders to the reading child, and its answers: one JSON line each. After its order it takes the
+//! number of a process on a line of its own, if it awaits one.
 
 use iolab_trace::source::Facts;
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,9 @@ pub struct Order {
     pub layers: Vec<KernelLayer>,
     /// Processes whose events of these are recorded; empty: all.
     pub pids: Vec<u32>,
+    /// True if the process is named later, when it has been started: until then nothing of
+    /// processes is recorded.
+    pub awaits_process: bool,
     /// The user that root works for, if processes must be that user's.
     pub bound_uid: Option<u32>,
     /// Major and minor numbers of file systems on the devices.
@@ -50,6 +54,7 @@ impl Order {
             events,
             layers: Vec::new(),
             pids: Vec::new(),
+            awaits_process: false,
             bound_uid: None,
             file_systems: Vec::new(),
             backend: Backend::Auto,
@@ -65,11 +70,16 @@ impl Order {
         numbers.collect::<Vec<_>>().join(" || ")
     }
 
-    /// True if there has to be an instance for the calls of processes.
+    /// True if the calls of single processes are recorded, and not those of all.
+    pub fn has_processes(&self) -> bool {
+        self.awaits_process || !self.pids.is_empty()
+    }
+
+    /// True if some layer is recorded of these processes alone.
     pub fn wants_processes(&self) -> bool {
         let is_bounded = self.bound_uid.is_some();
         let is_any = self.layers.iter().any(|it| layers::is_of_processes(*it, is_bounded));
-        is_any && !self.pids.is_empty()
+        is_any && self.has_processes()
     }
 }
 
@@ -79,6 +89,8 @@ impl Order {
 pub enum Said {
     /// Events are recorded from now on.
     Ready,
+    /// The process that was named is recorded from now on.
+    Follows,
     /// Progress of the recording.
     Progress(RecordingSoFar),
     /// The last line.

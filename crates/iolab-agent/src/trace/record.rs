@@ -54,7 +54,7 @@ pub fn record(
     if let Some(command) = &spec.command {
         facts.insert("command".to_owned(), command.clone());
     }
-    add_layer_facts(&mut facts, spec);
+    add_layer_facts(&mut facts, &spec.layers, told_processes(&spec.pids));
     let order = Order {
         layers: spec.layers.clone(),
         pids: spec.pids.clone(),
@@ -128,35 +128,45 @@ fn check_processes(spec: &RecordSpec, boundary: Option<&Boundary>) -> Result<Opt
 
 /// Layers that this kernel does not have are told; if it has none of them, nothing is recorded.
 fn check_layers(asked: &[KernelLayer]) -> Result<Vec<Warning>> {
-    if asked.is_empty() {
-        return Ok(Vec::new());
+    match missing_layers(asked)? {
+        (count, Some(warning)) if count == asked.len() => {
+            Err(Error::usage(warning.message, warning.hint))
+        }
+        (_, warning) => Ok(warning.into_iter().collect()),
     }
-    let tracefs = Tracefs::open()?;
-    let missing: Vec<KernelLayer> =
-        asked.iter().copied().filter(|layer| !layers::has(tracefs.root(), *layer)).collect();
-    let names: Vec<&str> = missing.iter().map(|layer| layer.name()).collect();
-    let what = format!("this kernel has no trace points of {}", names.join(", "));
-    let hint = "its module may not be loaded (mount such a file system first), or the kernel is \
-                older: read_ahead needs Linux 6.16";
-    if missing.is_empty() {
-        return Ok(Vec::new());
-    }
-    if missing.len() == asked.len() {
-        return Err(Error::usage(what, hint));
-    }
-    Ok(vec![Warning::new("layer_missing", what, hint)])
 }
 
-fn add_layer_facts(facts: &mut Facts, spec: &RecordSpec) {
-    if spec.layers.is_empty() {
+/// Layers that this kernel does not have: how many, and the warning.
+pub(super) fn missing_layers(asked: &[KernelLayer]) -> Result<(usize, Option<Warning>)> {
+    if asked.is_empty() {
+        return Ok((0, None));
+    }
+    let tracefs = Tracefs::open()?;
+    let missing = asked.iter().filter(|layer| !layers::has(tracefs.root(), **layer));
+    let names: Vec<String> = missing.map(|layer| layer.typed()).collect();
+    if names.is_empty() {
+        return Ok((0, None));
+    }
+    let what = format!("this kernel has no trace points of {}", names.join(", "));
+    let hint = "its module may not be loaded (mount such a file system first), or the kernel is \
+                older: read-ahead needs Linux 6.16";
+    Ok((names.len(), Some(Warning::new("layer_missing", what, hint))))
+}
+
+/// Facts of the layers that are recorded, and of `processes`, whose events of them these are.
+pub(super) fn add_layer_facts(facts: &mut Facts, layers: &[KernelLayer], processes: String) {
+    if layers.is_empty() {
         return;
     }
-    let names: Vec<&str> = spec.layers.iter().map(|layer| layer.name()).collect();
+    let names: Vec<String> = layers.iter().map(|layer| layer.typed()).collect();
     facts.insert("layers".to_owned(), names.join(", "));
-    let pids: Vec<String> = spec.pids.iter().map(u32::to_string).collect();
-    let all = || "all".to_owned();
-    let told = if pids.is_empty() { all() } else { pids.join(" ") };
-    facts.insert("processes".to_owned(), told);
+    facts.insert("processes".to_owned(), processes);
+}
+
+/// Processes, for a fact.
+fn told_processes(pids: &[u32]) -> String {
+    let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+    if pids.is_empty() { "all".to_owned() } else { pids.join(" ") }
 }
 
 fn buffer(asked: Option<u64>) -> Result<u64> {
@@ -185,15 +195,11 @@ pub(super) fn head_facts(
             told.insert(fact, value);
         }
     }
-    let set = match events {
-        EventSet::Full => "full",
-        EventSet::IssueComplete => "issue-complete",
-    };
     let own = [
         ("recorder", format!("iolab {}", env!("CARGO_PKG_VERSION"))),
         ("backend", "tracefs instance, raw pages of each CPU".to_owned()),
         ("clock", "CLOCK_MONOTONIC".to_owned()),
-        ("events", set.to_owned()),
+        ("events", events.typed()),
         ("buffer bytes per CPU", buffer_bytes.to_string()),
     ];
     told.extend(own.map(|(name, value)| (name.to_owned(), value)));

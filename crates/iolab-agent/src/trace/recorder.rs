@@ -34,6 +34,8 @@ pub struct Recorder {
     input: Option<ChildStdin>,
     words: LineReader,
     is_ready: bool,
+    /// True until the process is named that is to be followed, if one is awaited.
+    awaits_process: bool,
     last: Option<Said>,
     complaints: VecDeque<String>,
 }
@@ -55,6 +57,7 @@ impl Recorder {
             return Ok(None);
         };
         let Some(output) = output else { return Ok(None) };
+        let awaits_process = order.awaits_process && order.wants_processes();
         let (child, input, words) = match spawn_in(&mut instances, machine, run, order, output) {
             Ok(parts) => parts,
             Err(error) => {
@@ -64,12 +67,9 @@ impl Recorder {
         };
         let (is_ready, last, complaints) = (false, None, VecDeque::new());
         let input = Some(input);
-        let mut recorder = Self { instances, child, input, words, is_ready, last, complaints };
-        let deadline = Instant::now() + PATIENCE;
-        while !recorder.is_ready && !recorder.has_ended() && Instant::now() < deadline {
-            recorder.wait(POLL);
-            recorder.listen();
-        }
+        let mut recorder =
+            Self { instances, child, input, words, is_ready, awaits_process, last, complaints };
+        recorder.listen_until(|recorder| recorder.is_ready);
         if recorder.is_ready {
             return Ok(Some(recorder));
         }
@@ -77,6 +77,30 @@ impl Recorder {
             Err(error) => Err(error),
             Ok(_) => Err(Error::failed("the recorder did not begin", "try again")),
         }
+    }
+
+    /// Records a process and what it starts from now on, if one is awaited; it must not begin its
+    /// work before this returns.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be followed.
+    pub fn follow(&mut self, pid: u32) -> Result<()> {
+        let Some(input) = self.input.as_mut().filter(|_| self.awaits_process) else {
+            return Ok(());
+        };
+        // A child that is dead says why, or how it died.
+        let _ = input.write_all(format!("{pid}\n").as_bytes());
+        self.listen_until(|recorder| !recorder.awaits_process);
+        if self.awaits_process {
+            let why = match &self.last {
+                Some(Said::Failed { what, .. }) => what.as_str(),
+                _ => "the recorder does not answer",
+            };
+            let what = format!("the calls of the measuring process cannot be recorded: {why}");
+            return Err(Error::failed(what, "record block events alone (trace = true)"));
+        }
+        Ok(())
     }
 
     /// Next line of the child.
@@ -91,6 +115,7 @@ impl Recorder {
         while let Some(line) = self.words.next_line() {
             match serde_json::from_str::<Said>(&line) {
                 Ok(Said::Ready) => self.is_ready = true,
+                Ok(Said::Follows) => self.awaits_process = false,
                 Ok(Said::Progress(so_far)) => progress = Some(so_far),
                 Ok(said) => self.last = Some(said),
                 Err(_) => {
@@ -107,6 +132,15 @@ impl Recorder {
     /// Tell whether the child has ended by itself.
     pub fn has_ended(&mut self) -> bool {
         self.last.is_some() || self.words.is_finished()
+    }
+
+    /// Listens until something is so, the child has ended, or it has taken too long.
+    fn listen_until(&mut self, is_so: impl Fn(&Self) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !is_so(self) && !self.has_ended() && Instant::now() < deadline {
+            self.wait(POLL);
+            self.listen();
+        }
     }
 
     fn wait(&self, timeout: Duration) {
@@ -168,11 +202,6 @@ fn first_instance(
             Err(error) => return Err(error),
         }
     };
-    if order.wants_processes() {
-        let what = format!("perf events are recorded ({why}), and not those of single processes");
-        let hint = "record where tracefs can be written, or without --for, --pid and syscalls";
-        return Err(Error::failed(what, hint));
-    }
     order.backend = Backend::Perf;
     let told = format!("perf_event_open, rings of each CPU ({why})");
     order.facts.insert("backend".to_owned(), told);
@@ -197,7 +226,8 @@ fn spawn_in(
     if let Some(first) = instances.first() {
         order.instance.clone_from(&first.name);
     }
-    if order.wants_processes()
+    if order.backend != Backend::Perf
+        && order.wants_processes()
         && let Some(instance) = Instance::create(machine, run)?
     {
         order.process_instance = Some(instance.name.clone());

@@ -22,6 +22,7 @@ use crate::lines::LineReader;
 use crate::machine::command;
 use crate::protocol::{MeasureLine, MeasureOrder, MeasureResult, PairsSpec, Status};
 use crate::sys;
+use crate::trace::Recorder;
 use crate::trial::changes::Midway;
 
 /// Time that a child may take beyond its own time limit before it is killed.
@@ -65,16 +66,37 @@ struct Running {
     is_asked_to_end: bool,
 }
 
+/// Surroundings of the child before it opens a file.
+#[derive(Default)]
+pub struct Place<'a> {
+    /// The group that limits its memory.
+    pub limit: Option<&'a MemoryLimit>,
+    /// The recorder of its calls.
+    pub recorder: Option<&'a mut Recorder>,
+}
+
+impl Place<'_> {
+    fn admit(&mut self, pid: u32) -> Result<()> {
+        if let Some(limit) = self.limit {
+            limit.admit(pid)?;
+        }
+        match &mut self.recorder {
+            Some(recorder) => recorder.follow(pid),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Lets the program measure; a child that fails in any way gives a result that says so.
 pub fn measure(
     program: &MeasureProgram,
     order: &MeasureOrder,
-    (limit, midway): (Option<&MemoryLimit>, &mut dyn Midway),
+    (place, midway): (&mut Place, &mut dyn Midway),
     control: &mut dyn Control,
 ) -> Result<MeasureResult> {
     let deadline = Instant::now() + Duration::from_nanos(order.time_limit_ns) + GRACE;
     let mut running = Running::start(program, &order.descriptors)?;
-    if let Err(error) = running.instruct(order, limit) {
+    if let Err(error) = running.instruct(order, place) {
         running.end("it could not be instructed");
         let _ = running.reap();
         return Err(error);
@@ -141,11 +163,9 @@ impl Running {
     }
 
     /// Puts it where it belongs, then tells it what to do: so no file is opened before.
-    fn instruct(&mut self, order: &MeasureOrder, limit: Option<&MemoryLimit>) -> Result<()> {
+    fn instruct(&mut self, order: &MeasureOrder, place: &mut Place) -> Result<()> {
         let pid = self.child.id();
-        if let Some(limit) = limit {
-            limit.admit(pid)?;
-        }
+        place.admit(pid)?;
         if order.is_favoured && nix::unistd::geteuid().is_root() {
             // A container may forbid it; the trial is valid without.
             let _ = std::fs::write(format!("/proc/{pid}/oom_score_adj"), OOM_SCORE);
@@ -336,7 +356,8 @@ mod tests {
         };
         let mut control = Script { urgency, heard: Vec::new(), idle_waits: 0 };
         let mut midway = Notebook::default();
-        let result = measure(&program, &order, (None, &mut midway), &mut control).unwrap();
+        let result =
+            measure(&program, &order, (&mut Place::default(), &mut midway), &mut control).unwrap();
         assert_eq!(control.idle_waits, 0, "every trial would take longer");
         (result, control.heard)
     }

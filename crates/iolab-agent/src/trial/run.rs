@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime};
 use iolab_workload::Workload;
 
 use super::changes::Changes;
-use super::child::{MeasureProgram, measure};
+use super::child::{MeasureProgram, Place, measure};
 use super::recordings::Recordings;
 use crate::boundary::Boundary;
 use crate::cgroup::MemoryLimit;
@@ -27,7 +27,7 @@ use crate::protocol::{
     Record, RecordingResult, RunAs, StackRecord, Status, TraceOfTrial, TrialSpec, Warning,
 };
 use crate::testbed::{Asked, Prepared, Testbed};
-use crate::trace;
+use crate::trace::{self, Recorder};
 
 /// Surroundings in which a trial runs.
 pub struct Context<'a> {
@@ -230,11 +230,14 @@ fn measure_traced(
     let place = (testbed.class(), testbed.devices());
     let asked =
         trace::Asked { spec: what.spec, run: what.run, testbed: place, boundary: what.boundary };
-    let recorder = trace::begin(machine, &asked)?;
-    let measured = measure_limited((machine, knobs), testbed, what, program, control);
-    let Some(recorder) = recorder else { return Ok((measured?, None)) };
+    let mut begun = trace::begin(machine, &asked)?;
+    let recorder = begun.as_mut().map(|(recorder, _)| recorder);
+    let how = (program, recorder);
+    let measured = measure_limited((machine, knobs), testbed, what, how, control);
+    let Some((recorder, warnings)) = begun else { return Ok((measured?, None)) };
     let ended = trace::end(machine, recorder);
     let mut measured = measured?;
+    measured.warnings.extend(warnings);
     let (found, warnings) = ended?;
     measured.warnings.extend(warnings);
     Ok((measured, Some(found)))
@@ -245,7 +248,7 @@ fn measure_limited(
     (machine, knobs): (&mut Machine, &mut KnobSet),
     testbed: &dyn Testbed,
     what: &What,
-    program: &MeasureProgram,
+    (program, recorder): (&MeasureProgram, Option<&mut Recorder>),
     control: &mut dyn Control,
 ) -> Result<MeasureResult> {
     let spec = what.spec;
@@ -259,8 +262,8 @@ fn measure_limited(
         }
         None => None,
     };
-    let measured =
-        measure_now((machine, knobs), testbed, what, (program, &limit, &groups), control);
+    let place = Place { limit: limit.as_ref(), recorder };
+    let measured = measure_now((machine, knobs), testbed, what, (program, place, &groups), control);
     let removed = [groups.remove(machine), limit.map_or(Ok(()), |limit| limit.remove(machine))];
     let mut measured = measured?;
     let problems = removed.into_iter().filter_map(Result::err);
@@ -273,10 +276,10 @@ fn measure_now(
     (machine, knobs): (&mut Machine, &mut KnobSet),
     testbed: &dyn Testbed,
     what: &What,
-    how: (&MeasureProgram, &Option<MemoryLimit>, &IoGroups),
+    how: (&MeasureProgram, Place, &IoGroups),
     control: &mut dyn Control,
 ) -> Result<MeasureResult> {
-    let ((program, limit, groups), What { spec, prepared, boundary, .. }) = (how, what);
+    let ((program, mut place, groups), What { spec, prepared, boundary, .. }) = (how, what);
     let class = testbed.class();
     let may_drop_caches = class != "A" && spec.cache == Cache::Cold
         && boundary.is_none_or(|boundary| boundary.may_drop_caches(class))
@@ -316,7 +319,7 @@ fn measure_now(
     let is_real = machine.act(ActionKind::Exec, "measure", shown, || Ok(()))?.is_some();
     let mut changes = Changes::new(machine, knobs, spec);
     let mut measured = if is_real {
-        measure(program, &order, (limit.as_ref(), &mut changes), control)?
+        measure(program, &order, (&mut place, &mut changes), control)?
     } else {
         changes.rehearse()?;
         rehearsal()

@@ -7,15 +7,50 @@ use iolab_drive::record::Warning;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Set of block events to record.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum EventSet {
-    /// All that name a device.
-    #[default]
-    Full,
-    /// Requests given to devices, and their ends.
-    IssueComplete,
+iolab_model::registry! {
+    /// Set of block events to record.
+    #[derive(Default)]
+    pub enum EventSet as "set of block events" {
+        /// All that name a device.
+        #[default]
+        Full = "full",
+        /// Requests given to devices, and their ends.
+        IssueComplete = "issue_complete",
+    }
+}
+
+impl EventSet {
+    /// Name that users type.
+    pub fn typed(self) -> String {
+        self.name().replace('_', "-")
+    }
+
+    /// Content in a few words.
+    pub const fn help(self) -> &'static str {
+        match self {
+            Self::Full => "all that name a device",
+            Self::IssueComplete => "what devices were given, and when they were done",
+        }
+    }
+}
+
+impl KernelLayer {
+    /// Name that users type.
+    pub fn typed(self) -> String {
+        self.name().replace('_', "-")
+    }
+
+    /// Content in a few words.
+    pub const fn help(self) -> &'static str {
+        match self {
+            Self::Syscalls => "calls that read, write or flush: their beginning and end",
+            Self::Writeback => "pages that become dirty, and those that the flusher writes",
+            Self::Ext4 => "the file system ext4",
+            Self::Jbd2 => "the journal of ext4",
+            Self::PageCache => "pages that enter and leave the page cache",
+            Self::ReadAhead => "reading ahead (Linux 6.16)",
+        }
+    }
 }
 
 iolab_model::registry! {
@@ -101,6 +136,9 @@ pub struct TrialTrace {
     pub output: OutputFile,
     /// Events to record.
     pub events: EventSet,
+    /// Other layers, of the processes of the trial.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<KernelLayer>,
 }
 
 /// Amount recorded so far.

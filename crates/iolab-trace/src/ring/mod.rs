@@ -1,9 +1,10 @@
-//! The kernel's ring buffer of trace events: raw pages of tracefs into events.
+//! The kernel's ring buffers of trace events: raw pages of tracefs, and rings of perf events.
 
 mod decode;
 mod description;
 mod merge;
 mod page;
+pub mod perf;
 mod point;
 
 pub use decode::{EVENTS, RecordDecoder, TracePoint};

@@ -31,6 +31,7 @@ from iolab.study.dialects import (
 from iolab.study.entry_plan import EntryPlan, entry_plan
 from iolab.study.model import Levels, Study, TestbedRequest
 from iolab.study.testbed_words import testbed_request
+from iolab.study.trace_words import TraceEvents, typed_events
 
 if TYPE_CHECKING:
     from iolab.json_text import JsonText
@@ -145,12 +146,19 @@ class DialectPlan:
         return RunOptions(
             out=Path(out) if out else None,
             is_resumed=bool(self.common.get("is_resumed")),
-            is_traced=bool(self.common.get("is_traced")),
+            trace=self._trace(),
             overwrite=tuple(self.common["overwrite"]),
             erase_serial=dict(self.common["testbed"]).get("erase_serial"),
             is_announced=False,
             failures_max=None,
         )
+
+    def _trace(self) -> TraceEvents | None:
+        """Events that are recorded, if any are; an unknown word is refused."""
+        typed = self.common.get("trace_events")
+        if typed is not None:
+            return typed_events(typed, "--trace-events")
+        return TraceEvents() if self.common.get("is_traced") else None
 
 
 def study_of(plan: DialectPlan) -> Study:
