@@ -21,6 +21,7 @@ from iolab.protocol import (
     ProbeFindings,
     Profile,
     Record,
+    RecordedIdentity,
     Refusal,
     ReplayTwin,
     SchedulerBook,
@@ -50,6 +51,7 @@ __all__ = [
     "iozone_workload",
     "mixed_workload",
     "patterns",
+    "recording_identity",
     "run_in_process",
     "sim_describe",
     "sim_knob_names",
@@ -101,6 +103,23 @@ def workload_demand(workload_json: JsonText[Workload]) -> JsonText[Demand | None
     Raises
     ------
     StudyError : the text is no workload description.
+    """
+
+def recording_identity(path: str) -> JsonText[RecordedIdentity]:
+    """Size and digest of the file of a recorded stream.
+
+    Parameters
+    ----------
+    path : an ordinary file.
+
+    Returns
+    -------
+    str
+        JSON: `RecordedIdentity` of crates/iolab-workload, size in bytes.
+
+    Raises
+    ------
+    StudyError : it cannot be read, or is no ordinary file.
     """
 
 def workload_file_anchored(folder: str, text: str) -> str:

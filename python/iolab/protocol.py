@@ -981,15 +981,22 @@ Pace: TypeAlias = PaceClosed | PaceRate | PacePoisson | PaceBursts | PaceRecorde
 """Times at which passes begin."""
 
 
+class RecordedIdentity(TypedDict):
+    """Size and digest of the file of a recorded stream."""
+
+    digest: str
+    file_bytes: Bytes
+
+
 class RecordedContent(TypedDict):
     """Contents of a recorded stream in numbers."""
 
-    digest: str
     does: list[Deed]
     duration_ns: Ns
     end_bytes: Bytes
     files: int
     grain_bytes: Bytes
+    identity: RecordedIdentity
     least_bytes: Bytes
     most_bytes: Bytes
     ops: int
@@ -997,18 +1004,22 @@ class RecordedContent(TypedDict):
     written_bytes: Bytes
 
 
-RecordedFormat: TypeAlias = Literal["iolab", "iolog"]
+RecordedFormat: TypeAlias = Literal["iolab", "iolog", "blktrace"]
 """Name of a format of a recorded stream."""
 
 
 class Recorded(TypedDict):
     """A recorded stream that a worker does again."""
 
+    at_divisor: NotRequired[int]
+    at_unit_bytes: NotRequired[int]
     content: NotRequired[RecordedContent | None]
     file: str
     format: RecordedFormat
+    is_one_file: NotRequired[bool]
     path: NotRequired[DataPath | None]
     set: str
+    skip: NotRequired[list[Deed]]
 
 
 class Program(TypedDict):

@@ -302,3 +302,20 @@ def test_raw_pages_are_decoded_as_recorded(name):
     assert told["damaged_pages"] == told["pages_after_losses"] == 0
     cut = json.loads(_core.trace_ring_pages(headers, formats, [page[:5000] for page in pages]))
     assert 0 < cut["events"] < told["events"]
+
+
+REMAPPED = (
+    "  perf 99 [002]  1551.000000: block:block_bio_queue: 8,17 RA 64 + 8 [perf]\n"
+    "  perf 99 [002]  1551.000001: block:block_bio_remap: 8,0 RA 2112 + 8 <- (8,17) 64\n"
+)
+
+
+@pytest.mark.parametrize("to", ["iolab", "blktrace", "blkparse", "csv"])
+def test_a_remap_keeps_its_letter_and_the_place_it_came_from(iolab, tmp_path, to):
+    (tmp_path / "perf.txt").write_text(REMAPPED)
+    shown = iolab("trace", "show", "-q", tmp_path / "perf.txt")[1]
+    events = [line.split(maxsplit=5)[5] for line in shown.splitlines()[:2]]
+    assert events == ["Q  RA 64 + 8 [perf]", "A  RA 2112 + 8 <- (8,17) 64"]
+    out = tmp_path / "converted"
+    assert iolab("trace", "convert", "--to", to, tmp_path / "perf.txt", out)[0] == 0
+    assert iolab("trace", "show", "-q", out)[1] == shown

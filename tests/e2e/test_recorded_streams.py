@@ -111,6 +111,67 @@ def test_a_stream_is_done_again_and_the_study_runs_again_from_elsewhere(
     assert len(records(tmp_path / "o")) == 2
 
 
+@pytest.fixture
+def begun(iolab: Run, tmp_path: Path, folder: Path) -> Path:
+    """A study of one round that was measured in ``o``; its recording."""
+    words = ("--on", f"dir:{tmp_path}/place", "--workload", folder / "again.toml")
+    done = iolab("compare", *words, *ONCE, "--out", "o")
+    assert done.returncode == 0, done.stderr
+    return folder / "trace.log"
+
+
+@pytest.mark.parametrize("text", [STREAM.replace("4096 4096", "0 4096"), STREAM + "# more\n"])
+@pytest.mark.parametrize("words", [("--resume", "--rounds", "2"), ("--out", "p")])
+def test_a_changed_recording_is_refused(
+    iolab: Run, tmp_path: Path, begun: Path, text: str, words: tuple[str, ...]
+) -> None:
+    """A study read its recording anew: rounds of one study were those of two recordings."""
+    begun.write_text(text)
+    done = iolab("run", "o", *words)
+    told = " ".join(done.stderr.split())
+    assert done.returncode == 1, told
+    assert f"the recording {begun} is another one than when the study began" in told
+    assert f"it has {len(text)} bytes, digest " in told
+    assert f"it had {len(STREAM)} bytes, digest " in told
+    assert "put the old recording back" in told
+    assert len(records(tmp_path / "o")) == 1
+    assert not (tmp_path / "p").exists()
+    begun.write_text(STREAM)
+    done = iolab("run", "o", *words)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_same_command_is_refused_for_the_same_reason(
+    iolab: Run, tmp_path: Path, begun: Path
+) -> None:
+    begun.write_text(STREAM.replace("8192", "4096"))
+    words = ("--on", f"dir:{tmp_path}/place", "--workload", begun.parent / "again.toml")
+    done = iolab("compare", *words, "--cache", "as_is", "--rounds", "2", "--out", "o", "--resume")
+    assert done.returncode == 1, done.stderr
+    assert "is another one than when the study began" in " ".join(done.stderr.split())
+
+
+def test_a_recording_that_was_moved_is_found_by_a_link(
+    iolab: Run, tmp_path: Path, begun: Path
+) -> None:
+    moved = begun.rename(tmp_path / "elsewhere.log")
+    done = iolab("run", "o", "--resume", "--rounds", "2")
+    told = " ".join(done.stderr.split())
+    assert done.returncode == 1, told
+    assert str(begun) in told
+    assert "No such file" in told
+    assert f"ln -s WHERE {begun}" in told
+    begun.symlink_to(moved)
+    done = iolab("run", "o", "--resume", "--rounds", "2")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_report_names_the_recording(iolab: Run, tmp_path: Path, begun: Path) -> None:
+    page = (tmp_path / "o" / "report.html").read_text()
+    assert "recording of again" in page
+    assert f"{begun}: {len(STREAM)} bytes, digest " in page
+
+
 def test_names_in_an_iolog_lead_nowhere(iolab: Run, tmp_path: Path, folder: Path) -> None:
     before = Path("/etc/passwd").read_bytes()
     (folder / "job.log").write_text(IOLOG)

@@ -48,7 +48,7 @@ pub fn opener(recorded: &Recorded) -> OpenRecorded {
 fn read_ahead(recorded: &Recorded) -> Result<RecordedStream, String> {
     let file = open_file(&recorded.file)?;
     let buffered = BufReader::with_capacity(BUFFER_BYTES, file);
-    let mut reader = RecordedReader::new(buffered, recorded.format);
+    let mut reader = RecordedReader::new(buffered, recorded);
     if let Some(content) = &recorded.content {
         reader = reader.expecting(content);
     }
@@ -101,8 +101,7 @@ mod tests {
     use super::*;
 
     fn recorded(file: PathBuf) -> Recorded {
-        let format = RecordedFormat::Iolab;
-        Recorded { file, format, set: "data".into(), path: None, content: None }
+        Recorded::plain(file, RecordedFormat::Iolab, "data")
     }
 
     #[test]
@@ -112,7 +111,7 @@ mod tests {
         let text = format!("{RECORDED_TITLE}\n{}", lines.collect::<String>());
         file.write_all(text.as_bytes()).unwrap();
         let mut known = recorded(file.path().to_owned());
-        known.content = Some(RecordedContent::of(text.as_bytes(), known.format).unwrap());
+        known.content = Some(RecordedContent::of(text.as_bytes(), &known).unwrap());
         assert_eq!(known.content.as_ref().unwrap().ops, 20_000);
         let mut open = opener(&known);
         for _ in 0..2 {

@@ -12,7 +12,7 @@ use iolab_model::{
     Accepted, Capabilities, Completion, Error, Lane, LaneRequest, Ns, Target, Token,
 };
 use iolab_workload::Workload;
-use iolab_workload::program::{Program, RecordedContent, RecordedFormat};
+use iolab_workload::program::{Program, Recorded, RecordedContent, RecordedFormat};
 use iolab_workload::spec::Tenant;
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
@@ -31,8 +31,8 @@ fn recording(lines: impl IntoIterator<Item = String>) -> NamedTempFile {
 
 /// A workload of one tenant that does the recording again.
 fn workload(file: &NamedTempFile, change: impl Fn(&mut Value)) -> Workload {
-    let content =
-        RecordedContent::of(std::io::BufReader::new(file.reopen().unwrap()), RecordedFormat::Iolab);
+    let plain = Recorded::plain(file.path().into(), RecordedFormat::Iolab, "data");
+    let content = RecordedContent::of(std::io::BufReader::new(file.reopen().unwrap()), &plain);
     let recorded = json!({"file": file.path(), "set": "data", "content": content.unwrap()});
     let tenant = Tenant::of_program("main", 1, Program::default());
     let mut tenant = serde_json::to_value(tenant).unwrap();

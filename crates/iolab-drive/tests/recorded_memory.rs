@@ -7,7 +7,7 @@ use iolab_drive::coordinate::NoObserver;
 use iolab_drive::pump::run_threads;
 use iolab_drive::target::Null;
 use iolab_workload::Workload;
-use iolab_workload::program::{Program, RECORDED_TITLE, RecordedContent, RecordedFormat};
+use iolab_workload::program::{Program, RECORDED_TITLE, Recorded, RecordedContent, RecordedFormat};
 use iolab_workload::spec::Tenant;
 use serde_json::json;
 use tempfile::NamedTempFile;
@@ -22,7 +22,8 @@ fn replay(ops: u64) -> (u64, u64) {
     }
     drop(out);
     let from = BufReader::new(file.reopen().unwrap());
-    let content = RecordedContent::of(from, RecordedFormat::Iolab).unwrap();
+    let plain = Recorded::plain(file.path().into(), RecordedFormat::Iolab, "data");
+    let content = RecordedContent::of(from, &plain).unwrap();
     let tenant = Tenant::of_program("main", 1, Program::default());
     let mut tenant = serde_json::to_value(tenant).unwrap();
     let recorded = json!({"file": file.path(), "set": "data", "content": content});

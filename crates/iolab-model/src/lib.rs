@@ -4,6 +4,7 @@
 //! keeps a global; a real kernel, a simulated stack and a null device all implement the same
 //! [`Target`] and [`Lane`], and [`conformance`] says what that promises.
 
+pub mod blktrace;
 pub mod completion;
 pub mod conformance;
 pub mod error;

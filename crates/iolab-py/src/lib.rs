@@ -46,6 +46,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(workload::workload_demand, module)?)?;
     module.add_function(wrap_pyfunction!(workload::workload_file, module)?)?;
     module.add_function(wrap_pyfunction!(workload::workload_file_anchored, module)?)?;
+    module.add_function(wrap_pyfunction!(workload::recording_identity, module)?)?;
     module.add_function(wrap_pyfunction!(dialect::dialects, module)?)?;
     module.add_function(wrap_pyfunction!(dialect::dialect_parse, module)?)?;
     module.add_function(wrap_pyfunction!(dialect::dialect_render, module)?)?;

@@ -13,7 +13,7 @@ use iolab_sim::scenario::Judgement;
 use iolab_workload::Workload;
 use iolab_workload::operation::Operation;
 use iolab_workload::preset::{IozoneRequest, MixedRequest};
-use iolab_workload::program::Demand;
+use iolab_workload::program::{Demand, RecordedIdentity};
 use pyo3::prelude::*;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -52,7 +52,7 @@ macro_rules! add {
 fn given(mut generator: SchemaGenerator) -> Map<String, Value> {
     add! { generator:
         CommandPlan, iozone::report::Sheet,
-        Workload, Operation, Demand, Refusal, Record,
+        Workload, Operation, Demand, RecordedIdentity, Refusal, Record,
         Description, WhatIsPossible, Profile, SchedulerBook, Judgement, Prediction, Twin, Findings,
         Capabilities, FormatRow,
         Answer<Shown>, Answer<Converted>, Answer<Measured>, Answer<OnlyRead>, Compared,

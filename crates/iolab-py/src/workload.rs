@@ -68,6 +68,17 @@ pub fn workload_file_anchored(folder: &str, text: &str) -> String {
     iolab_dialect::workload_file::anchored(text, std::path::Path::new(folder))
 }
 
+/// Size and digest of the file of a recorded stream, as JSON.
+#[pyfunction]
+pub fn recording_identity(py: Python<'_>, path: &str) -> PyResult<String> {
+    let found = iolab_dialect::workload_file::identity(std::path::Path::new(path));
+    let found = found.map_err(|problem| {
+        let remedy = "name an ordinary file that you may read".into();
+        study_error(py, Error::BadWorkload { problem, remedy })
+    })?;
+    serde_json::to_string(&found).map_err(|error| study_error(py, error))
+}
+
 /// Disk space that the programs of a workload description may take, as JSON; null if it has none.
 #[pyfunction]
 pub fn workload_demand(py: Python<'_>, workload_json: &str) -> PyResult<String> {

@@ -24,6 +24,7 @@ from iolab.stats.verdict import StudyVerdict
 from iolab.store.machine import machine_text
 from iolab.store.rows import StudyData
 from iolab.study.factors import find_factor, is_factor
+from iolab.study.recordings import recordings_of_spec
 from iolab.wording import counted, profile_text, sentence_case
 
 Table: TypeAlias = Mapping[str, object]
@@ -375,6 +376,10 @@ def environment_rows(data: StudyData) -> list[tuple[str, str]]:
     if study.kind == "imported":
         told = [(n.removeprefix("source."), v) for n, v in data.facts.items() if n != "source.file"]
         return [("source", source_text(study)), ("iolab", study.iolab_version), *told]
+    rows += [
+        (f"recording of {name}", f"{one.file}: {one.identity}")
+        for name, one in recordings_of_spec(study.spec_toml)
+    ]
     if study.is_simulated:
         return rows + [(n, profile_text(v)) for n, v in data.facts.items() if n.startswith("sim.")]
     rows += [(label, text) for name, label in FACTS.items() if (text := _fact(data, name))]

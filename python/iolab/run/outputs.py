@@ -19,6 +19,7 @@ from iolab.store.owner import distrusted, refuse_distrusted, remove_directories
 from iolab.store.rows import StudyRow
 from iolab.store.users_files import LIST_NAME, REPORT_FILES, Allowed, refuse_foreign_results
 from iolab.study.plan import Plan, make_plan
+from iolab.study.recordings import check_same_recordings
 from iolab.study.render import spec_toml
 
 OUTPUT_ROOT: Final = Path("iolab-out")
@@ -200,9 +201,11 @@ def check_same_plan(store: Store, plan: Plan) -> None:
     Raises
     ------
     StoreError : the plans differ; shows where.
+    StudyError : they differ by a recording that is another one now; names it.
     """
     if plan.digest in (store.study.plan_digest, _digest_today(store.study)):
         return
+    check_same_recordings(store.study.spec_toml, plan.study.workloads)
     import difflib
 
     changes = [

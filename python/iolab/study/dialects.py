@@ -23,6 +23,7 @@ from iolab.frozen import frozen
 from iolab.json_text import read_json, write_json
 from iolab.study.entry_plan import EntryPlan, PlannedRow, plan_of_command, plan_of_file
 from iolab.study.model import DialectRow, DialectWorkload, Factor, Levels
+from iolab.study.recordings import recordings_in
 from iolab.study.words import without_options
 
 if TYPE_CHECKING:
@@ -268,9 +269,17 @@ def _settled(entry: Entry, core: DialectCore) -> Entry:
     words = without_ours(entry.dialect, words_of(entry.text))
     if all(word[:1] == "-" for word in words):
         return entry
+    return replace(entry, text=_as_words(entry, core))
+
+
+def _as_words(entry: Entry, core: DialectCore) -> str:
+    """The text of an entry; its jobs as words, with whole names of recordings."""
+    if entry.is_line or not entry.dialect.has_jobs:
+        return entry.text
+    words = without_ours(entry.dialect, words_of(entry.text))
     shown = read_json(core.dialect_parse(entry.dialect.name, [*words, _SHOW_JOBS]))
     text = " ".join((shown["only_text"] or "").split("\n"))
-    return replace(entry, text=shlex.join(words_of(text)[1:]))
+    return shlex.join(words_of(text)[1:])
 
 
 def _without_word(words: Sequence[str], path: str, *, has_value: bool) -> list[str]:
@@ -319,6 +328,7 @@ def workloads_of(entry: Entry, core: DialectCore) -> tuple[DialectWorkload, ...]
     if not entry.is_line:
         entry = replace(entry, text=_checked(entry, (), lambda: _settled(entry, core).text))
     plans = [(levels, _plan_at(entry, levels, core)) for levels in _combinations(entry)]
+    recordings = recordings_in(row.workload for _, plan in plans for row in plan.rows)
     rows = [(levels, row) for levels, plan in plans for row in plan.rows]
     if not rows:
         raise StudyError(f"{entry.name}: the command measures nothing", "name something to do")
@@ -326,7 +336,7 @@ def workloads_of(entry: Entry, core: DialectCore) -> tuple[DialectWorkload, ...]
     base = DialectWorkload(
         name=entry.name,
         dialect=entry.dialect.name,
-        text=entry.text,
+        text=_as_words(entry, core) if recordings else entry.text,
         file=entry.file,
         vary=entry.vary,
         settings=entry.settings,
@@ -334,6 +344,7 @@ def workloads_of(entry: Entry, core: DialectCore) -> tuple[DialectWorkload, ...]
         cache=first.cache,
         files=first.files,
         asked=json.dumps({} if first.command is None else first.command["asked"]),
+        recordings=recordings,
     )
     own = _table_factors([row for _, row in rows[: len(first.rows)]])
     is_table = len(first.rows) == 1 or bool(own)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         CommandRow,
         Demand,
         IozoneRow,
+        RecordedIdentity,
         Tenant,
         Workload,
     )
@@ -45,6 +46,10 @@ if TYPE_CHECKING:
 
         def workload_file_anchored(self, folder: str, text: str, /) -> str:
             """Text of a workload file with whole names of its recorded streams."""
+            ...
+
+        def recording_identity(self, path: str, /) -> JsonText[RecordedIdentity]:
+            """Size and digest of the file of a recorded stream."""
             ...
 
 

@@ -198,6 +198,22 @@ class DialectRow:
         return tuple(found)
 
 
+@frozen
+class Recording:
+    """File of a recorded stream, and what it was when the study was planned."""
+
+    file: str
+    """A whole path."""
+    size_bytes: int
+    digest: str
+    """FNV-1a of its bytes, 64 bits."""
+
+    @property
+    def identity(self) -> str:
+        """Size and digest in words."""
+        return f"{self.size_bytes} bytes, digest {self.digest}"
+
+
 @frozen_with_caches
 class DialectWorkload:
     """A workload in another program's words, or in a file; see `iolab.study.dialects`."""
@@ -223,6 +239,8 @@ class DialectWorkload:
     asked: str = "{}"
     """Requests of the command beside measuring, as JSON."""
     rows: tuple[DialectRow, ...] = ()
+    recordings: tuple[Recording, ...] = ()
+    """Files of recorded streams that it does again."""
 
     @cached_property
     def request(self) -> CommandExtras:

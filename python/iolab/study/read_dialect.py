@@ -20,13 +20,14 @@ from iolab.study.dialects import (
 )
 from iolab.study.model import DialectWorkload, Factor
 from iolab.study.reader import Reader
+from iolab.study.recordings import KEY, check_recordings, read_recordings
 from iolab.study.settings import SURROUNDINGS, merged, parse_name
 from iolab.study.source import folder_of
 
 if TYPE_CHECKING:
     from iolab.study.entry_plan import FileCore
 
-_KEYS: Final = ("name", "kind", "dialect", "command", "file", "text", "vary", "settings")
+_KEYS: Final = ("name", "kind", "dialect", "command", "file", "text", "vary", "settings", KEY)
 
 
 def read_dialect(reader: Reader, *, is_line: bool) -> tuple[DialectWorkload, ...]:
@@ -47,8 +48,10 @@ def read_dialect(reader: Reader, *, is_line: bool) -> tuple[DialectWorkload, ...
         folder = folder_of(reader.source)
         folder = (folder / file).parent if file else folder
         text = _core().workload_file_anchored(str(folder), text)
+    given_name = reader.read_or("name", parse_name, name)
+    check_recordings(read_recordings(reader), given_name, _core())
     entry = Entry(
-        name=reader.read_or("name", parse_name, name),
+        name=given_name,
         dialect=dialect,
         text=text,
         file=file,

@@ -98,6 +98,13 @@ def _dialect(workload: DialectWorkload) -> list[str]:
     if workload.vary:
         pairs = ", ".join(f"{_key(one.name)} = {_list(one.levels)}" for one in workload.vary)
         lines.append(f"vary = {{ {pairs} }}")
+    if workload.recordings:
+        tables = [
+            f"{{ file = {_text(one.file)}, size_bytes = {one.size_bytes}, "
+            f"digest = {_text(one.digest)} }}"
+            for one in workload.recordings
+        ]
+        lines.append(f"recordings = [{', '.join(tables)}]")
     return [*lines, *_inline_settings(workload.settings)]
 
 

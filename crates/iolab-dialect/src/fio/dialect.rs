@@ -77,6 +77,10 @@ impl Dialect for Fio {
 /// The plan of a command line.
 pub fn plan(words: &[String], host: &impl Host) -> Result<Plan, Diagnostic> {
     let mut typing = read(words, host)?;
+    if typing.program.is_shown {
+        // A study keeps these words, and runs them anywhere.
+        iolog::anchor(&mut typing, host);
+    }
     if let Some(text) = only_text(&typing, words)? {
         return Ok(text_plan(&typing, text));
     }

@@ -40,7 +40,9 @@ pub fn units(typing: &Typing, words: &[String]) -> Result<Vec<Unit>, Diagnostic>
             None => base,
         };
         top = top.max(level);
-        let is_one = job.is_group_reported || job.clones == 1;
+        // A recorded stream is done again by one worker.
+        let is_replay = job.replay.file.is_some();
+        let is_one = job.clones == 1 || (job.is_group_reported && !is_replay);
         let count = if is_one { 1 } else { job.clones };
         for first in 0..count {
             let is_joined = job.is_group_reported && last_group == Some(group);

@@ -1,9 +1,13 @@
 //! Questions of a job file to the machine while it is read: texts, variables, what is there.
 
+use std::io::BufRead;
+
 /// The machine, or what stands for it in tests.
 pub trait Host {
     /// Text of a file; a reason where it cannot be read.
     fn text(&self, path: &str) -> Result<String, String>;
+    /// A file that is read bit by bit; a reason where it cannot be read.
+    fn open(&self, path: &str) -> Result<Box<dyn BufRead>, String>;
     /// An environment variable.
     fn variable(&self, name: &str) -> Option<String>;
     /// File that stands at a path.
@@ -56,6 +60,10 @@ impl Host for Here {
             return Err(format!("it is larger than {} MiB", TEXT_BYTES_MAX >> 20));
         }
         String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
+    }
+
+    fn open(&self, path: &str) -> Result<Box<dyn BufRead>, String> {
+        Ok(Box::new(crate::workload_file::open(std::path::Path::new(path))?))
     }
 
     fn variable(&self, name: &str) -> Option<String> {

@@ -90,7 +90,7 @@ pub fn program_of(
     let program = if engine.is_of_names {
         of_names(job, engine, set, work.files)
     } else if job.replay.file.is_some() {
-        iolog::program(job, &choice(FileBy::Own, set), |does| opened(job, engine, does))
+        iolog::program(job, set, |does| opened(job, engine, does))
     } else {
         of_transfers(job, unit, engine, set, &work)?
     };

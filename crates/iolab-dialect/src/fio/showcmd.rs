@@ -25,7 +25,8 @@ fn add_job(text: &mut String, job: &Job) {
 }
 
 fn add(text: &mut String, typed: &[Typed]) {
-    for Typed { row, text: value, .. } in typed {
+    // The name begins the job, and stands there.
+    for Typed { row, text: value, .. } in typed.iter().filter(|typed| typed.row.name != "name") {
         let _ = match value {
             None => write!(text, "--{} ", row.name),
             Some(value) if value.contains(' ') => write!(text, "--{}=\"{value}\" ", row.name),

@@ -28,6 +28,10 @@ impl Host for Paper {
         self.files.get(path).cloned().ok_or_else(|| "No such file or directory".to_owned())
     }
 
+    fn open(&self, path: &str) -> Result<Box<dyn std::io::BufRead>, String> {
+        Ok(Box::new(std::io::Cursor::new(self.text(path)?)))
+    }
+
     fn variable(&self, name: &str) -> Option<String> {
         self.variables.get(name).cloned()
     }

@@ -13,7 +13,8 @@ mod tree;
 
 pub use expect::Expect;
 pub use read::{FileProblem, WorkloadFile, read};
-pub use recording::anchored;
+pub(crate) use recording::open;
+pub use recording::{anchored, identity};
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use iolab_workload::Workload;
-use iolab_workload::program::{Recorded, RecordedContent};
+use iolab_workload::program::{Recorded, RecordedContent, RecordedIdentity};
 use toml::de::{DeTable, DeValue};
 
 /// Bytes that are read at once.
@@ -85,13 +85,26 @@ pub fn take(workload: &mut Workload, folder: &Path) -> Result<(), Wrong> {
 fn content(recorded: &mut Recorded, folder: &Path) -> Result<RecordedContent, String> {
     let whole = std::path::absolute(folder.join(&recorded.file)).map_err(|error| told(&error))?;
     recorded.file = whole;
-    // A pipe would be waited for, and is empty when the trial reads it.
-    let found = std::fs::metadata(&recorded.file).map_err(|error| told(&error))?;
+    RecordedContent::of(open(&recorded.file)?, recorded)
+}
+
+/// Size and digest of the file of a recorded stream.
+///
+/// # Errors
+///
+/// The file cannot be read, or is no ordinary one.
+pub fn identity(path: &Path) -> Result<RecordedIdentity, String> {
+    RecordedIdentity::of(open(path)?).map_err(|error| told(&error))
+}
+
+/// Opens an ordinary file; a pipe would be waited for, and is empty when the trial reads it.
+pub fn open(path: &Path) -> Result<BufReader<File>, String> {
+    let found = std::fs::metadata(path).map_err(|error| told(&error))?;
     if !found.is_file() {
         return Err("it is no ordinary file".to_owned());
     }
-    let file = File::open(&recorded.file).map_err(|error| told(&error))?;
-    RecordedContent::of(BufReader::with_capacity(BUFFER_BYTES, file), recorded.format)
+    let file = File::open(path).map_err(|error| told(&error))?;
+    Ok(BufReader::with_capacity(BUFFER_BYTES, file))
 }
 
 /// Message of the system, without its number.

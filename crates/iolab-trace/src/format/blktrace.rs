@@ -8,57 +8,14 @@
 
 use std::collections::VecDeque;
 
+use iolab_model::blktrace::Head as Header;
+pub use iolab_model::blktrace::{MAGIC, RECORD_BYTES, VERSION, is_swapped};
+
 use crate::error::{Caveat, Error, Place};
 use crate::event::{Action, Categories, Device, Event};
 use crate::source::{Input, Source, Window};
 
-/// Upper three bytes of the magic number of every record.
-pub const MAGIC: u32 = 0x6561_7400;
-/// The version that is read and written.
-pub const VERSION: u32 = 7;
-/// Length of a record without its payload.
-pub const RECORD_BYTES: usize = 48;
 const CGROUP_FLAG: u32 = 1 << 8;
-
-/// Byte order of a file, from its first four bytes; `None` if it is no blktrace file.
-pub fn is_swapped(head: &[u8]) -> Option<bool> {
-    let magic = u32::from_le_bytes(*head.first_chunk()?);
-    match (magic & 0xffff_ff00 == MAGIC, magic.swap_bytes() & 0xffff_ff00 == MAGIC) {
-        (true, _) => Some(false),
-        (false, true) => Some(true),
-        _ => None,
-    }
-}
-
-/// Fields of a record as numbers of this machine.
-struct Header<'a> {
-    bytes: &'a [u8; RECORD_BYTES],
-    is_swapped: bool,
-}
-
-impl Header<'_> {
-    #[inline]
-    fn word(&self, at: usize) -> u32 {
-        let raw = self.bytes[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
-        if self.is_swapped { raw.swap_bytes() } else { raw }
-    }
-
-    #[inline]
-    fn half(&self, at: usize) -> u16 {
-        let raw = self.bytes[at..].first_chunk().map_or(0, |bytes| u16::from_le_bytes(*bytes));
-        if self.is_swapped { raw.swap_bytes() } else { raw }
-    }
-
-    #[inline]
-    fn long(&self, at: usize) -> u64 {
-        let raw = self.bytes[at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-        if self.is_swapped { raw.swap_bytes() } else { raw }
-    }
-
-    fn payload_bytes(&self) -> usize {
-        usize::from(self.half(46))
-    }
-}
 
 /// Kind of record: its action without flags, and whether it is a note.
 #[inline]
@@ -81,16 +38,16 @@ fn action_of(code: u32) -> Option<Action> {
 /// Fills an event from a record; false if it is of a kind that nothing is known of.
 #[inline]
 fn decode(header: &Header<'_>, payload: &[u8], event: &mut Event) -> bool {
-    let code = header.word(28);
+    let code = header.action();
     let Some(action) = action_of(code) else { return false };
     event.action = action;
     event.categories = Categories((code >> 16) as u16);
     event.sequence = header.word(4);
-    event.time_ns = header.long(8);
-    event.sector = header.long(16);
-    event.bytes = header.word(24);
+    event.time_ns = header.time_ns();
+    event.sector = header.sector();
+    event.bytes = header.length();
     event.pid = header.word(32);
-    event.device = Device(header.word(36));
+    event.device = Device(header.device());
     event.cpu = header.word(40);
     event.error = header.half(44);
     event.priority = 0;
@@ -152,7 +109,7 @@ impl Stream {
         let header = Header { bytes: bytes.first_chunk()?, is_swapped: self.is_swapped };
         let length = RECORD_BYTES + header.payload_bytes();
         let payload = bytes.get(RECORD_BYTES..length)?;
-        (header.word(0) == MAGIC | VERSION).then_some((header, payload))
+        (header.magic() == MAGIC | VERSION).then_some((header, payload))
     }
 
     /// The record at the window's beginning, read whole.
@@ -164,7 +121,7 @@ impl Stream {
         }
         let Some(bytes) = self.window.bytes().first_chunk() else { return Ok(Whole::End) };
         let header = Header { bytes, is_swapped: self.is_swapped };
-        let magic = header.word(0);
+        let magic = header.magic();
         if magic != MAGIC | VERSION {
             return Ok(self.caveat(wrong_magic(magic), true));
         }
@@ -197,11 +154,11 @@ impl Stream {
             }
             let Some((header, _)) = self.record_at(0) else { return Ok(()) };
             let is_early = matches!(
-                action_of(header.word(28)),
+                action_of(header.action()),
                 None | Some(Action::NoteProcess | Action::NoteTime)
             );
             if !is_early {
-                self.time_ns = Some(header.long(8));
+                self.time_ns = Some(header.time_ns());
                 return Ok(());
             }
             self.take(length);
@@ -217,7 +174,7 @@ impl Stream {
     fn scan(&mut self, notes: &mut VecDeque<Event>) {
         let mut at = 0;
         while let Some((header, payload)) = self.record_at(at) {
-            let is_note = u32::from(Categories::NOTIFY.0) << 16 & header.word(28) != 0;
+            let is_note = u32::from(Categories::NOTIFY.0) << 16 & header.action() != 0;
             if is_note {
                 let mut event = Event::default();
                 if decode(&header, payload, &mut event) && event.action != Action::Message {
@@ -284,7 +241,7 @@ impl Reader {
     /// Keeps the name that the files of a device share: all before `.blktrace.CPU`.
     fn know_device(&mut self, stream: &Stream) {
         let Some((header, _)) = stream.record_at(0) else { return };
-        let device = Device(header.word(36));
+        let device = Device(header.device());
         let file = stream.window.name().rsplit('/').next().unwrap_or_default();
         let name = file.split(".blktrace.").next().unwrap_or(file);
         if self.devices.iter().all(|(known, _)| *known != device) {

@@ -25,7 +25,9 @@ mod pick;
 mod place;
 mod problem;
 mod recorded;
+mod recorded_blktrace;
 mod recorded_check;
+mod recorded_identity;
 mod recorded_stream;
 mod stage;
 mod tally;
@@ -47,6 +49,7 @@ pub use pick::{Pick, Zone};
 pub use place::{Cursor, Place};
 pub use problem::Problem;
 pub use recorded::{RECORDED_DEEDS, Recorded, RecordedContent, RecordedFormat};
+pub use recorded_identity::RecordedIdentity;
 pub use recorded_stream::{
     RECORDED_FILES_MAX, RECORDED_TITLE, RecordedOp, RecordedReader, RecordedStream,
 };

@@ -5,6 +5,7 @@
 //! [`RecordedStream`] as it goes. Left out: operations on names, lengths and keys; streams of
 //! several workers.
 
+use core::num::NonZeroU64;
 use std::path::PathBuf;
 
 use iolab_model::{Bytes, Ns};
@@ -17,6 +18,7 @@ use super::deed::Deed;
 use super::description::Program;
 use super::node::{DataPath, Node};
 use super::place::Place;
+use super::recorded_identity::RecordedIdentity;
 
 /// Deeds that an operation of a recorded stream can do.
 pub const RECORDED_DEEDS: [Deed; 5] =
@@ -29,6 +31,8 @@ iolab_model::registry! {
         Iolab = "iolab",
         /// fio's iolog, version 2 or 3.
         Iolog = "iolog",
+        /// blktrace(8) of one or more devices, in the order of time: `blkparse -d FILE`.
+        Blktrace = "blktrace",
     }
 }
 
@@ -43,6 +47,18 @@ pub struct Recorded {
     pub format: RecordedFormat,
     /// Set of files that it works on; file 0 of the stream is the first of the set.
     pub set: String,
+    /// Operations that are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skip: Vec<Deed>,
+    /// Number by which places are divided; lengths stay.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub at_divisor: NonZeroU64,
+    /// Unit to whose multiples places are rounded down.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub at_unit_bytes: NonZeroU64,
+    /// True if operations on all of its files are done on the first one.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub is_one_file: bool,
     /// Path by which its files are reached, where a step does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<DataPath>,
@@ -53,6 +69,32 @@ pub struct Recorded {
 
 fn own_format() -> RecordedFormat {
     RecordedFormat::Iolab
+}
+
+const fn one() -> NonZeroU64 {
+    NonZeroU64::MIN
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_one(number: &NonZeroU64) -> bool {
+    *number == NonZeroU64::MIN
+}
+
+impl Recorded {
+    /// A recording whose operations are all done as they stand there, on the files of a set.
+    pub fn plain(file: PathBuf, format: RecordedFormat, set: &str) -> Self {
+        Self {
+            file,
+            format,
+            set: set.to_owned(),
+            skip: Vec::new(),
+            at_divisor: one(),
+            at_unit_bytes: one(),
+            is_one_file: false,
+            path: None,
+            content: None,
+        }
+    }
 }
 
 /// Contents of a recorded stream in numbers.
@@ -79,8 +121,8 @@ pub struct RecordedContent {
     pub duration_ns: Ns,
     /// Deeds of its operations.
     pub does: Vec<Deed>,
-    /// FNV-1a of the file's bytes, 64 bits as 16 hexadecimal digits.
-    pub digest: String,
+    /// Size and digest of the file.
+    pub identity: RecordedIdentity,
 }
 
 impl RecordedContent {

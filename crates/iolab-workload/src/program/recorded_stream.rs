@@ -5,7 +5,7 @@
 //! fsync, fdatasync or discard; number of the file in its set, from 0; first byte and bytes, unless
 //! it is a flush; numbers of earlier operations, from 1, that must have ended before. Empty lines
 //! and lines that begin with `#` mean nothing. Of fio's iologs, files are numbered in the order in
-//! which they are named first. Left out: compressed files.
+//! which they are named first; of recordings of devices, devices. Left out: compressed files.
 
 use std::io::BufRead;
 
@@ -13,7 +13,9 @@ use iolab_model::iolog::{Action, Line as IologLine, Version};
 use iolab_model::{Bytes, Ns};
 
 use super::deed::Deed;
-use super::recorded::{RECORDED_DEEDS, RecordedContent, RecordedFormat};
+use super::recorded::{RECORDED_DEEDS, Recorded, RecordedContent, RecordedFormat};
+use super::recorded_blktrace as blktrace;
+use super::recorded_identity::{RecordedIdentity, Summed};
 
 /// First line of a recorded stream in iolab's own format.
 pub const RECORDED_TITLE: &str = "iolab recorded stream 1";
@@ -23,13 +25,11 @@ const LINE_MAX: u64 = 8192;
 pub const RECORDED_FILES_MAX: u64 = 512;
 /// Earlier operations that one may wait for.
 const AFTER_MAX: usize = 16;
-/// FNV-1a, 64 bits (Fowler, Noll, Vo; RFC 9923): offset basis and prime.
-const FNV: (u64, u64) = (0xcbf2_9ce4_8422_2325, 0x0100_0000_01b3);
 
 /// An operation of a recorded stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedOp {
-    /// Line of the file, from 1.
+    /// Line of the file, or record of a binary one, from 1.
     pub line: u64,
     /// Its number in the stream, from 1.
     pub number: u64,
@@ -53,35 +53,37 @@ pub type RecordedStream = Box<dyn Iterator<Item = Result<RecordedOp, String>>>;
 /// Reads a recorded stream; ends behind the first error.
 #[derive(Debug)]
 pub struct RecordedReader<R> {
-    from: R,
-    format: RecordedFormat,
+    from: Summed<R>,
+    /// The recording, and what of it is done.
+    recorded: Recorded,
     /// Of an iolog, once its first line was read.
     version: Option<Version>,
     text: Vec<u8>,
     line: u64,
     number: u64,
     now: Ns,
-    /// Names of an iolog's files, in the order of their numbers.
+    /// Time of the first operation of a recording of devices, which is time 0.
+    first: Option<u64>,
+    /// Names of an iolog's files, in the order of their numbers; of devices their numbers.
     names: Vec<Vec<u8>>,
-    digest: u64,
-    /// Digest that the whole file must have.
-    expected: Option<String>,
+    /// Identity that the whole file must have.
+    expected: Option<RecordedIdentity>,
     is_over: bool,
 }
 
 impl<R: BufRead> RecordedReader<R> {
-    /// A reader of the lines of a file.
-    pub fn new(from: R, format: RecordedFormat) -> Self {
+    /// A reader of the operations of a file that are done.
+    pub fn new(from: R, recorded: &Recorded) -> Self {
         Self {
-            from,
-            format,
+            from: Summed::new(from),
+            recorded: Recorded { content: None, ..recorded.clone() },
             version: None,
             text: Vec::new(),
             line: 0,
             number: 0,
             now: Ns(0),
+            first: None,
             names: Vec::new(),
-            digest: FNV.0,
             expected: None,
             is_over: false,
         }
@@ -90,13 +92,13 @@ impl<R: BufRead> RecordedReader<R> {
     /// The same, which complains at its end if the file is another one than `content` tells of.
     #[must_use]
     pub fn expecting(mut self, content: &RecordedContent) -> Self {
-        self.expected = Some(content.digest.clone());
+        self.expected = Some(content.identity.clone());
         self
     }
 
-    /// FNV-1a of all that was read.
-    fn digest(&self) -> String {
-        format!("{:016x}", self.digest)
+    /// Names of an iolog's files that occurred so far, in the order of their numbers.
+    pub fn names(&self) -> impl Iterator<Item = std::borrow::Cow<'_, str>> {
+        self.names.iter().map(|name| String::from_utf8_lossy(name))
     }
 
     /// Reads the next line that is not empty; false: there is none.
@@ -109,9 +111,6 @@ impl<R: BufRead> RecordedReader<R> {
                 return Ok(false);
             }
             self.line += 1;
-            for byte in &self.text {
-                self.digest = (self.digest ^ u64::from(*byte)).wrapping_mul(FNV.1);
-            }
             if self.text.len() as u64 == LINE_MAX && self.text.last() != Some(&b'\n') {
                 return Err(format!("it is longer than {LINE_MAX} bytes"));
             }
@@ -124,7 +123,34 @@ impl<R: BufRead> RecordedReader<R> {
         }
     }
 
+    /// Next operation that is done.
     fn next_op(&mut self) -> Result<Option<RecordedOp>, String> {
+        while let Some(mut op) = self.any_op()? {
+            if self.recorded.skip.contains(&op.does) {
+                continue;
+            }
+            let unit = self.recorded.at_unit_bytes.get();
+            op.at = op.at / self.recorded.at_divisor.get() / unit * unit;
+            if self.recorded.is_one_file {
+                op.file = 0;
+            }
+            return Ok(Some(op));
+        }
+        let found = self.from.identity();
+        match &self.expected {
+            Some(expected) if *expected != found => Err(format!(
+                "the file ends here, and is another one ({found}) than when the trial was planned \
+                 ({expected}); plan it anew"
+            )),
+            _ => Ok(None),
+        }
+    }
+
+    /// Next operation of the file.
+    fn any_op(&mut self) -> Result<Option<RecordedOp>, String> {
+        if self.recorded.format == RecordedFormat::Blktrace {
+            return self.queued_op();
+        }
         if self.line == 0 {
             self.read_title()?;
         }
@@ -139,14 +165,19 @@ impl<R: BufRead> RecordedReader<R> {
                 return Ok(op);
             }
         }
-        match &self.expected {
-            Some(expected) if *expected != self.digest() => {
-                Err("the file ends here, and is another one than when the trial was planned; plan \
-                     it anew"
-                    .to_owned())
-            }
-            _ => Ok(None),
-        }
+        Ok(None)
+    }
+
+    /// Next operation of a recording of devices.
+    fn queued_op(&mut self) -> Result<Option<RecordedOp>, String> {
+        let Some(queued) = blktrace::next(&mut self.from, &mut self.line)? else {
+            return Ok(None);
+        };
+        let first = *self.first.get_or_insert(queued.time_ns);
+        // Events of several CPUs may be out of order by a little.
+        self.now = self.now.max(Ns(queued.time_ns.saturating_sub(first)));
+        let file = self.file_number(&queued.device.to_le_bytes())?;
+        Ok(Some(self.op((queued.does, file), (queued.at, queued.length), Vec::new())))
     }
 
     /// The first line, which tells the format.
@@ -154,13 +185,13 @@ impl<R: BufRead> RecordedReader<R> {
         let has_line = self.read_line()?;
         self.line = self.line.max(1);
         let title = self.text.trim_ascii();
-        match self.format {
+        match self.recorded.format {
             RecordedFormat::Iolab if has_line && title == RECORDED_TITLE.as_bytes() => Ok(()),
             RecordedFormat::Iolab if Version::of(title).is_some() => {
                 Err("this is fio's iolog; write format = \"iolog\"".to_owned())
             }
             RecordedFormat::Iolab => Err(format!("it is not '{RECORDED_TITLE}'")),
-            RecordedFormat::Iolog => {
+            RecordedFormat::Iolog | RecordedFormat::Blktrace => {
                 self.version = Version::of(title);
                 let problem = "it is neither 'fio version 2 iolog' nor 'fio version 3 iolog'";
                 self.version.map(|_| ()).ok_or_else(|| problem.to_owned())
@@ -289,7 +320,10 @@ impl<R: BufRead> Iterator for RecordedReader<R> {
         if self.is_over {
             return None;
         }
-        let found = self.next_op().map_err(|why| format!("line {}: {why}", self.line)).transpose();
+        let is_text = self.recorded.format != RecordedFormat::Blktrace;
+        let place = if is_text { "line" } else { "record" };
+        let found = self.next_op().map_err(|why| format!("{place} {}: {why}", self.line));
+        let found = found.transpose();
         self.is_over = !matches!(found, Some(Ok(_)));
         found
     }
@@ -308,8 +342,16 @@ impl RecordedContent {
     /// # Errors
     ///
     /// The first line that is no operation, with its number; a stream without an operation.
-    pub fn of(from: impl BufRead, format: RecordedFormat) -> Result<Self, String> {
-        let mut reader = RecordedReader::new(from, format);
+    pub fn of(from: impl BufRead, recorded: &Recorded) -> Result<Self, String> {
+        Self::of_all(&mut RecordedReader::new(from, recorded))
+    }
+
+    /// The same of a reader, which then knows the names of the files.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Self::of`].
+    pub fn of_all<R: BufRead>(reader: &mut RecordedReader<R>) -> Result<Self, String> {
         let mut found = Self { least_bytes: Bytes(u64::MAX), ..Self::default() };
         for op in reader.by_ref() {
             found.add(&op?)?;
@@ -318,8 +360,10 @@ impl RecordedContent {
             return Err("there is no operation in it".to_owned());
         }
         found.least_bytes = found.least_bytes.min(found.most_bytes);
-        found.files = found.files.max(reader.names.len() as u64);
-        found.digest = reader.digest();
+        if !reader.recorded.is_one_file {
+            found.files = found.files.max(reader.names.len() as u64);
+        }
+        found.identity = reader.from.identity();
         Ok(found)
     }
 
@@ -362,13 +406,17 @@ const fn divisor(mut a: u64, mut b: u64) -> u64 {
 mod tests {
     use super::*;
 
+    fn plain(format: RecordedFormat) -> Recorded {
+        Recorded::plain("/stream".into(), format, "data")
+    }
+
     fn own(text: &str) -> Vec<Result<RecordedOp, String>> {
         let text = format!("{RECORDED_TITLE}\n{text}");
-        RecordedReader::new(text.as_bytes(), RecordedFormat::Iolab).collect()
+        RecordedReader::new(text.as_bytes(), &plain(RecordedFormat::Iolab)).collect()
     }
 
     fn iolog(text: &str) -> Vec<Result<RecordedOp, String>> {
-        RecordedReader::new(text.as_bytes(), RecordedFormat::Iolog).collect()
+        RecordedReader::new(text.as_bytes(), &plain(RecordedFormat::Iolog)).collect()
     }
 
     #[test]
@@ -417,7 +465,8 @@ mod tests {
 
     #[test]
     fn the_first_line_tells_the_format() {
-        let read = |text: &str, format| RecordedContent::of(text.as_bytes(), format).unwrap_err();
+        let read =
+            |text: &str, format| RecordedContent::of(text.as_bytes(), &plain(format)).unwrap_err();
         for (text, part) in [
             ("", "line 1: it is not 'iolab recorded stream 1'"),
             ("0 read 0 0 512\n", "line 1: it is not"),
@@ -455,18 +504,40 @@ mod tests {
         let text = format!(
             "{RECORDED_TITLE}\n0 read 2 4096 512\n7 write 0 8192 1536\n9 fsync 0\n9 discard 1 0 512"
         );
-        let content = RecordedContent::of(text.as_bytes(), RecordedFormat::Iolab).unwrap();
+        let content = RecordedContent::of(text.as_bytes(), &plain(RecordedFormat::Iolab)).unwrap();
         assert_eq!((content.ops, content.files), (4, 3));
         assert_eq!((content.read_bytes, content.written_bytes), (Bytes(512), Bytes(1536)));
         assert_eq!((content.least_bytes, content.most_bytes), (Bytes(512), Bytes(1536)));
         assert_eq!((content.grain_bytes, content.end_bytes), (Bytes(512), Bytes(9728)));
         assert_eq!(content.duration_ns, Ns(9));
         let again = |text: &str| -> Option<String> {
-            let reader = RecordedReader::new(text.as_bytes(), RecordedFormat::Iolab);
+            let reader = RecordedReader::new(text.as_bytes(), &plain(RecordedFormat::Iolab));
             reader.expecting(&content).find_map(Result::err)
         };
         assert_eq!(again(&text), None);
         let why = again(&text.replace("4096", "5120")).unwrap();
-        assert!(why.contains("another one than when the trial was planned"), "{why}");
+        assert!(why.contains("another one (") && why.contains("the trial was planned"), "{why}");
+    }
+
+    #[test]
+    fn operations_may_be_left_out_moved_and_put_on_one_file() {
+        let text = format!(
+            "{RECORDED_TITLE}\n0 read 2 10000 512\n7 write 0 8192 1536\n9 fsync 1 after 2\n"
+        );
+        let recorded = Recorded {
+            skip: vec![Deed::Write],
+            at_divisor: 2.try_into().unwrap(),
+            at_unit_bytes: 512.try_into().unwrap(),
+            is_one_file: true,
+            ..plain(RecordedFormat::Iolab)
+        };
+        let found: Vec<_> =
+            RecordedReader::new(text.as_bytes(), &recorded).map(Result::unwrap).collect();
+        let short: Vec<_> = found.iter().map(|op| (op.number, op.does, op.file, op.at)).collect();
+        assert_eq!(short, [(1, Deed::Read, 0, 4608), (3, Deed::Fsync, 0, 0)]);
+        let content = RecordedContent::of(text.as_bytes(), &recorded).unwrap();
+        assert_eq!((content.files, content.end_bytes, content.ops), (1, Bytes(5120), 2));
+        let whole = RecordedIdentity::of(text.as_bytes()).unwrap();
+        assert_eq!(content.identity, whole);
     }
 }

@@ -1,11 +1,14 @@
 //! Options of the logs.
 
+use core::num::NonZeroU64;
+
 use super::done_rows;
+use crate::diagnostic::Problem;
 use crate::fio::iolog;
 use crate::fio::row::{Kind, Row};
 use crate::option::Standing::{Differs, Done, Ignored};
 
-use Kind::{Count, Flag, Prefix, Text};
+use Kind::{Count, Flag, Prefix, Size, Text};
 
 /// Longest window.
 const MS_MAX: i64 = 1 << 40;
@@ -73,9 +76,10 @@ pub const ROWS: &[Row] = done_rows! { "Logs";
             job.logs.iolog = Some(value.text());
             Ok(())
         };
-    "read_iolog": Text, "", T1, "a log of transfers that is done again, version 2 or 3",
-        Differs("of one file and 500 actions, one after the other; each waits as long as lay \
-                 between the recorded times") => |job, value| {
+    "read_iolog": Text, "", T1,
+        "a recording that is done again: a log, version 2 or 3, or one by blktrace",
+        Differs("operations begin at their recorded times since the beginning; a recording of a \
+                 device needs replay_redirect") => |job, value| {
             job.replay.file = Some(value.text());
             Ok(())
         };
@@ -86,7 +90,23 @@ pub const ROWS: &[Row] = done_rows! { "Logs";
         };
     "replay_time_scale": Count(1, 1_000_000), "100", T1,
         "percent of the recorded speed: 50 takes twice as long", Done => |job, value| {
-            job.replay.time_percent = value.number();
+            job.replay.time_percent = Some(value.number());
+            Ok(())
+        };
+    "replay_scale": Count(1, i64::MAX), "1", T1,
+        "number by which the places of a replay are divided", Done => |job, value| {
+            job.replay.divisor = NonZeroU64::new(value.number());
+            Ok(())
+        };
+    "replay_align": Size, "0", T1,
+        "unit to whose multiples the places of a replay are rounded down, a power of 2", Done =>
+        |job, value| {
+            let unit = value.number();
+            if unit > 0 && !unit.is_power_of_two() {
+                let what = format!("replay_align={unit} is no power of 2");
+                return Err(Problem::new(what, "use 512, 4k or another power of 2"));
+            }
+            job.replay.unit_bytes = NonZeroU64::new(unit);
             Ok(())
         };
     "replay_redirect": Text, "", T1, "the file that a log is done again on", Done =>
@@ -96,7 +116,7 @@ pub const ROWS: &[Row] = done_rows! { "Logs";
         };
     "replay_skip": Text, "", T1, "directions of a log that are left out: read,write,trim,sync",
         Done => |job, value| {
-            job.replay.skipped = iolog::skipped(&value.text())?;
+            job.replay.skip = iolog::skipped(&value.text())?;
             Ok(())
         };
 };

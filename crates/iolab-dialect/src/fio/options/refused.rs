@@ -163,12 +163,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "trim_backlog_batch": Count(0, i64::MAX), "0", T3,
         "blocks trimmed at once",
         "trims are not done", "leave it out";
-    "replay_align": Size, "0", T1,
-        "alignment of a replay",
-        "replays are not done yet", "leave it out";
-    "replay_scale": Count(0, i64::MAX), "0", T1,
-        "division of a replay's places",
-        "replays are not done yet", "leave it out";
     "read_iolog_chunked": Flag, "0", T3,
         "a log is read in parts",
         "replays are not done yet", "leave it out";

@@ -359,25 +359,43 @@ fn what_is_written_is_what_was_asked_for() {
 }
 
 #[test]
-fn a_recorded_log_is_a_program_of_its_actions() {
-    use iolab_workload::program::Deed::{Fsync, Read, Think, Write};
+fn a_recorded_log_is_a_recorded_stream() {
+    use iolab_workload::program::Deed::{Fsync, Read, Write};
+    use iolab_workload::program::{Pace, RecordedFormat};
     let log = "fio version 3 iolog\n0 d add\n0 d open\n100 d write 0 4096\n20000 d read 4096 8192\n\
                60000 d sync 0 0\n120000 d read 16384 4096\n125000 d close\n";
-    let paper = Paper::with(&[("l", log)]);
-    let plan_of = |text: &str| plan(&words(text), &paper).unwrap();
+    let two = "fio version 2 iolog\nd read 0 512\ne write 512 512\n";
+    let paper = Paper::with(&[("l", log), ("two", two), ("s", "fio version 2 iolog\nd sync\n")]);
     let of = |text: &str| {
-        let plan = plan_of(text);
-        let tenant = &plan.rows[0].workload.phases[0].tenants[0];
-        let steps = tenant.program.clone().unwrap().steps;
-        (plan.files.clone(), steps.iter().map(|step| step.does).collect::<Vec<_>>())
+        let plan = plan(&words(text), &paper).unwrap();
+        let phase = &plan.rows[0].workload.phases[0];
+        let program = phase.tenants[0].program.clone().unwrap();
+        (plan.files.clone(), phase.tenants.len(), program)
     };
-    let all = vec![Think, Write, Think, Read, Think, Fsync, Think, Read];
-    assert_eq!(of("--name=a --read_iolog=l"), (vec!["d".to_owned()], all));
-    let (files, done) =
-        of("--name=a --read_iolog=l --replay_no_stall=1 --replay_redirect=e --replay_skip=sync");
-    assert_eq!((files, done), (vec!["e".to_owned()], vec![Write, Read, Read]));
-    let told = plan(&words("--readonly --name=a --read_iolog=l"), &paper).unwrap_err().to_string();
-    assert!(told.contains("writes, but --readonly"), "{told}");
+    let (files, _, program) = of("--name=a --read_iolog=l --replay_time_scale=50");
+    let recorded = program.recorded.unwrap();
+    let content = recorded.content.unwrap();
+    assert_eq!((files, content.does), (vec!["d".to_owned()], vec![Write, Read, Fsync]));
+    assert_eq!((content.ops, content.end_bytes.0), (4, 20480));
+    assert_eq!((recorded.file.to_str(), recorded.format), (Some("/cwd/l"), RecordedFormat::Iolog));
+    assert_eq!(program.pace, Pace::Recorded { speed: 0.5 });
+    let (files, _, program) =
+        of("--name=a --read_iolog=l --replay_no_stall=1 --replay_redirect=e --replay_skip=sync \
+         --replay_scale=2 --replay_align=4k");
+    let content = program.recorded.unwrap().content.unwrap();
+    assert_eq!((files, content.does), (vec!["e".to_owned()], vec![Write, Read]));
+    assert_eq!((content.end_bytes.0, program.pace), (12288, Pace::Closed));
+    assert_eq!(of("--name=a --read_iolog=two").0, ["d", "e"]);
+    // Each clone does it again, also where they are told together.
+    assert_eq!(of("--name=a --read_iolog=l --numjobs=3 --group_reporting").1, 3);
+    for (text, part) in [
+        ("--readonly --name=a --read_iolog=l", "writes, but --readonly"),
+        ("--name=a --read_iolog=s", "s has no transfer"),
+        ("--name=a --read_iolog=l --replay_align=3", "no power of 2"),
+    ] {
+        let told = plan(&words(text), &paper).unwrap_err().to_string();
+        assert!(told.contains(part), "{text}: {told}");
+    }
 }
 
 #[test]

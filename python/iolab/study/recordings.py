@@ -1,0 +1,145 @@
+"""Recordings that workloads do again: what they were when the study began, and whether they are so.
+
+A recorded stream lies in a file outside the study. The stored study holds its name, size and
+digest; whoever continues it or runs it again is refused where the file is another one now.
+"""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+from iolab.errors import IolabError, StudyError
+from iolab.json_text import read_json
+from iolab.study.model import DialectWorkload, Recording, WorkloadPlan
+
+if TYPE_CHECKING:
+    from iolab.protocol import Workload
+    from iolab.study.entry_plan import FileCore
+    from iolab.study.reader import Reader
+
+KEY: Final = "recordings"
+_KEYS: Final = ("file", "size_bytes", "digest")
+
+
+def recordings_in(workloads: Iterable[Workload]) -> tuple[Recording, ...]:
+    """Recordings of planned workloads, each once, in the order of their names."""
+    found = dict[str, Recording]()
+    for workload in workloads:
+        for tenant in (one for phase in workload["phases"] for one in phase["tenants"]):
+            program = tenant.get("program")
+            recorded = None if program is None else program.get("recorded")
+            content = None if recorded is None else recorded.get("content")
+            if recorded is None or content is None:
+                continue
+            identity = content["identity"]
+            found[recorded["file"]] = Recording(
+                recorded["file"], identity["file_bytes"], identity["digest"]
+            )
+    return tuple(found[name] for name in sorted(found))
+
+
+def read_recordings(reader: Reader) -> tuple[Recording, ...]:
+    """Recordings that an entry of a study names; empty if it names none."""
+    found = list[Recording]()
+    for table in reader.tables(KEY):
+        table.only(_KEYS)
+        found.append(
+            Recording(
+                table.read("file", _text),
+                table.read("size_bytes", _count),
+                table.read("digest", _text),
+            )
+        )
+    return tuple(found)
+
+
+def check_recordings(known: Sequence[Recording], name: str, core: FileCore) -> None:
+    """Refuse recordings that are not what they were when the study was planned.
+
+    Parameters
+    ----------
+    known : what they were.
+    name : the workload that does them again.
+    core : the compiled half, which reads them.
+
+    Raises
+    ------
+    StudyError : one is not there, cannot be read, or has another size or digest; says which, what
+        differs and what to do.
+    """
+    for recording in known:
+        try:
+            Path(recording.file).stat()
+            found = read_json(core.recording_identity(recording.file))
+        except (OSError, IolabError) as error:
+            why = error.strerror if isinstance(error, OSError) else error.message
+            raise StudyError(
+                f"{name}: the recording {recording.file} of this study cannot be read: {why}; it "
+                f"had {recording.identity}",
+                f"put it back, or make a link to where it is now: `ln -s WHERE "
+                f"{shlex.quote(recording.file)}`; its size and digest are compared",
+            ) from None
+        now = Recording(recording.file, found["file_bytes"], found["digest"])
+        if now != recording:
+            raise changed(name, recording, now)
+
+
+def changed(name: str, known: Recording, now: Recording) -> StudyError:
+    """Error of a recording that is another one now."""
+    return StudyError(
+        f"{name}: the recording {known.file} is another one than when the study began: it has "
+        f"{now.identity}; it had {known.identity}",
+        "put the old recording back to continue; to measure the new one, begin a new study with "
+        "the workload it came from, and another --out",
+    )
+
+
+def recordings_of_spec(spec_toml: str) -> list[tuple[str, Recording]]:
+    """Workload and recording of each recording that a stored study names; none if it names none."""
+    try:
+        table = tomllib.loads(spec_toml)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return []
+    found = list[tuple[str, Recording]]()
+    for entry in _tables(table.get("workloads")):
+        for one in _tables(entry.get(KEY)):
+            file, size, digest = (one.get(key) for key in _KEYS)
+            if isinstance(file, str) and isinstance(size, int) and isinstance(digest, str):
+                found.append((str(entry.get("name", "")), Recording(file, size, digest)))
+    return found
+
+
+def check_same_recordings(spec_toml: str, asked: Sequence[WorkloadPlan]) -> None:
+    """Refuse a recording that has the name of a stored one, and another size or digest.
+
+    Raises
+    ------
+    StudyError : there is one; names it.
+    """
+    known = {(name, one.file): one for name, one in recordings_of_spec(spec_toml)}
+    for workload in asked:
+        for recording in workload.recordings if isinstance(workload, DialectWorkload) else ():
+            before = known.get((workload.entry, recording.file), recording)
+            if before != recording:
+                raise changed(workload.entry, before, recording)
+
+
+def _tables(value: object) -> list[Mapping[str, object]]:
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    return [cast("Mapping[str, object]", item) for item in items if isinstance(item, dict)]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str) and "\0" not in value:
+        return value
+    raise ValueError("this is no text")
+
+
+def _count(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    raise ValueError("this is no number of bytes")
