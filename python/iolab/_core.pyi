@@ -667,7 +667,7 @@ def trace_stages(
     """
 
 def trace_perf_ring(formats: list[str], ring: bytes, span: tuple[int, int]) -> str:
-    """Decode the bytes of a ring of perf events between two counters; answers with counts as JSON."""
+    """Decode a ring of perf events between two counters; answers with counts as JSON."""
 
 def trace_ring_pages(headers: tuple[str, str], formats: list[str], cpus: list[bytes]) -> str:
     """Decode raw pages of the kernel's ring buffer, as the recorder does.

@@ -143,9 +143,10 @@ pub fn program(job: &Job, set: &str, opened: impl Fn(Deed) -> Node) -> Program {
     let recorded = job.replay.recorded.clone().map(|own| Recorded { set: set.to_owned(), ..own });
     let does = recorded.as_ref().and_then(|own| own.content.as_ref()).map(|content| &content.does);
     let percent = job.replay.time_percent.unwrap_or(USUAL_PERCENT);
-    let pace = match job.replay.has_no_pauses {
-        true => Pace::Closed,
-        false => Pace::Recorded { speed: percent as f64 / USUAL_PERCENT as f64 },
+    let pace = if job.replay.has_no_pauses {
+        Pace::Closed
+    } else {
+        Pace::Recorded { speed: percent as f64 / USUAL_PERCENT as f64 }
     };
     let time_ns = (job.runtime_ns > 0).then_some(Ns(job.runtime_ns));
     let limit = Limits { passes: Some(job.loops), time_ns, ..Limits::default() };

@@ -42,7 +42,7 @@ pub(super) struct Queued {
 pub(super) fn next(from: &mut impl BufRead, number: &mut u64) -> Result<Option<Queued>, String> {
     loop {
         let mut bytes = [0; RECORD_BYTES];
-        let found = from.fill_buf().map_err(unreadable)?;
+        let found = from.fill_buf().map_err(|error| unreadable(&error))?;
         if found.is_empty() {
             return Ok(None);
         }
@@ -60,13 +60,14 @@ pub(super) fn next(from: &mut impl BufRead, number: &mut u64) -> Result<Option<Q
     }
 }
 
-fn unreadable(error: std::io::Error) -> String {
+fn unreadable(error: &std::io::Error) -> String {
     format!("it cannot be read: {error}")
 }
 
 fn skip(from: &mut impl BufRead, length: u64) -> Result<(), String> {
     let mut payload = std::io::Read::take(from, length);
-    let skipped = std::io::copy(&mut payload, &mut std::io::sink()).map_err(unreadable)?;
+    let skipped = std::io::copy(&mut payload, &mut std::io::sink());
+    let skipped = skipped.map_err(|error| unreadable(&error))?;
     if skipped < length { Err("the record is cut off".to_owned()) } else { Ok(()) }
 }
 

@@ -251,8 +251,8 @@ fn commands_and_a_scheduler_are_handed_on() {
     assert_eq!(seen, [("a_b.prerun.txt", true), ("a_b.postrun.txt", false)]);
     assert_eq!((&*plan.show.commands[0].line, plan.show.commands[0].times), ("true", 2));
     assert_eq!(plan.show.scheduler.as_deref(), Some("bfq"));
-    let plain = plan_of("--name=a --size=4k").show;
-    assert!(plain.commands.is_empty() && plain.scheduler.is_none());
+    let without = plan_of("--name=a --size=4k").show;
+    assert!(without.commands.is_empty() && without.scheduler.is_none());
 }
 
 #[test]
