@@ -1,4 +1,4 @@
-"""How often the demo decides its question while something else keeps one core busy.
+"""Counts how often the demo decides its question while something else keeps one core busy.
 
 Runs the demo's study on the demo's device (tools/slow_disk.py) so many times beside a loop that
 keeps one core busy, prints the answer and the time of each run, and ends with 1 where fewer than

@@ -192,7 +192,7 @@ def measure(words: Sequence[str], design: Sequence[str], folder: Path, seconds: 
 
 
 def stored(folder: Path) -> Measured:
-    """What a study has measured so far; nothing before it began."""
+    """Measurements of a study so far; none before it began."""
     if not (folder / STORE_NAME).is_file():
         return Measured([], 0.0)
     with Store.open_reader(folder / STORE_NAME) as store:

@@ -217,7 +217,7 @@ def validity_page() -> str:
 
 
 def _earned_text(row: Any, results: Any) -> str:
-    """What of a row was shown; a result holds for one program, testbed and metric."""
+    """Shown part of a row; a result holds for one program, testbed and metric."""
     own = [
         f"{one.program} on {one.testbed}"
         for one in results

@@ -41,7 +41,7 @@ SOFT = "#5f6b76"
 
 
 def series_of(path: Path) -> tuple[str, list[float], float]:
-    """What a data file says of itself, its ln-rates, and the mean length of a slice in ns."""
+    """Note of a data file on itself, its ln-rates, and the mean length of a slice in ns."""
     note, *lines = path.read_text(encoding="utf-8").splitlines()
     head, _, said = note.removeprefix("# ").partition("; ")
     slice_ns = float(head.split()[2]) * 1e6

@@ -23,14 +23,14 @@ pub fn is_swapped(head: &[u8]) -> Option<bool> {
 
 /// Fields of a record as numbers of this machine.
 #[derive(Clone, Copy, Debug)]
-pub struct Head<'a> {
+pub struct RecordHead<'a> {
     /// The record without its payload.
     pub bytes: &'a [u8; RECORD_BYTES],
     /// True if the byte order is not this machine's.
     pub is_swapped: bool,
 }
 
-impl Head<'_> {
+impl RecordHead<'_> {
     /// A field of 32 bits.
     #[inline]
     pub fn word(&self, at: usize) -> u32 {

@@ -1,8 +1,9 @@
-//! Raw pages of the kernel's ring buffer and rings of perf events, decoded as the recorder does: for tests and for fuzzing.
+//! Raw pages of the kernel's ring buffer and rings of perf events, decoded as the recorder does:
+//! for tests and for fuzzing.
 
 use std::ops::Range;
 
-use iolab_trace::ring::perf::{self, Found};
+use iolab_trace::ring::perf::{self, PerfRecord};
 use iolab_trace::ring::{
     Description, LostBefore, Merger, Page, PageLayout, RecordDecoder, check_event_header,
 };
@@ -83,9 +84,11 @@ fn decode_perf(formats: &[String], ring: &[u8], span: Range<u64>) -> Result<Deco
         let at = (from % (ring.len() as u64).max(1)) as usize;
         out.extend(ring.iter().cycle().skip(at).take(length));
     };
-    let sink = |record: Found<'_>| match record {
-        Found::Record(time_ns, content) => take(&mut decoder, &mut merger, (time_ns, 0), content),
-        Found::Lost(_) => found.pages_after_losses += 1,
+    let sink = |record: PerfRecord<'_>| match record {
+        PerfRecord::Record(time_ns, content) => {
+            take(&mut decoder, &mut merger, (time_ns, 0), content);
+        }
+        PerfRecord::Lost(_) => found.pages_after_losses += 1,
     };
     perf::records(span, copy, sink);
     count(&mut found, &mut merger);

@@ -1,4 +1,4 @@
-"""Where the noise of a machine lives: equal levels, compared in stretches of every length.
+"""Noise of a machine by length of time: equal levels, compared in stretches of every length.
 
 An A/A study in slices is one long series of rates. Stretches of it are averaged and neighbours
 subtracted, as an Allan deviation is formed: that is the error with which slices of that length

@@ -199,7 +199,7 @@ class DialectRow:
 
 
 @frozen
-class Recording:
+class RecordingIdentity:
     """File of a recorded stream, and what it was when the study was planned."""
 
     file: str
@@ -239,7 +239,7 @@ class DialectWorkload:
     asked: str = "{}"
     """Requests of the command beside measuring, as JSON."""
     rows: tuple[DialectRow, ...] = ()
-    recordings: tuple[Recording, ...] = ()
+    recordings: tuple[RecordingIdentity, ...] = ()
     """Files of recorded streams that it does again."""
 
     @cached_property

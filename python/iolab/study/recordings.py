@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from iolab.errors import IolabError, StudyError
 from iolab.json_text import read_json
-from iolab.study.model import DialectWorkload, Recording, WorkloadPlan
+from iolab.study.model import DialectWorkload, RecordingIdentity, WorkloadPlan
 
 if TYPE_CHECKING:
     from iolab.protocol import Workload
@@ -25,9 +25,9 @@ KEY: Final = "recordings"
 _KEYS: Final = ("file", "size_bytes", "digest")
 
 
-def recordings_in(workloads: Iterable[Workload]) -> tuple[Recording, ...]:
+def recordings_in(workloads: Iterable[Workload]) -> tuple[RecordingIdentity, ...]:
     """Recordings of planned workloads, each once, in the order of their names."""
-    found = dict[str, Recording]()
+    found = dict[str, RecordingIdentity]()
     for workload in workloads:
         for tenant in (one for phase in workload["phases"] for one in phase["tenants"]):
             program = tenant.get("program")
@@ -36,19 +36,19 @@ def recordings_in(workloads: Iterable[Workload]) -> tuple[Recording, ...]:
             if recorded is None or content is None:
                 continue
             identity = content["identity"]
-            found[recorded["file"]] = Recording(
+            found[recorded["file"]] = RecordingIdentity(
                 recorded["file"], identity["file_bytes"], identity["digest"]
             )
     return tuple(found[name] for name in sorted(found))
 
 
-def read_recordings(reader: Reader) -> tuple[Recording, ...]:
+def read_recordings(reader: Reader) -> tuple[RecordingIdentity, ...]:
     """Recordings that an entry of a study names; empty if it names none."""
-    found = list[Recording]()
+    found = list[RecordingIdentity]()
     for table in reader.tables(KEY):
         table.only(_KEYS)
         found.append(
-            Recording(
+            RecordingIdentity(
                 table.read("file", _text),
                 table.read("size_bytes", _count),
                 table.read("digest", _text),
@@ -57,7 +57,7 @@ def read_recordings(reader: Reader) -> tuple[Recording, ...]:
     return tuple(found)
 
 
-def check_recordings(known: Sequence[Recording], name: str, core: FileCore) -> None:
+def check_recordings(known: Sequence[RecordingIdentity], name: str, core: FileCore) -> None:
     """Refuse recordings that are not what they were when the study was planned.
 
     Parameters
@@ -83,12 +83,12 @@ def check_recordings(known: Sequence[Recording], name: str, core: FileCore) -> N
                 f"put it back, or make a link to where it is now: `ln -s WHERE "
                 f"{shlex.quote(recording.file)}`; its size and digest are compared",
             ) from None
-        now = Recording(recording.file, found["file_bytes"], found["digest"])
+        now = RecordingIdentity(recording.file, found["file_bytes"], found["digest"])
         if now != recording:
             raise changed(name, recording, now)
 
 
-def changed(name: str, known: Recording, now: Recording) -> StudyError:
+def changed(name: str, known: RecordingIdentity, now: RecordingIdentity) -> StudyError:
     """Error of a recording that is another one now."""
     return StudyError(
         f"{name}: the recording {known.file} is another one than when the study began: it has "
@@ -98,18 +98,18 @@ def changed(name: str, known: Recording, now: Recording) -> StudyError:
     )
 
 
-def recordings_of_spec(spec_toml: str) -> list[tuple[str, Recording]]:
+def recordings_of_spec(spec_toml: str) -> list[tuple[str, RecordingIdentity]]:
     """Workload and recording of each recording that a stored study names; none if it names none."""
     try:
         table = tomllib.loads(spec_toml)
     except (tomllib.TOMLDecodeError, RecursionError):
         return []
-    found = list[tuple[str, Recording]]()
+    found = list[tuple[str, RecordingIdentity]]()
     for entry in _tables(table.get("workloads")):
         for one in _tables(entry.get(KEY)):
             file, size, digest = (one.get(key) for key in _KEYS)
             if isinstance(file, str) and isinstance(size, int) and isinstance(digest, str):
-                found.append((str(entry.get("name", "")), Recording(file, size, digest)))
+                found.append((str(entry.get("name", "")), RecordingIdentity(file, size, digest)))
     return found
 
 
@@ -122,7 +122,9 @@ def check_same_recordings(spec_toml: str, asked: Sequence[WorkloadPlan]) -> None
     """
     known = {(name, one.file): one for name, one in recordings_of_spec(spec_toml)}
     for workload in asked:
-        for recording in workload.recordings if isinstance(workload, DialectWorkload) else ():
+        if not isinstance(workload, DialectWorkload):
+            continue
+        for recording in workload.recordings:
             before = known.get((workload.entry, recording.file), recording)
             if before != recording:
                 raise changed(workload.entry, before, recording)

@@ -310,7 +310,7 @@ def is_shown(study: Study, treatments: Sequence[Treatment]) -> bool:
 def _combinations(
     study: Study,
 ) -> Iterator[tuple[str, Program, tuple[str, str], ValidityRow | None]]:
-    """What a study would need a row for: factor, program, testbed and metric."""
+    """Factor, program, testbed and metric for which a study would need a row."""
     place = (study.testbed.kind, study.metric or _RATES[0])
     for factor in study.factors:
         for workload in study.workloads:

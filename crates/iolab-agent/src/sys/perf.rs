@@ -1,8 +1,8 @@
 //! Ring buffers of `perf_event_open`(2): trace points of one CPU, of all or of single threads.
 //!
 //! Source: Linux `include/uapi/linux/perf_event.h`, the manual page of the call. Left out: the
-//! form of the records, which is `iolab_trace::ring::perf`'s. When the last descriptor is closed, however that comes, the
-//! kernel stops and frees everything.
+//! form of the records, which is `iolab_trace::ring::perf`'s. When the last descriptor is closed,
+//! however that comes, the kernel stops and frees everything.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, FromRawFd as _};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use iolab_trace::ring::perf::{Found, records};
+use iolab_trace::ring::perf::{PerfRecord, records};
 
 const TYPE_TRACEPOINT: u32 = 2;
 const SAMPLE_TIME: u64 = 1 << 2;
@@ -158,7 +158,7 @@ impl Ring {
     }
 
     /// Gives what has been recorded so far, in order, and frees it; how many bytes that were.
-    pub fn read(&mut self, sink: impl FnMut(Found<'_>)) -> u64 {
+    pub fn read(&mut self, sink: impl FnMut(PerfRecord<'_>)) -> u64 {
         let head = self.counter(HEAD_AT).load(Ordering::Acquire);
         let begin = self.counter(TAIL_AT).load(Ordering::Relaxed);
         let end = records(begin..head, |from, length, out| self.copy(from, length, out), sink);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use iolab_trace::Event;
 use iolab_trace::event::{Action, Categories};
 use iolab_trace::native::LOST_FACT;
-use iolab_trace::ring::perf::Found;
+use iolab_trace::ring::perf::PerfRecord;
 use iolab_trace::ring::{LostBefore, Merger, Page, PageLayout, RecordDecoder};
 use iolab_trace::source::Facts;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -136,11 +136,11 @@ impl Capture {
             }
             Feed::Ring(ring, lost) => {
                 let bytes = ring.read(|found| match found {
-                    Found::Record(time_ns, content) => {
+                    PerfRecord::Record(time_ns, content) => {
                         taker.record(time_ns, content);
                         *last_ns = time_ns;
                     }
-                    Found::Lost(count) => {
+                    PerfRecord::Lost(count) => {
                         *lost += count;
                         taker.lost(LostBefore::Count(count), *last_ns);
                     }

@@ -3,8 +3,8 @@
 //! tracefs first: pages cost less than rings, and the kernel counts what it lost of every version.
 //! Rings of perf events need no more than that tracefs can be read, as in a container whose tracefs
 //! is mounted read-only. Single processes are events of their own there, which what they start
-//! inherits. Before Linux 6.0 the kernel tells a loss in a ring only before the next record, so that
-//! one at the very end is not counted.
+//! inherits. Before Linux 6.0 the kernel tells a loss in a ring only before the next record: one at
+//! the very end is not counted.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};

@@ -1,4 +1,4 @@
-//! What waits at places of a device: several requests may begin at the same sector.
+//! Requests by the places of a device: several may begin at the same sector.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use iolab_model::blktrace::Head as Header;
+use iolab_model::blktrace::RecordHead as Header;
 pub use iolab_model::blktrace::{MAGIC, RECORD_BYTES, VERSION, is_swapped};
 
 use crate::error::{Caveat, Error, Place};

@@ -14,7 +14,7 @@ const HEADER_BYTES: usize = 8;
 
 /// Events that a ring holds.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Found<'a> {
+pub enum PerfRecord<'a> {
     /// A record of a trace point: time, and its bytes from the number of the event on.
     Record(u64, &'a [u8]),
     /// So many were lost before the next one.
@@ -29,7 +29,7 @@ pub enum Found<'a> {
 pub fn records(
     span: Range<u64>,
     mut copy: impl FnMut(u64, usize, &mut Vec<u8>),
-    mut sink: impl FnMut(Found<'_>),
+    mut sink: impl FnMut(PerfRecord<'_>),
 ) -> u64 {
     let (mut at, mut record) = (span.start, Vec::new());
     while span.end.wrapping_sub(at) >= HEADER_BYTES as u64 {
@@ -51,16 +51,16 @@ pub fn records(
 }
 
 /// A record of the buffer, if it is of a known kind.
-fn understood(record: &[u8]) -> Option<Found<'_>> {
+fn understood(record: &[u8]) -> Option<PerfRecord<'_>> {
     let long = |at: usize| Some(u64::from_ne_bytes(*record.get(at..)?.first_chunk()?));
     let word = |at: usize| Some(u32::from_ne_bytes(*record.get(at..)?.first_chunk()?));
     match word(0)? {
         // header, id, lost.
-        RECORD_LOST => Some(Found::Lost(long(16)?)),
+        RECORD_LOST => Some(PerfRecord::Lost(long(16)?)),
         // header, time, length of the raw data, raw data.
         RECORD_SAMPLE => {
             let length = usize::try_from(word(16)?).ok()?;
-            Some(Found::Record(long(8)?, record.get(20..20_usize.checked_add(length)?)?))
+            Some(PerfRecord::Record(long(8)?, record.get(20..20_usize.checked_add(length)?)?))
         }
         _ => None,
     }
@@ -85,8 +85,8 @@ mod tests {
     #[test]
     fn records_are_samples_and_losses() {
         let raw = 0x0a0b_0c0d_u32.to_ne_bytes();
-        assert_eq!(understood(&sample(77)), Some(Found::Record(77, &raw)));
-        assert_eq!(understood(&record(RECORD_LOST, &[1, 60])), Some(Found::Lost(60)));
+        assert_eq!(understood(&sample(77)), Some(PerfRecord::Record(77, &raw)));
+        assert_eq!(understood(&record(RECORD_LOST, &[1, 60])), Some(PerfRecord::Lost(60)));
         for damaged in [
             record(RECORD_SAMPLE, &[77, u64::from(u32::MAX)]),
             record(RECORD_SAMPLE, &[77]),
@@ -107,8 +107,8 @@ mod tests {
             );
         };
         let end = records(begin..begin + bytes.len() as u64, copy, |found| match found {
-            Found::Record(time_ns, _) => times.push(time_ns),
-            Found::Lost(count) => lost += count,
+            PerfRecord::Record(time_ns, _) => times.push(time_ns),
+            PerfRecord::Lost(count) => lost += count,
         });
         (times, lost, end)
     }

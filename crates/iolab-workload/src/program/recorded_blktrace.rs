@@ -7,7 +7,7 @@
 
 use std::io::BufRead;
 
-use iolab_model::blktrace::{Head, MAGIC, RECORD_BYTES, VERSION, is_swapped};
+use iolab_model::blktrace::{MAGIC, RECORD_BYTES, RecordHead, VERSION, is_swapped};
 
 use super::deed::Deed;
 
@@ -49,7 +49,7 @@ pub(super) fn next(from: &mut impl BufRead, number: &mut u64) -> Result<Option<Q
         *number += 1;
         from.read_exact(&mut bytes).map_err(|_| "the record is cut off")?;
         let is_swapped = is_swapped(&bytes).unwrap_or(false);
-        let head = Head { bytes: &bytes, is_swapped };
+        let head = RecordHead { bytes: &bytes, is_swapped };
         if head.magic() != MAGIC | VERSION {
             return Err(format!("this is no record of blktrace version {VERSION}"));
         }
@@ -72,7 +72,7 @@ fn skip(from: &mut impl BufRead, length: u64) -> Result<(), String> {
 }
 
 /// The operation of a record; `None`: it is no operation that is done again.
-fn queued(head: &Head<'_>) -> Result<Option<Queued>, String> {
+fn queued(head: &RecordHead<'_>) -> Result<Option<Queued>, String> {
     let (action, categories) = (head.action() & 0xffff & !CGROUP, head.action() >> 16);
     let is = |category| categories & category != 0;
     if action != QUEUED || is(NOTE) || is(DRIVER) {

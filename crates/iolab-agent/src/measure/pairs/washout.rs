@@ -25,7 +25,7 @@ pub struct Washout {
     held_bytes: Vec<u64>,
     /// Slices that read more than that.
     repeating: u64,
-    /// Whether the slices of each cell end with an fsync.
+    /// True if the slices of the cell end with an fsync, cell by cell.
     is_flushed: Vec<bool>,
     flushed: u64,
     /// Flushed slices after which pages were still to be written.
