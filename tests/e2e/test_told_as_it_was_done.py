@@ -7,6 +7,7 @@ buffered, one called ``write`` that only reads was measured by the promise for w
 decided, and a factor that was made up for single runs.
 """
 
+import dataclasses
 import io
 import json
 import tomllib
@@ -67,8 +68,8 @@ def details(directory):
     """Stored details of the operations: kind, way to the data, size."""
     with Store.open_reader(Path(directory) / "study.db") as store:
         data = store.load_data()
-    keys = ("kind", "access", "io_size_bytes")
-    return data, {d["operation"]: tuple(d[key] for key in keys) for d in data.phase_details}
+    natures = {d["operation"]: dataclasses.astuple(d["nature"]) for d in data.phase_details}
+    return data, natures
 
 
 DIRECT = [

@@ -34,7 +34,7 @@ from iolab.stats.ledger import build_ledger
 from iolab.stats.methods.stalls import find_stalls
 from iolab.stats.upper_bound import GENERATOR, operation_bytes, upper_bounds
 from iolab.stats.winners import leads, standing, winner_text
-from iolab.store.rows import StudyData
+from iolab.store.rows import Nature, StudyData
 
 LONGEST_NS = 1_751_000_000.0
 SLICE_NS = 100_000_000
@@ -385,14 +385,15 @@ def test_bounds_have_the_record_size_of_their_stream(canned: ModuleType) -> None
     worker = {"worker": 0, "elapsed_ns": 10**9}
     bulk = {**worker, "ops": 100, "bytes": 100 * 524288}
     reader = {**worker, "ops": 100, "bytes": 100 * 4096}
-    assert operation_bytes({"io_size_bytes": 524288, "workers": [bulk]}) == 524288
-    assert operation_bytes({"io_size_bytes": None, "workers": [bulk, reader]}) is None
+    large = Nature(io_size_bytes=524288)
+    assert operation_bytes({"nature": large, "workers": [bulk]}) == 524288
+    assert operation_bytes({"nature": Nature(), "workers": [bulk, reader]}) is None
     data = canned.make_study(workloads=(canned.Workload("mix", ("mix/bulk", "mix/all")),))
     details: list[dict[str, Any]] = [
         {
             "trial_id": t.trial_id,
             "operation": operation,
-            "io_size_bytes": 524288 if operation == "mix/bulk" else None,
+            "nature": large if operation == "mix/bulk" else Nature(),
             "harness_ns_per_op": 1000.0,
             "workers": [bulk] if operation == "mix/bulk" else [bulk, reader],
         }

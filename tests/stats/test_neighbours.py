@@ -12,7 +12,7 @@ from iolab.stats.judge import judge
 from iolab.stats.methods.covariate import ROUNDS_MIN, adjusted_mean
 from iolab.stats.methods.student import estimate_mean
 from iolab.stats.neighbours import adjacent_text, apart
-from iolab.store.rows import Measurement, StudyData, StudyRow, TrialRow
+from iolab.store.rows import Measurement, Nature, StudyData, StudyRow, TrialRow
 
 RATE, RUNNING = "throughput_bytes_per_s", "running_share"
 MS = 1_000_000
@@ -125,8 +125,8 @@ def planted(*, slope: float = 1.0, moves: float = 0.0, rounds: int = 12) -> Stud
                     )
                 )
             details.append(
-                dict.fromkeys(("kind", "access", "io_size_bytes"))
-                | {"trial_id": trial, "operation": "write", "elapsed_ns": 70 * MS, "workers": []}
+                {"trial_id": trial, "operation": "write", "nature": Nature()}
+                | {"elapsed_ns": 70 * MS, "workers": []}
                 | dict.fromkeys(("harness_ns_per_op", "depth_reached_mean"))
             )
     return StudyData(study(), trials, measurements, phase_details=details)  # type: ignore[arg-type]

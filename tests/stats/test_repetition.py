@@ -15,7 +15,7 @@ from iolab.stats.judge import judge
 from iolab.stats.ledger import build_ledger
 from iolab.stats.power_reached import look_back
 from iolab.stats.repetition import PARTS, noise_by_level, trial_costs_ns, trial_lengths
-from iolab.store.rows import SeriesRow, StudyData
+from iolab.store.rows import Nature, SeriesRow, StudyData
 
 SECOND = 1_000_000_000
 SLICE = SECOND // 10
@@ -38,7 +38,13 @@ def _with_series(
         trials=[dataclasses.replace(t, elapsed_ns=SECOND + overhead_ns) for t in data.trials],
         series=series,
         phase_details=[
-            {"trial_id": t.trial_id, "operation": "read", "elapsed_ns": SECOND} for t in data.trials
+            {
+                "trial_id": t.trial_id,
+                "operation": "read",
+                "nature": Nature(),
+                "elapsed_ns": SECOND,
+            }
+            for t in data.trials
         ],
     )
 

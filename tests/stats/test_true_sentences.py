@@ -21,7 +21,7 @@ from iolab.stats.methods.log_ratio import geometric_interval
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.sentence import headline_sentence, rounds_text
 from iolab.store.continuing import finish_hint, rounds_hint
-from iolab.store.rows import Caveat
+from iolab.store.rows import Caveat, Nature
 
 
 def caveats(verdict):
@@ -257,7 +257,12 @@ def test_findings_of_several_operations_are_true_of_each(canned):
             dataclasses.replace(m, caveats=(texts[m.operation], short)) for m in study.measurements
         ],
         phase_details=[
-            {"trial_id": m.trial_id, "operation": m.operation, "elapsed_ns": 2e6 + 1e5 * i}
+            {
+                "trial_id": m.trial_id,
+                "operation": m.operation,
+                "nature": Nature(),
+                "elapsed_ns": 2e6 + 1e5 * i,
+            }
             for i, m in enumerate(study.measurements)
         ],
     )

@@ -19,7 +19,7 @@ from iolab.stats.upper_bound import (
     upper_bound_sentence,
     upper_bounds,
 )
-from iolab.store.rows import StudyData
+from iolab.store.rows import Nature, StudyData
 from iolab.study.load import parse_study
 from iolab.study.plan import make_plan
 from iolab.study.render import spec_toml
@@ -45,8 +45,7 @@ def _data(canned: ModuleType, spec: str = "") -> StudyData:
         {
             "trial_id": trial.trial_id,
             "operation": operation,
-            "kind": operation,
-            "io_size_bytes": 4096,
+            "nature": Nature(operation, None, 4096),
             "harness_ns_per_op": 1000.0,
             "workers": [{}, {}],
         }

@@ -11,7 +11,7 @@ from iolab.errors import StoreError
 from iolab.store import owner, schema
 from iolab.store.db import Origin, Store
 from iolab.store.derived import DerivedRecord, PhaseRow, SeriesPart
-from iolab.store.rows import Caveat
+from iolab.store.rows import Caveat, Nature
 from iolab.study.load import parse_study
 from iolab.study.plan import make_plan
 
@@ -55,7 +55,7 @@ def store(path, plan):
 def derived(status="ok", value=1e6, size=1, **facts):
     phase = PhaseRow(
         operation="write",
-        io_size_bytes=4096,
+        nature=Nature(io_size_bytes=4096),
         elapsed_ns=5,
         cache_share=0.25,
         harness_ns_per_op=50.0,

@@ -12,7 +12,7 @@ from iolab import units
 if TYPE_CHECKING:
     from iolab.library.conducted import RunOptions
     from iolab.library.flag_words import FactorFlag, StudyKeys, StudyWords
-    from iolab.study.trace_words import TraceEvents
+    from iolab.library.trace_words import TraceEvents
 
 OVERWRITE: Final = "--overwrite"
 DEFAULT_UNITS: Final = units.SYSTEMS[0]
@@ -244,7 +244,7 @@ def run_options(arguments: argparse.Namespace) -> RunOptions:
 
 def _trace(arguments: argparse.Namespace) -> TraceEvents | None:
     """Events to record: those of `--trace-events`, or all block events with `--trace`."""
-    from iolab.study.trace_words import TraceEvents, typed_events
+    from iolab.library.trace_words import TraceEvents, typed_events
 
     if arguments.trace_events is not None:
         return typed_events(arguments.trace_events, "--trace-events")

@@ -11,7 +11,7 @@ from iolab.cli.console import Console
 from iolab.cli.flags import add_overwrite_flag
 from iolab.errors import TraceError
 from iolab.library.services import Services
-from iolab.study.names import TRACE_LAYERS, TRACE_SETS, EventsName
+from iolab.library.trace_words import TRACE_LAYERS, TRACE_SETS, EventsName
 from iolab.units import format_bytes_rounded
 from iolab.wording import counted
 

@@ -21,7 +21,7 @@ from iolab.imported.values import Levels, Reading, Value, read_values
 from iolab.stats.ledger import is_average_of_operations
 from iolab.store.db import Origin, Store
 from iolab.store.derived import DerivedRecord, PhaseRow
-from iolab.store.rows import Caveat
+from iolab.store.rows import Caveat, Nature
 from iolab.study.factors import find_factor, is_factor
 from iolab.study.model import Factor, IozoneWorkload, Study, TestbedRequest
 from iolab.study.plan import Plan, Trial
@@ -279,7 +279,6 @@ def _phase(operation: str, metrics: dict[str, float], known: Background | None) 
     known = known or Background(0)
     return PhaseRow(
         operation=operation,
-        io_size_bytes=known.io_size_bytes,
         elapsed_ns=known.elapsed_ns or None,
         cache_share=None,
         harness_ns_per_op=None,
@@ -292,8 +291,7 @@ def _phase(operation: str, metrics: dict[str, float], known: Background | None) 
         workers=[],
         caveats=(),
         metrics=metrics,
-        kind=known.kind,
-        access=known.access,
+        nature=Nature(known.kind, known.access, known.io_size_bytes),
     )
 
 

@@ -21,7 +21,7 @@ from iolab.run.contention import Grants, behind_its_rate, contention_metrics, cu
 from iolab.run.core import Core
 from iolab.run.traces import block_metrics, stage_metrics
 from iolab.store.derived import DerivedRecord, PhaseRow, SeriesPart
-from iolab.store.rows import Caveat, TrialStatus
+from iolab.store.rows import Caveat, Nature, TrialStatus
 
 if TYPE_CHECKING:
     from iolab import protocol
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         ClassHistograms,
         DeviceRecord,
         Histogram,
+        OperationCount,
         PhaseRecord,
         Record,
         StreamReport,
@@ -166,15 +167,17 @@ def _steps(tenant: TenantOutcome, whole: PhaseRow, core: Core) -> list[PhaseRow]
             replace(
                 whole,
                 operation=f"{whole.operation}/{step['id']}",
-                kind=step["kind"],
-                access=step["access"],
-                io_size_bytes=step["io_size_bytes"],
+                nature=_nature(step),
                 workers=[],
                 caveats=(),
                 metrics=metrics,
             )
         )
     return rows
+
+
+def _nature(about: PhaseRecord | TenantOutcome | OperationCount) -> Nature:
+    return Nature(about.get("kind"), about.get("access"), about.get("io_size_bytes"))
 
 
 def _segments(
@@ -232,9 +235,7 @@ def _operation(
     about = phase if is_total else tenants[0]
     return PhaseRow(
         operation=operation,
-        kind=about.get("kind"),
-        access=about.get("access"),
-        io_size_bytes=about.get("io_size_bytes"),
+        nature=_nature(about),
         elapsed_ns=phase.get("elapsed_ns"),
         cache_share=_cache_share(phase, workers, devices),
         harness_ns_per_op=phase.get("harness_ns_per_op"),

@@ -371,8 +371,9 @@ def _natures(data: StudyData) -> dict[tuple[str, str], Nature]:
     for detail in data.phase_details:
         workload = workloads.get(str(detail["trial_id"]))
         if workload is not None:
-            nature = (detail.get("kind"), detail.get("access"))
-            found.setdefault((workload, str(detail["operation"])), nature)
+            nature = detail["nature"]
+            about = (nature.kind, nature.access)
+            found.setdefault((workload, str(detail["operation"])), about)
     return found
 
 

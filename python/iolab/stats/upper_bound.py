@@ -59,7 +59,8 @@ def upper_bounds(data: StudyData) -> list[UpperBound]:
     }
     for detail in data.phase_details:
         trial_id, operation = str(detail["trial_id"]), str(detail["operation"])
-        is_known = detail.get("kind") is not None or bool(detail.get("io_size_bytes"))
+        nature = detail["nature"]
+        is_known = nature.kind is not None or bool(nature.io_size_bytes)
         if not is_known or trial_id not in trials:
             continue
         trial = trials[trial_id]
@@ -70,7 +71,7 @@ def upper_bounds(data: StudyData) -> list[UpperBound]:
         sizes[trial_id, operation] = key
         alone = generator_ceiling(detail)
         places[key].ceilings += [] if alone is None else [alone]
-        places[key].kind = detail.get("kind")
+        places[key].kind = nature.kind
     for m in values:
         key = sizes.get((m.trial_id, m.operation))
         if key is not None and m.value > places[key].best:
@@ -88,7 +89,7 @@ def upper_bounds(data: StudyData) -> list[UpperBound]:
 
 def operation_bytes(detail: PhaseDetail) -> int | None:
     """Return the bytes that an operation moves; None if they are unlike, or not known."""
-    return detail.get("io_size_bytes") or None
+    return detail["nature"].io_size_bytes or None
 
 
 def generator_ceiling(detail: PhaseDetail) -> float | None:

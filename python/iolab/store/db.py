@@ -490,7 +490,7 @@ def _insert_phase(
             record_id,
             phase.operation,
             ordinal,
-            phase.io_size_bytes,
+            phase.nature.io_size_bytes,
             phase.elapsed_ns,
             phase.cache_share,
             phase.harness_ns_per_op,
@@ -502,8 +502,8 @@ def _insert_phase(
             phase.depth_reached_mean,
             _json(phase.workers),
             _caveats(phase.caveats),
-            phase.kind,
-            phase.access,
+            phase.nature.kind,
+            phase.nature.access,
         ),
     )
     connection.executemany(

@@ -7,8 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from iolab.frozen import frozen
-from iolab.store.rows import Caveat, TrialStatus
-from iolab.study.operations import Access, Kind
+from iolab.store.rows import Caveat, Nature, TrialStatus
 
 if TYPE_CHECKING:
     from iolab.protocol import Record
@@ -19,8 +18,6 @@ class PhaseRow:
     """One operation of one trial: a phase, or one stream of a phase, or all streams together."""
 
     operation: str
-    io_size_bytes: int | None
-    """Bytes per operation; None for several sizes, or if not known."""
     elapsed_ns: int | None
     cache_share: float | None
     harness_ns_per_op: float | None
@@ -33,10 +30,8 @@ class PhaseRow:
     workers: list[dict[str, int]]
     caveats: tuple[Caveat, ...]
     metrics: dict[str, float]
-    kind: Kind | None = None
-    """Kind of the operation; None where nobody knows (an imported table)."""
-    access: Access | None = None
-    """The way to the data, as performed; None for several ways, for none, or if not known."""
+    nature: Nature = Nature()
+    """Of an imported table nothing may be known."""
 
 
 @frozen

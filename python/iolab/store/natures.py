@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from iolab.errors import IolabError
 from iolab.frozen import frozen
 from iolab.store.cells import unpack_record
+from iolab.store.rows import Nature
 from iolab.study.model import IozoneWorkload
 from iolab.study.names import ENGINES, TESTS
 from iolab.study.operations import Access, Kind, kind_of, operations_of
@@ -35,15 +36,6 @@ _COMPAT: Final = "--compat"
 """Word of bonnie++ with which direct I/O holds for one of its phases only."""
 _TESTS: Final = {test.name: test for test in TESTS}
 _DEFAULT_ACCESS: Final = {engine.name: engine.default_access for engine in ENGINES}
-
-
-@frozen
-class Nature:
-    """Nature of an operation; None is not known, or several."""
-
-    kind: Kind | None = None
-    access: Access | None = None
-    io_size_bytes: int | None = None
 
 
 Place = tuple[int, str]

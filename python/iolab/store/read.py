@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypedDict, cast
 from iolab.store import digests
 from iolab.store.bulk import lists, whole_numbers
 from iolab.store.cells import CellError, read_json, unpack_record
-from iolab.store.natures import Nature, has_natures, unknown_natures
+from iolab.store.natures import has_natures, unknown_natures
 from iolab.store.rows import (
     Caveat,
     ChangeMark,
     Measurement,
+    Nature,
     PhaseDetail,
     SeriesRow,
     StudyData,
@@ -512,7 +513,7 @@ def _phase_details(
         f"SELECT record_id, operation, {', '.join((*columns, *names))}, workers_json FROM phase "
         f"WHERE record_id IN ({_FINISHED}) ORDER BY record_id, ordinal"
     )
-    keys = ("trial_id", "operation", *own_columns, *names, "workers")
+    keys = ("trial_id", "operation", "nature", *names, "workers")
     found = list[PhaseDetail]()
     while rows := cursor.fetchmany(_TOGETHER):
         texts = [row[-1] for row in rows]
@@ -520,20 +521,17 @@ def _phase_details(
             read_json(row[-1], "phase", f"{row[0]} {row[1]}", "workers_json") for row in rows
         ]
         for row, own in zip(rows, workers, strict=True):
-            known = natures.get((row[0], row[1]))
-            about = row[2:5] if known is None else dataclasses.astuple(known)
-            _check_nature(row[0], row[1], *about)
-            values = (finished[row[0]].trial_id, sys.intern(row[1]), *about, *row[5:-1], own)
+            nature = natures.get((row[0], row[1])) or Nature(*row[2:5])
+            _check_nature(row[0], row[1], nature)
+            values = (finished[row[0]].trial_id, sys.intern(row[1]), nature, *row[5:-1], own)
             found.append(cast("PhaseDetail", dict(zip(keys, values, strict=True))))
     return found
 
 
-def _check_nature(
-    record: int, operation: str, kind: str | None, access: str | None, size: int | None
-) -> None:
+def _check_nature(record: int, operation: str, nature: Nature) -> None:
     """Refuse words that no study of ours holds."""
-    del size
-    for column, word, known in (("kind", kind, KINDS), ("access", access, ACCESSES)):
+    words = (("kind", nature.kind, KINDS), ("access", nature.access, ACCESSES))
+    for column, word, known in words:
         if word is not None and word not in known:
             raise CellError(f"table phase, row {record} {operation}, column {column}: {word!r}")
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
 from iolab.frozen import frozen
+from iolab.study.operations import Access
+from iolab.study.operations import Kind as OperationKind
 from iolab.study.testbeds import testbed_kind
 
 Kind = Literal["real", "simulated", "imported"]
@@ -232,14 +234,23 @@ class StoredWorker(TypedDict):
     elapsed_ns: int
 
 
+@frozen
+class Nature:
+    """Nature of an operation; None is not known, or several."""
+
+    kind: OperationKind | None = None
+    access: Access | None = None
+    """The way to the data, as performed."""
+    io_size_bytes: int | None = None
+    """Bytes per operation."""
+
+
 class PhaseDetail(TypedDict):
     """Stored values of a phase of a trial beside its metrics; None where it is not known."""
 
     trial_id: str
     operation: str
-    kind: str | None
-    access: str | None
-    io_size_bytes: int | None
+    nature: Nature
     harness_ns_per_op: float | None
     cpu_user_ns: int | None
     cpu_system_ns: int | None

@@ -7,7 +7,6 @@ digest; whoever continues it or runs it again is refused where the file is anoth
 from __future__ import annotations
 
 import shlex
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -100,6 +99,8 @@ def changed(name: str, known: RecordingIdentity, now: RecordingIdentity) -> Stud
 
 def recordings_of_spec(spec_toml: str) -> list[tuple[str, RecordingIdentity]]:
     """Workload and recording of each recording that a stored study names; none if it names none."""
+    import tomllib  # Most commands never come here.
+
     try:
         table = tomllib.loads(spec_toml)
     except (tomllib.TOMLDecodeError, RecursionError):
