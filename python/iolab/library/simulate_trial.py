@@ -15,7 +15,7 @@ from iolab.run.contention import grants_of
 from iolab.run.core import load_core
 from iolab.run.record import derive
 from iolab.run.trial import trial_spec
-from iolab.store.derived import DerivedRecord
+from iolab.store.derived import DerivedRecord, PhaseRow
 from iolab.store.rows import Caveat
 from iolab.study.factors import find_factor
 from iolab.study.model import TestbedRequest
@@ -152,8 +152,14 @@ def simulate(  # noqa: PLR0913 - keyword arguments, each with a name of its own
         metrics={phase.operation: dict(phase.metrics) for phase in derived.phases},
         caveats=derived.caveats + tuple(c for phase in derived.phases for c in phase.caveats),
         record=derived.record,
-        _phases=tuple({name: getattr(phase, name) for name in _FIXED} for phase in derived.phases),
+        _phases=tuple(_fixed(phase) for phase in derived.phases),
     )
+
+
+def _fixed(phase: PhaseRow) -> dict[str, Cell]:
+    size = phase.nature.io_size_bytes
+    values = (phase.operation, size, phase.elapsed_ns, phase.depth_reached_mean)
+    return dict(zip(_FIXED, values, strict=True))
 
 
 def _knobs(knobs: Mapping[str, Level]) -> Mapping[str, Level]:

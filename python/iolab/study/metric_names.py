@@ -43,6 +43,8 @@ METRIC_NAMES: Final = (
     "in_flight_max",
     "completion_ns",
     "elapsed_ns_total",
+    "cpu_user_share",
+    "cpu_system_share",
     "on_time_share",
     "gap_ns_max",
     "flowing_time_share",
