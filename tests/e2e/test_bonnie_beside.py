@@ -338,8 +338,7 @@ def test_after_all_were_killed_the_next_start_says_what_to_do(tmp_path, place, m
     victims = [running.pid, *agents_of(running)]
     for pid in victims:
         os.kill(pid, signal.SIGSTOP)
-    for pid in victims:
-        os.kill(pid, signal.SIGKILL)
+    kill_all(victims)  # One takes others with it.
     finish(running)
     [left] = place.iterdir()
     assert left.name.startswith(".iolab-"), "what we made, and no more"
