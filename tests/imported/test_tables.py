@@ -2,6 +2,9 @@
 
 import csv
 import io
+import os
+import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,6 +14,7 @@ from iolab.cli.console import Console
 from iolab.cli.main import main
 from iolab.imported.mapping import Wishes
 from iolab.imported.study import store_imported, understand
+from iolab.imported.table import TableError, read_content
 from iolab.store.db import Store
 
 HEAD = "scheduler,operation,run,value,unit\n"
@@ -191,3 +195,15 @@ def test_what_goes_in_comes_out(tmp_path_factory, rows, separator, has_mark):
     assert found.keys() == wanted.keys()
     for key, value in wanted.items():
         assert found[key] == pytest.approx(value, rel=1e-12)
+
+
+def test_a_file_without_an_end_is_refused_and_a_pipe_is_read(tmp_path):
+    """Its size said 0, so that `iolab import /dev/zero` took memory until there was none."""
+    with pytest.raises(TableError, match="is larger than 64 MiB"):
+        read_content(Path("/dev/zero"))
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(GOOD,))
+    writer.start()
+    assert read_content(pipe) == GOOD.encode()
+    writer.join()

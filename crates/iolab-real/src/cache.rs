@@ -176,7 +176,8 @@ mod tests {
         file.write_all(&vec![1; 1 << 20]).unwrap();
         let Some(before) = unwritten_pages(file.path()).unwrap() else { return };
         file.as_file().sync_data().unwrap();
-        assert_eq!((before, unwritten_pages(file.path()).unwrap()), (256, Some(0)));
+        assert!((1..=256).contains(&before), "write-back may have begun: {before}");
+        assert_eq!(unwritten_pages(file.path()).unwrap(), Some(0));
     }
 
     #[test]

@@ -139,13 +139,16 @@ def read_content(path: Path) -> bytes:
     TableError : it cannot be read, or is too large.
     """
     try:
-        if path.stat().st_size > BYTES_MAX:
-            raise TableError(f"{path} is larger than {BYTES_MAX >> 20} MiB", "split it")
-        return path.read_bytes()
+        # Not by its size: a pipe or a device says 0, and may have no end.
+        with path.open("rb") as file:
+            content = file.read(BYTES_MAX + 1)
     except OSError as error:
         if isinstance(error, FileNotFoundError):
             raise TableError(f"{path}: there is no such file", _WANTED) from None
         raise TableError(f"{path} cannot be read: {error.strerror}", _WANTED) from None
+    if len(content) > BYTES_MAX:
+        raise TableError(f"{path} is larger than {BYTES_MAX >> 20} MiB", "split it")
+    return content
 
 
 def _decode(table: Table, content: bytes) -> str:

@@ -241,6 +241,10 @@ impl<H: Host> Reader<'_, H> {
     fn unknown<T>(&self, name: &str, at: &Place) -> Result<T> {
         let known = options::rows().flat_map(|row| std::iter::once(&row.name).chain(row.aliases));
         let program = command::ROWS.iter().map(|row| row.name);
+        if command::ROWS.iter().any(|row| row.name == name) {
+            let what = format!("{name} is no option of a job");
+            return self.wrong(at, Problem::new(what, format!("give it as --{name} of iolab fio")));
+        }
         let lower = name.to_lowercase();
         let hint = if let Some(row) = options::find(&lower) {
             format!(" (did you mean `{}`?)", row.name)

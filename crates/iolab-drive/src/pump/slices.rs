@@ -6,9 +6,9 @@
 //! An operation that is under way when the slice is over is finished and counted: whoever is slow
 //! pays for it.
 //!
-//! What writes through the page cache pays for its pages, too: its slice ends with an fsync inside
-//! the counted time, counts from its first operation (the slice before has left nothing to wait
-//! for), and writes its file once at most, as a pass over it does.
+//! A level that writes through the page cache pays for its pages, too: its slice ends with an fsync
+//! inside the counted time, counts from its first operation (the slice before has left nothing to
+//! wait for), and writes its file once at most, as a pass over it does.
 //!
 //! Left out: who has the next slice, and how long it is, which is the caller's to say.
 

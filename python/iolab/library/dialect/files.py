@@ -60,6 +60,20 @@ def check_written(name: str | None, allowed: Allowed, option: str) -> None:
     refuse_foreign([path], allowed)
 
 
+def check_all_written(names: Iterable[str], allowed: Allowed, option: str) -> list[Path]:
+    """Refuse files that an option makes and that could not or must not be written; return them.
+
+    Raises
+    ------
+    IolabError : one cannot be written; says why.
+    RefusedError : one is there that iolab did not make.
+    """
+    paths = [Path(name) for name in names]
+    for path in paths:
+        check_written(str(path), allowed, option)
+    return paths
+
+
 def refuse_unnamed(paths: Iterable[Path], allowed: Allowed, source: Path) -> None:
     """Refuse files that a stored command line chooses and that the user did not name today.
 

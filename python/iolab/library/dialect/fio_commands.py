@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from iolab.errors import IolabError, RefusedError
-from iolab.library.dialect.files import check_written
+from iolab.library.dialect.files import check_all_written
 from iolab.library.dialect.plan import DialectPlan
 from iolab.run.observer import Observer
 from iolab.store.users_files import opened_replacing
@@ -33,10 +33,8 @@ def check_commands(plan: DialectPlan) -> list[Path]:
     IolabError : a file cannot be written.
     RefusedError : a file is there that iolab did not make.
     """
-    names = [command["file"] for command in _commands_of(plan)]
-    for name in names:
-        check_written(name, plan.allowed, "exec_prerun and exec_postrun")
-    return [Path(name) for name in names]
+    names = (command["file"] for command in _commands_of(plan))
+    return check_all_written(names, plan.allowed, "exec_prerun and exec_postrun")
 
 
 def refuse_stored_commands(plan: DialectPlan) -> None:

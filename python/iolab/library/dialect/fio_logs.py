@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from iolab.errors import IolabError
 from iolab.frozen import frozen
-from iolab.library.dialect.files import check_written
+from iolab.library.dialect.files import check_all_written
 from iolab.library.dialect.side import wall_clock
 from iolab.store.users_files import opened_replacing
 
@@ -84,10 +84,7 @@ def check_logs(plan: DialectPlan) -> list[Path]:
     IolabError : a log cannot be written.
     RefusedError : a file is there that iolab did not make.
     """
-    names = [log["file"] for log in _logs_of(plan)]
-    for name in names:
-        check_written(name, plan.allowed, "write_*_log")
-    return [Path(name) for name in names]
+    return check_all_written((log["file"] for log in _logs_of(plan)), plan.allowed, "write_*_log")
 
 
 @contextmanager

@@ -37,6 +37,17 @@ def noise_charts(rows: Sequence[ErrorOfLength]) -> list[ChartSpec]:
     return [_where(rows), _by_length(rows), _decidable(rows)]
 
 
+def _beside_independent(points: tuple[Point, ...], expected: tuple[Point, ...]) -> Panel:
+    """Measured points, and the line of noise that is independent from slice to slice."""
+    return Panel(
+        "",
+        (
+            Series("if noise were independent", expected, GREY, is_joined=True, dash=1),
+            Series("measured", points, 0, is_joined=True),
+        ),
+    )
+
+
 def _where(rows: Sequence[ErrorOfLength]) -> ChartSpec:
     points = tuple(
         Point(
@@ -68,15 +79,7 @@ def _where(rows: Sequence[ErrorOfLength]) -> ChartSpec:
         ),
         x=Axis("length of a stretch", "s", scale="log", ticks=_TICKS),
         y=Axis("difference to the next one", "%", scale="log"),
-        panels=(
-            Panel(
-                "",
-                (
-                    Series("if noise were independent", falling, GREY, is_joined=True, dash=1),
-                    Series("measured", points, 0, is_joined=True),
-                ),
-            ),
-        ),
+        panels=(_beside_independent(points, falling),),
         table=Table(
             ("length (s)", "scatter (%)", "pairs of stretches"),
             tuple((row.length_ns / 1e9, row.scatter * 100, row.pairs) for row in rows),
@@ -103,15 +106,7 @@ def _by_length(rows: Sequence[ErrorOfLength]) -> ChartSpec:
         caption=_caption(rows),
         x=Axis("length of a slice", "s", scale="log", ticks=_TICKS),
         y=Axis("standard error of a ratio", "%", scale="log"),
-        panels=(
-            Panel(
-                "",
-                (
-                    Series("if noise were independent", flat, GREY, is_joined=True, dash=1),
-                    Series("measured", points, 0, is_joined=True),
-                ),
-            ),
-        ),
+        panels=(_beside_independent(points, flat),),
         table=Table(
             ("length (s)", "standard error (%)", "low (%)", "high (%)", "pairs of stretches"),
             tuple(

@@ -96,6 +96,7 @@ fn what_is_wrong_is_marked() {
         ("[a]\nRW=read\n", "did you mean `rw`?"),
         ("[a\nrw=read\n", "a section without ]"),
         ("[a]\nsize\n", "size needs a value"),
+        ("[a]\nallow-exec=1\n", "give it as --allow-exec of iolab fio"),
     ] {
         let shown = refusal(text);
         assert!(shown.contains(part), "{text}: {shown}");
