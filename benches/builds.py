@@ -29,6 +29,7 @@ from run import CPUS, FILE_BYTES, ROOT, Program, ns_per_op, ours
 BAR = 1.03
 CASES = {
     "null": ("null", "sequential", 1, 8),
+    "null, depth 32": ("null", "uniform", 32, 8),
     "psync 4k cached, in order": ("psync", "sequential", 1, 1),
     "psync 4k cached, at random": ("psync", "uniform", 1, 1),
     "io_uring 4k cached, depth 32": ("io_uring", "uniform", 32, 1),

@@ -43,7 +43,7 @@ ERRORS = {
         *(StudyError, "border", "missing field `version` at line 1 column 2", ""),
     ),
     "a trace": (
-        lambda: _core.trace_stages([("/dev/null", None)], "person", "stages"),
+        lambda: _core.trace_stages(([("/dev/null", None)], []), "person", "stages"),
         *(TraceError, "unknown_name", "unknown group `person`"),
         "known: device, process, direction, size",
     ),

@@ -30,6 +30,10 @@ def wrong(rng, folder):
 def endless(rng, folder):
     time.sleep(0 if rng.random() < 0.9 else 3600)
 
+def spins(rng, folder):
+    while rng.random() < 0.3:
+        rng.random = lambda: 0
+
 def dies(rng, folder):
     if rng.random() < 0.1:
         import os
@@ -56,12 +60,13 @@ def test_a_few_cases_of_each_target_are_clean(name):
     assert f"{name}: seed {SEED}, {cases} cases, 0 findings" in done.stdout
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("name", "message", "case_seconds"),
     [
         ("wrong", "ValueError: a bug", 20),
-        ("endless", "no end after 2 s", 2),
+        ("endless", "no end after 12 s", 2),
+        ("spins", "no end after (2 s of processor time|12 s)", 2),
         ("dies", r"the process died \(-6\)", 20),
         ("greedy", "MiB of memory, more than 200", 20),
     ],

@@ -38,7 +38,10 @@ come_and_go() {
             echo $((RANDOM % 512 + 4)) >"$queue/read_ahead_kb" || true
             sleep 0.1
         done 2>/dev/null
-        losetup --detach "$node" 2>/dev/null || true
+        # Whoever detached it meanwhile: the name may be that of another device by now.
+        if [ "$(losetup --list --noheadings --output BACK-FILE "$node" 2>/dev/null)" = "$image" ]; then
+            losetup --detach "$node" 2>/dev/null || true
+        fi
         sleep "0.0$((RANDOM % 10))"
     done
 }

@@ -3,7 +3,8 @@
 Each target (tools/fuzz_targets.py, tools/fuzz_files.py) is a function of a random generator. A
 case is a function of target, seed and number alone, so what is printed repeats it. Cases run in a
 process of their own, which is watched: an exception that is not a message for users, a case that
-takes longer than `CASE_SECONDS`, a process that dies or grows beyond `MEMORY_MAX` is a finding.
+needs more processor time than `CASE_SECONDS` or waits without end, a process that dies or grows
+beyond `MEMORY_MAX` is a finding.
 Left out: coverage as a guide; the inputs are mutations of recordings, which reach what is behind
 the first check.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import mmap
+import os
 import random
 import struct
 import subprocess
@@ -59,6 +61,8 @@ TARGETS: Final = {
 """Name and function of what is fuzzed."""
 _COUNTER: Final = struct.Struct("=q")
 _POLL_S: Final = 0.1
+_WAITS: Final = 6
+"""Limit of a case's elapsed time per limit of its processor time."""
 _EXIT_FINDING: Final = 9
 _FINDINGS_MAX: Final = 20
 
@@ -99,6 +103,15 @@ def peak_bytes() -> int:
     """
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return int(status.partition("VmHWM:")[2].split()[0]) << 10
+
+
+def _processor_seconds(pid: int) -> float:
+    """Processor time of a process so far; of one that ended 0."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def work(place: str, seed: int, first: int, cases: int, board: Path) -> int:
@@ -165,20 +178,23 @@ class Watched:
             return what + (": " + " | ".join(lines[-3:]) if what and lines else "")
 
     def _watch(self, process: subprocess.Popen[bytes], board: Path) -> str:
-        since, is_started = time.monotonic(), False
+        since, spent, is_started = time.monotonic(), 0.0, False
         try:
             while process.poll() is None:
                 time.sleep(_POLL_S)
                 (case,) = _COUNTER.unpack(board.read_bytes())
                 now = time.monotonic()
-                # The first case's time holds the imports of a process on a busy machine.
-                patience = self.case_seconds * (1 if is_started else 6)
                 if case != self.next_case:
                     if not is_started:  # Imports and what cases are made of are not fuzzing.
                         self.deadline_s += now - since
                     self.next_case, since, is_started = case, now, True
-                elif now - since > patience:
-                    return f"no end after {patience:g} s"
+                    spent = _processor_seconds(process.pid)
+                # A busy machine or a slow disk is no finding: what counts is the case's own time,
+                # and a wait without end.
+                elif is_started and _processor_seconds(process.pid) - spent > self.case_seconds:
+                    return f"no end after {self.case_seconds:g} s of processor time"
+                elif now - since > _WAITS * self.case_seconds:
+                    return f"no end after {_WAITS * self.case_seconds:g} s"
                 # On a busy machine the imports alone may take longer: no case is no fuzzing.
                 if is_started and now > self.deadline_s:
                     return ""

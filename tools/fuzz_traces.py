@@ -197,11 +197,12 @@ def _text(rng: random.Random, text: str, folder: Path, head: str = "") -> None:
 
 def _used(rng: random.Random, parts: list[bytes], folder: Path) -> None:
     """Do one of the things that are done with a trace."""
-    inputs = []
+    files = []
     for cpu, part in enumerate(parts):
         path = folder / f"t.blktrace.{cpu}"
         path.write_bytes(part)
-        inputs.append((str(path), None))
+        files.append((str(path), None))
+    inputs = (files, rng.choice(([], [], [], ["8:0"], ["sda", "7:0"])))
     written = 0
 
     def sink(piece: bytes) -> None:
@@ -252,7 +253,7 @@ def _swapped(part: bytes) -> bytes:
 
 def _converted(output: str) -> bytes:
     pieces = list[bytes]()
-    inputs = [(str(TRACES / f"nb.blktrace.{cpu}"), None) for cpu in (0, 1)]
+    inputs = ([(str(TRACES / f"nb.blktrace.{cpu}"), None) for cpu in (0, 1)], [])
     _core.trace_convert(inputs, output, "{}", pieces.append)
     return b"".join(pieces)
 

@@ -4,7 +4,7 @@ Everything crosses as JSON text with a type of `iolab.protocol`; a stack is a te
 simulator reads. `iolab.json_text` writes and reads such texts.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from iolab.json_text import JsonText
 from iolab.protocol import (
@@ -442,10 +442,9 @@ def sim_schedulers() -> JsonText[list[SchedulerBook]]:
 
     Returns
     -------
-    str : list of ``{"name", "framework", "is_replayable", "tunables": [{"name", "unit", "default",
-        "min", "max", "about"}]}``; ``framework`` is ``legacy`` or ``blk-mq``, what is replayable
-        can be asked by `sim_predict`, defaults are those of a rotational device at 1000 clock ticks
-        per second.
+    str : list of ``{"name", "framework", "tunables": [{"name", "unit", "default", "min", "max",
+        "about"}]}``; ``framework`` is ``legacy`` or ``blk-mq``, defaults are those of a rotational
+        device at 1000 clock ticks per second.
     """
 
 def sim_scenarios(subject: str, text: str) -> JsonText[list[Judgement]]:
@@ -469,7 +468,8 @@ def sim_predict(
     recording: tuple[str, str, str],
     scheduler: str,
     tunables_json: JsonText[Mapping[str, int]],
-) -> JsonText[Prediction]:
+    explain: int | None = None,
+) -> JsonText[Prediction | None]:
     """Predict every issue of a recording of the real kernel.
 
     Parameters
@@ -478,15 +478,17 @@ def sim_predict(
         they were recorded, as JSON.
     scheduler : name of the one that predicts.
     tunables_json : ``{NAME: VALUE}``, units of sysfs; they replace the recorded ones.
+    explain : number of an issue, from 0, whose decision is described.
 
     Returns
     -------
-    str : ``{"predicted", "issues", "misses": [[time (ns), recorded sector, chosen sector]]}``;
-        counts of requests, the first misses only.
+    str : ``{"method", "predicted", "predicted_nearly", "issues", "unexplained", "misses", ...}``;
+        counts of requests, the first misses only. ``null`` if the scheduler is not the recorded
+        one and cannot be forced.
 
     Raises
     ------
-    iolab.errors.StudyError : not a recording, or a scheduler that cannot be replayed.
+    iolab.errors.StudyError : not a recording, or a tunable that the scheduler does not have.
     """
 
 def sim_replay(
@@ -564,7 +566,7 @@ def trace_formats() -> JsonText[list[TraceFormat]]:
     """
 
 def trace_show(
-    inputs: list[tuple[str, Callable[[int], bytes] | None]],
+    inputs: tuple[Sequence[tuple[str, Callable[[int], bytes] | None]], Sequence[str]],
     options_json: JsonText[TraceShowOptions],
     sink: Callable[[bytes], object],
 ) -> JsonText[TraceShownAnswer]:
@@ -572,8 +574,9 @@ def trace_show(
 
     Parameters
     ----------
-    inputs : name of each file of the trace (``-``: standard input), and what gives at most so many
-        of its bytes when called; None: the file is opened by its name.
+    inputs : files of the trace and the devices that are wanted of it (none: all). Of a file its
+        name (``-``: standard input), and what gives at most so many of its bytes when called;
+        None: the file is opened by its name. Of a device ``8:0``, ``sda`` or ``/dev/sda``.
     options_json : ``{"format", "kinds", "has_times", "is_quiet", "has_programs"}``.
     sink : is given the text piece by piece; control characters of names are gone.
 
@@ -583,11 +586,12 @@ def trace_show(
 
     Raises
     ------
-    iolab.errors.TraceError : no file is a trace, or an option cannot be understood.
+    iolab.errors.TraceError : no file is a trace, it has no event of a device, or an option cannot
+        be understood.
     """
 
 def trace_convert(
-    inputs: list[tuple[str, Callable[[int], bytes] | None]],
+    inputs: tuple[Sequence[tuple[str, Callable[[int], bytes] | None]], Sequence[str]],
     output: str,
     facts_json: JsonText[Mapping[str, str]],
     sink: Callable[[bytes], object],
@@ -617,7 +621,7 @@ def trace_column_kinds() -> str:
     """
 
 def trace_columns(
-    inputs: list[tuple[str, Callable[[int], bytes] | None]],
+    inputs: tuple[Sequence[tuple[str, Callable[[int], bytes] | None]], Sequence[str]],
     sink: Callable[[int, list[tuple[bytes, bytes, bytes]]], object],
 ) -> str:
     """Hand a trace to `sink` in batches of columns in Arrow's memory layout.
@@ -641,7 +645,7 @@ def trace_output_of(name: str) -> str | None:
     """Format that the ending of a file's name stands for; None if it stands for none."""
 
 def trace_stages(
-    inputs: list[tuple[str, Callable[[int], bytes] | None]],
+    inputs: tuple[Sequence[tuple[str, Callable[[int], bytes] | None]], Sequence[str]],
     by: str,
     style: str,
     span_ns: tuple[int, int] | None = None,
@@ -688,8 +692,8 @@ def trace_ring_pages(headers: tuple[str, str], formats: list[str], cpus: list[by
     """
 
 def trace_diff(
-    first: list[tuple[str, Callable[[int], bytes] | None]],
-    second: list[tuple[str, Callable[[int], bytes] | None]],
+    first: tuple[Sequence[tuple[str, Callable[[int], bytes] | None]], Sequence[str]],
+    second: tuple[Sequence[tuple[str, Callable[[int], bytes] | None]], Sequence[str]],
 ) -> JsonText[TracesCompared]:
     """Figures of two traces beside each other; inputs as for `trace_show`.
 

@@ -1779,6 +1779,18 @@ EventSet: TypeAlias = Literal["full", "issue_complete"]
 """Name of a set of block events."""
 
 
+class Explanation(TypedDict):
+    """State of the model at one decision."""
+
+    at_ns: int
+    chosen: int | None
+    decided_at_ns: int | None
+    is_race: bool | None
+    issue: int
+    recorded: int
+    state: list[str]
+
+
 ExtensionErrorCode: TypeAlias = Literal[
     "border",
     "unknown_name",
@@ -2701,12 +2713,31 @@ class PossibleLevels(TypedDict):
     limit: str
 
 
+class PredictionMiss(TypedDict):
+    """An issue that the model would not have made as recorded."""
+
+    at_ns: int
+    chosen: int | None
+    issue: int
+    recorded: int
+
+
+PredictionMethod: TypeAlias = Literal["forced", "followed"]
+"""Way in which the model is kept on the recorded path."""
+
+
 class Prediction(TypedDict):
     """Agreement of the choices."""
 
+    explanation: Explanation | None
+    first_unexplained: PredictionMiss | None
     issues: int
-    misses: list[list[int | int | None]]
+    method: PredictionMethod
+    misses: list[PredictionMiss]
     predicted: int
+    predicted_nearly: int
+    tick_phase_ns: int | None
+    unexplained: int
 
 
 class SeekPoint(TypedDict):
@@ -2971,7 +3002,6 @@ class SchedulerBook(TypedDict):
     """A simulated scheduler."""
 
     framework: str
-    is_replayable: bool
     name: str
     tunables: list[TunableInfo]
 

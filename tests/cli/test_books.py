@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -53,11 +54,67 @@ def test_dispatch_shows_another_scheduler_on_the_same_processes(iolab):
     recording = GOLDEN / "dispatch-own" / "three-mq-deadline.csv.gz"
     code, out, _ = iolab("sim", "dispatch", str(recording), "--scheduler", "kyber")
     assert code == 0
-    assert "kyber: its choices cannot be forced one by one" in out
+    assert "kyber was not recorded, and its choices cannot be forced one by one:" in out
     assert "Real under mq-deadline, simulated under kyber." in out
     real, simulated = _row(out, "ascending share")
     assert real > 0.85
     assert simulated < 0.6
+
+
+def test_dispatch_follows_a_scheduler_that_cannot_be_forced(iolab):
+    code, out, _ = iolab("sim", "dispatch", str(GOLDEN / "dispatch" / "mixed-kyber.csv.gz"))
+    assert code == 0
+    assert "kyber: predicted 1992 of 1995 = 99.85 %\n" in out
+    assert "100.00 % where two neighbours may be exchanged" in out
+    assert "Each miss is a race" in out
+
+
+def test_dispatch_explains_an_issue(iolab):
+    recording = str(GOLDEN / "dispatch" / "sync-bfq.csv.gz")
+    code, out, _ = iolab("sim", "dispatch", recording, "--explain", "340")
+    assert code == 0
+    assert "the first is issue 340: add --explain 340." in out
+    assert "Issue 340, at 647.507 ms: the kernel issued sector 131832, the model 500904." in out
+    assert "No other order of events that was tried makes the kernel's choice." in out
+    assert "  in service: queue 3 of process 17342" in out
+
+
+@pytest.mark.parametrize("number", ["-1", "2653"])
+def test_dispatch_explains_no_issue_that_is_not_there(iolab, number):
+    recording = str(GOLDEN / "dispatch-own" / "three-mq-deadline.csv.gz")
+    code, _, err = iolab("sim", "dispatch", recording, "--explain", number)
+    assert code == 1
+    assert f"--explain {number}: the recording has 2653 issues" in err
+    assert "name one of 0 to 2652" in err
+
+
+def test_dispatch_explains_nothing_of_a_scheduler_that_was_not_there(iolab):
+    recording = str(GOLDEN / "dispatch-own" / "three-mq-deadline.csv.gz")
+    code, _, err = iolab("sim", "dispatch", recording, "--scheduler", "bfq", "--explain", "3")
+    assert code == 1
+    assert "bfq was not recorded" in err
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"hz": 0}, "hz = 0 ticks/s: must be 100 to 1000 ticks/s"),
+        ({"tunables": {"fifo_batch": "x"}}, "tunable fifo_batch = 'x' is no number"),
+        ({"scheduler": None}, "does not name the scheduler"),
+    ],
+)
+def test_dispatch_refuses_a_description_of_no_queue(iolab, tmp_path, changes, told):
+    source = GOLDEN / "dispatch-own" / "three-mq-deadline.csv.gz"
+    shutil.copy(source, tmp_path / "a.csv.gz")
+    setup = json.loads(source.with_name("three-mq-deadline.json").read_text())
+    (tmp_path / "a.json").write_text(json.dumps({**setup, **changes}))
+    code, _, err = iolab("sim", "dispatch", str(tmp_path / "a.csv.gz"))
+    assert (code, told in err) == (1, True), err
+    code, _, err = iolab("sim", "dispatch", str(tmp_path / "a.json"))
+    assert (code, "is not a file of events" in err) == (1, True), err
+    (tmp_path / "a.json").write_text("[" * 100_000)
+    code, _, err = iolab("sim", "dispatch", str(tmp_path / "a.csv.gz"))
+    assert (code, "is not JSON" in err) == (1, True), err
 
 
 def test_dispatch_without_a_model_of_the_device_only_predicts(iolab, tmp_path):

@@ -19,10 +19,11 @@ from pathlib import Path
 import pytest
 
 import soak
-from iolab.errors import StudyError
+from iolab.errors import StoreError, StudyError
 from iolab.run import outputs
 from iolab.run.conduct import _with_next_step
 from iolab.store.db import Store
+from iolab.store.lock import Stored, WriterLock, noted, wait_for_survivor
 from iolab.testbed.agent import LostAgentError
 
 TESTS = Path(__file__).parents[1]
@@ -111,6 +112,42 @@ def test_kill_at_random_moments_loses_and_repeats_nothing(tmp_path, seed):
     assert process.returncode == 0, err
     assert cli.finished() == {f"t{number:04d}" for number in range(1, N_TRIALS + 1)}
     assert f"{N_TRIALS} trials were judged" in out
+
+
+def test_who_continues_after_a_kill_waits_for_what_still_measures(tmp_path):
+    """Found by 14's churn: the agent of the killed start made the test file a tenth of a second
+    after the resumed one had looked for it, and the advice to resume did not work.
+    """
+    cli = Cli(tmp_path, "delay=0.02,slow_close=0.7")
+    process = cli.start()
+    cli.wait_for(process, 3)
+    process.kill()
+    process.communicate()
+    resumed = cli.start()
+    _, err = resumed.communicate(timeout=60)
+    assert resumed.returncode == 0, err
+    lines = cli.log.read_text().splitlines()
+    second_hello = [number for number, line in enumerate(lines) if line == "hello"][1]
+    assert lines.index("exit") < second_hello
+    assert len(cli.finished()) == N_TRIALS
+
+
+def test_what_never_ends_is_told_by_its_process(tmp_path):
+    lock = WriterLock(tmp_path / "study.db").acquire()
+    lock.note(Stored("00", 1, 2, 3))
+    lock.note_measuring(os.getpid())
+    lock.release()
+    with pytest.raises(StoreError, match=rf"process {os.getpid()}, .* still at work"):
+        wait_for_survivor(tmp_path / "study.db", 0.05)
+    assert noted(tmp_path / "study.db") == Stored("00", 1, 2, 3)
+    gone = subprocess.Popen(["/bin/true"])
+    lock = WriterLock(tmp_path / "study.db").acquire()
+    lock.note_measuring(gone.pid)
+    gone.wait()
+    lock.note(Stored("00", 1, 2, 4))
+    lock.release()
+    wait_for_survivor(tmp_path / "study.db", 0)
+    assert noted(tmp_path / "study.db") == Stored("00", 1, 2, 4)
 
 
 def test_first_ctrl_c_keeps_what_is_finished_and_exits_130(tmp_path):

@@ -227,7 +227,9 @@ def test_columns_lie_in_memory_as_arrow_has_them(iolab, tmp_path):
     kinds = {row["name"]: row["kind"] for row in json.loads(_core.trace_column_kinds())}
     batches = []
     told = json.loads(
-        _core.trace_columns([(name, None) for name in SYN], lambda *batch: batches.append(batch))
+        _core.trace_columns(
+            ([(name, None) for name in SYN], []), lambda *batch: batches.append(batch)
+        )
     )
     ((rows, columns),) = batches
     assert rows == told["written"]
@@ -319,3 +321,25 @@ def test_a_remap_keeps_its_letter_and_the_place_it_came_from(iolab, tmp_path, to
     out = tmp_path / "converted"
     assert iolab("trace", "convert", "--to", to, tmp_path / "perf.txt", out)[0] == 0
     assert iolab("trace", "show", "-q", out)[1] == shown
+
+
+def test_events_of_one_device_are_chosen(iolab, tmp_path):
+    both, out = [*SYN, f"{NB}.blktrace.0", f"{NB}.blktrace.1"], tmp_path / "one.iotrace"
+    code, alone, _ = iolab("trace", "stages", *SYN)
+    assert iolab("trace", "stages", "--device", "8:16", *both) == (code, alone, "")
+    assert iolab("trace", "convert", "--device", "syn", *both, out)[0] == 0
+    assert iolab("trace", "stages", out)[1] == alone
+    code, told, _ = iolab("trace", "diff", "--device", "syn", out, SYN[0])
+    assert (code, "D2C mean" in told) == (0, True)
+
+
+@pytest.mark.parametrize("command", ["show", "stages", "summary", "convert", "diff"])
+def test_a_trace_of_another_device_says_what_it_is_of(iolab, tmp_path, command):
+    out = tmp_path / "none.csv"
+    files = {"convert": [*SYN, out], "diff": SYN}.get(command, SYN)
+    code, _, err = iolab("trace", command, "--device", "loop3", *files)
+    assert code == 1
+    count = "" if command == "diff" else "50 "
+    assert f"iolab: no event is of loop3: the trace has syn (8,16) with {count}" in err
+    assert err.endswith("name one of its devices\n")
+    assert not out.exists()

@@ -69,7 +69,10 @@ def semaphores(tmp_path):
 
 def files_in(place: Path) -> list[Path]:
     """Return everything below `place` but iolab's own directory and the token that proves it."""
-    return [path for path in place.rglob("*") if not path.name.startswith(".iolab-")]
+    # Unlike rglob, walk goes on where a directory is gone before it is read.
+    walked = os.walk(place)
+    found = [Path(at) / name for at, folders, files in walked for name in (*folders, *files)]
+    return [path for path in found if not path.name.startswith(".iolab-")]
 
 
 # --- copies -------------------------------------------------------------------------------------

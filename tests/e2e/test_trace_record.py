@@ -40,6 +40,7 @@ class Loop:
         done = subprocess.run(argv, check=True, capture_output=True, text=True)
         self.path = done.stdout.strip()
         self.name = Path(self.path).name
+        self.is_attached = True
 
     def counters(self) -> list[int]:
         """The kernel's own: reads, -, sectors read, -, writes, -, sectors written, ..."""
@@ -53,8 +54,10 @@ class Loop:
         )
 
     def detach(self) -> None:
-        """Give it back; one that is gone already is fine."""
-        subprocess.run(["losetup", "--detach", self.path], capture_output=True, check=False)
+        """Give it back, once: afterwards its name may be that of somebody else's device."""
+        if self.is_attached:
+            self.is_attached = False
+            subprocess.run(["losetup", "--detach", self.path], check=True)
 
 
 @pytest.fixture

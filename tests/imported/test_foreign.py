@@ -364,6 +364,8 @@ def test_same_file_twice_and_tables_among_others(tmp_path):
         read_files([Named(tmp_path / "a"), Named(tmp_path / "a")])
     with pytest.raises(TableError, match="imported alone"):
         read_files([Named(tmp_path / "a"), Named(tmp_path / "t.csv")])
+    with pytest.raises(TableError, match="is of no level, but other files are"):
+        read_files([Named(tmp_path / "a", "A"), Named(tmp_path / "t.csv")])
 
 
 SEEDS = [

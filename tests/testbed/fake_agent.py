@@ -26,6 +26,7 @@ import os
 import select
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 MODE = dict(
@@ -260,8 +261,11 @@ class FakeAgent:
 
 
 if __name__ == "__main__":
-    FakeAgent().serve()
-    if "slow_close" in MODE:
-        time.sleep(float(MODE["slow_close"]))
-        log("exit")
+    try:
+        with suppress(BrokenPipeError):  # Whom it answers may have been killed.
+            FakeAgent().serve()
+    finally:
+        if "slow_close" in MODE:
+            time.sleep(float(MODE["slow_close"]))
+            log("exit")
     sys.exit(3 if "incomplete" in MODE else 0)

@@ -295,7 +295,10 @@ fn missing(can: &Capabilities, node: &Node, verify: Verify) -> Option<Missing> {
             !is_on_file || can.has_namespace,
             ("files", "open and name files; use a testbed with files"),
         ),
-        (!is_key || can.has_key_value, ("keys", "get and put keys; use the engine memory")),
+        (
+            !is_key || can.has_key_value,
+            ("keys", "get and put keys; use the engine memory, --on null: or dir:PATH"),
+        ),
         (
             node.position != Some(Positioned::Append) || can.has_end,
             ("append", "write to the end of a file; use the engine psync or io_uring"),

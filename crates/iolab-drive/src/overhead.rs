@@ -1,22 +1,35 @@
 //! Cost of the harness itself per op: the same worker, recorder and pump on the null target.
 
 use iolab_model::op::Access;
-use iolab_model::{Error, Ns};
+use iolab_model::{Error, Lane, Ns, Target};
 use iolab_workload::spec::{Flush, Limit, LockPolicy, Manner, Opening, Phase, Tenant, Workload};
 use iolab_workload::verify::Verify;
 
 use crate::coordinate::NoObserver;
 use crate::pump::run_threads;
-use crate::target::Null;
+use crate::target::{BatchedNull, Null};
 
 /// Ops of one measurement: about a millisecond, and far more than the clock's resolution.
 const OPS: u64 = 16_384;
 
-/// Nanoseconds of harness per op of `tenant`: the best of three, because disturbance only adds.
+/// Nanoseconds of harness per op of `tenant` on lanes of `T`: the best of three, because a
+/// disturbance only adds.
 ///
 /// The null target does nothing, so this is the cost of choosing the op, of both clock readings
 /// and of recording; the cost of memory traffic is the device's.
-pub fn harness_ns_per_op(workload: &Workload, tenant: &Tenant) -> Result<f64, Error> {
+pub fn harness_ns_per_op<T: Target>(
+    _: &T,
+    workload: &Workload,
+    tenant: &Tenant,
+) -> Result<f64, Error> {
+    if T::Lane::HAS_RUNS {
+        measure(&Null, workload, tenant)
+    } else {
+        measure(&BatchedNull, workload, tenant)
+    }
+}
+
+fn measure<T: Target + Sync>(null: &T, workload: &Workload, tenant: &Tenant) -> Result<f64, Error> {
     let tenant = Tenant {
         workers: 1,
         opening: Opening::Existing,
@@ -52,9 +65,38 @@ pub fn harness_ns_per_op(workload: &Workload, tenant: &Tenant) -> Result<f64, Er
     let mut best = f64::INFINITY;
     for _ in 0..3 {
         let directory = std::path::Path::new("/");
-        let outcome = run_threads(&Null, (workload, &phase), directory, |_| {}, &mut NoObserver)?;
+        let outcome = run_threads(null, (workload, &phase), directory, |_| {}, &mut NoObserver)?;
         let worker = &outcome.tenants[0].workers[0];
         best = best.min(worker.elapsed_ns as f64 / worker.ops.max(1) as f64);
     }
     Ok(best)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::target::Memory;
+
+    /// A lane that is asked op by op costs more than one that is left alone with a run: a harness
+    /// that took the one for the other would promise what it cannot keep.
+    #[test]
+    fn the_cost_is_that_of_lanes_of_the_same_kind() {
+        let workload: Workload = serde_json::from_value(json!({
+            "version": 1, "name": "w", "engine": "psync", "seed": 1, "phases": [{
+                "name": "p", "keeps_files": true, "tenants": [{
+                    "name": "t", "workers": 1, "is_file_shared": true, "file": "f",
+                    "file_bytes": 1 << 26, "io_size_bytes": 4096, "opening": "existing",
+                    "pattern": {"kind": "sequential"}, "direction": {"kind": "read"}, "depth": 1,
+                    "limit": {"kind": "ops", "ops": 1},
+                }],
+            }],
+        }))
+        .unwrap();
+        let tenant = &workload.phases[0].tenants[0];
+        let in_runs = harness_ns_per_op(&Null, &workload, tenant).unwrap();
+        let in_batches = harness_ns_per_op(&Memory::default(), &workload, tenant).unwrap();
+        assert!(in_runs > 0.0 && in_runs < in_batches, "{in_runs} {in_batches}");
+    }
 }

@@ -275,8 +275,14 @@ pub enum RunEnd {
 
 /// One worker's private way into a target.
 pub trait Lane {
-    /// True if [`Lane::run`] may be called.
+    /// True if the lanes of this type have a [`Lane::run`].
     const HAS_RUNS: bool = false;
+
+    /// Tell whether [`Lane::run`] may be called.
+    #[inline]
+    fn takes_runs(&self) -> bool {
+        Self::HAS_RUNS
+    }
 
     /// Makes the transfers of a run with the buffer of slot 0; `now` is as in
     /// [`Lane::submit_batch`].

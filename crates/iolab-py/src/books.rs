@@ -40,8 +40,6 @@ pub struct SchedulerBook {
     name: &'static str,
     /// `legacy` or `blk-mq`.
     framework: &'static str,
-    /// True if it can be asked by `sim_predict`.
-    is_replayable: bool,
     /// Its settings.
     tunables: Vec<iolab_sim::tunable::TunableInfo>,
 }
@@ -70,7 +68,6 @@ pub fn sim_schedulers(py: Python<'_>) -> PyResult<String> {
             Framework::Legacy => "legacy",
             Framework::MultiQueue => "blk-mq",
         },
-        is_replayable: kind.attach_replayable(&context).is_some(),
         tunables: kind.attach(&context).tunables(),
     };
     answer(py, Ok(SchedulerKind::ALL.iter().map(book).collect::<Vec<_>>()))
@@ -99,16 +96,20 @@ fn with_recording<T: Serialize + Send>(
     answer(py, result)
 }
 
-/// Predicts every issue of a recording (its name, events and description); counts and first misses
-/// as JSON.
+/// Predicts every issue of a recording (its name, events and description); counts, first misses and
+/// the state at issue number `explain` as JSON, or null if this scheduler cannot.
 #[pyfunction]
+#[pyo3(signature = (recording, scheduler, tunables_json, explain=None))]
 pub fn sim_predict(
     py: Python<'_>,
     recording: (String, String, String),
     scheduler: &str,
     tunables_json: &str,
+    explain: Option<u64>,
 ) -> PyResult<String> {
-    with_recording(py, (&recording, scheduler, tunables_json), predict)
+    with_recording(py, (&recording, scheduler, tunables_json), |recording, kind, tunables| {
+        predict(recording, kind, tunables, explain)
+    })
 }
 
 /// Runs the processes of a recording (its name, events and description) in a closed loop; figures

@@ -153,6 +153,9 @@ impl Crosses for iolab_trace::Error {
             Self::Damaged { name, place, .. } => {
                 Told::new(Code::Damaged, text).source(name).value("place", place)
             }
+            Self::OtherDevice { name, .. } => {
+                split(Code::UnknownName, &text, "; ").value("name", name)
+            }
             Self::Unfit { format, what } => {
                 Told::new(Code::Unsupported, text).value("format", format).value("what", what)
             }

@@ -42,7 +42,8 @@ fn run<T: Target + Sync>(target: &T, workload: &Workload) -> Result<Vec<PhaseRec
         let mut record = PhaseRecord::new(outcome, phase, target.capabilities().default_access);
         let has_program = phase.tenants.iter().any(|tenant| tenant.program.is_some());
         if workload.is_calibrated && !has_program {
-            record.harness_ns_per_op = Some(harness_ns_per_op(workload, &phase.tenants[0])?);
+            record.harness_ns_per_op =
+                Some(harness_ns_per_op(target, workload, &phase.tenants[0])?);
         }
         Ok(record)
     };

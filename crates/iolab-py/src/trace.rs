@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use iolab_trace::choice::Chosen;
 use iolab_trace::convert::{self, Output};
 use iolab_trace::error::Caveat;
 use iolab_trace::event::Device;
@@ -27,7 +28,10 @@ use crate::error::trace_error;
 const EVENTS_PER_QUESTION: u32 = 1 << 16;
 
 /// A file by name, or something that gives bytes when it is asked for so many.
-type Given = (String, Option<Py<PyAny>>);
+type GivenFile = (String, Option<Py<PyAny>>);
+
+/// Files of a trace, and the devices that are wanted of it; none: all.
+type Given = (Vec<GivenFile>, Vec<String>);
 
 /// The exception of Python that ended the work, if one did.
 #[derive(Clone, Default)]
@@ -104,9 +108,9 @@ impl Source for Watched {
     }
 }
 
-fn open(given: Vec<Given>, raised: &Raised) -> Result<(&'static str, Watched), Error> {
+fn open((files, devices): Given, raised: &Raised) -> Result<(&'static str, Watched), Error> {
     let mut inputs = Vec::new();
-    for (name, read) in given {
+    for (name, read) in files {
         inputs.push(match read {
             Some(read) => Input::new(name, Asked { read, raised: raised.clone() }),
             None if name == "-" => Input::new("standard input", io::stdin()),
@@ -121,7 +125,10 @@ fn open(given: Vec<Given>, raised: &Raised) -> Result<(&'static str, Watched), E
             }
         });
     }
-    let (format, inner) = format::open(inputs)?;
+    let (format, mut inner) = format::open(inputs)?;
+    if !devices.is_empty() {
+        inner = Box::new(Chosen::new(inner, &devices));
+    }
     Ok((format.name, Watched { inner, raised: raised.clone(), count: 0, span_ns: None }))
 }
 
@@ -239,7 +246,7 @@ pub struct Shown {
 #[pyfunction]
 pub fn trace_show(
     py: Python<'_>,
-    inputs: Vec<Given>,
+    inputs: Given,
     options_json: &str,
     sink: Py<PyAny>,
 ) -> PyResult<String> {
@@ -272,7 +279,7 @@ pub struct Converted {
 #[pyfunction]
 pub fn trace_convert(
     py: Python<'_>,
-    inputs: Vec<Given>,
+    inputs: Given,
     output: &str,
     facts_json: &str,
     sink: Py<PyAny>,
@@ -315,7 +322,7 @@ type PyColumn<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyByt
 
 /// Hands a trace to `sink` in batches: the number of events, and a tuple of buffers per column.
 #[pyfunction]
-pub fn trace_columns(py: Python<'_>, inputs: Vec<Given>, sink: Py<PyAny>) -> PyResult<String> {
+pub fn trace_columns(py: Python<'_>, inputs: Given, sink: Py<PyAny>) -> PyResult<String> {
     let raised = Raised::default();
     let done = py.detach(|| {
         let (format, mut source) = open(inputs, &raised)?;
@@ -352,11 +359,7 @@ pub struct Measured {
     report: Report,
 }
 
-fn measure(
-    inputs: Vec<Given>,
-    by: By,
-    raised: &Raised,
-) -> Result<(Report, Answer<OnlyRead>), Error> {
+fn measure(inputs: Given, by: By, raised: &Raised) -> Result<(Report, Answer<OnlyRead>), Error> {
     let (format, mut source) = open(inputs, raised)?;
     let report = Report::of(&Pairing::of(&mut source, Rules::Own, by)?);
     let told = answered(format, &source, OnlyRead {});
@@ -368,7 +371,7 @@ fn measure(
 #[pyo3(signature = (inputs, by, style, span_ns=None))]
 pub fn trace_stages(
     py: Python<'_>,
-    inputs: Vec<Given>,
+    inputs: Given,
     by: &str,
     style: &str,
     span_ns: Option<(u64, u64)>,
@@ -406,7 +409,7 @@ pub struct Compared {
 
 /// Figures of two traces beside each other.
 #[pyfunction]
-pub fn trace_diff(py: Python<'_>, first: Vec<Given>, second: Vec<Given>) -> PyResult<String> {
+pub fn trace_diff(py: Python<'_>, first: Given, second: Given) -> PyResult<String> {
     let raised = Raised::default();
     let done = py.detach(|| {
         let (first, first_told) = measure(first, By::Device, &raised)?;

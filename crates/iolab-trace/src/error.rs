@@ -40,6 +40,14 @@ pub enum Error {
     /// A format string or option that cannot be understood.
     #[error("{0}")]
     Option(String),
+    /// A device that was asked for has no event.
+    #[error("no event is of {name}: the trace has {there}; name one of its devices")]
+    OtherDevice {
+        /// Device as the user named it.
+        name: String,
+        /// Devices that have events.
+        there: String,
+    },
     /// The output format cannot hold the event.
     #[error("{format} cannot hold {what}")]
     Unfit {

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod choice;
 pub mod convert;
 pub mod error;
 pub mod event;

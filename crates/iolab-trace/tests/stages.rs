@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use iolab_trace::event::{Action, Categories, Device};
 use iolab_trace::format::blktrace::Reader;
-use iolab_trace::stages::{By, Pairing, Report, Rules, Stage, btt};
+use iolab_trace::stages::{By, Pairing, Report, Rules, Stage, btt, text};
 use iolab_trace::{Event, Input};
 use proptest::prelude::*;
 
@@ -54,6 +54,30 @@ fn event(action: Action, time_ns: u64, sector: u64, sectors: u32) -> Event {
         device: Device::new(8, 0),
         ..Event::default()
     }
+}
+
+/// Symptom: mkfs discarded a device of 2 GiB, and the summary told of gigabytes per second.
+#[test]
+fn what_is_discarded_is_neither_throughput_nor_anybodys_share() {
+    let discard = |action, time_ns| Event {
+        categories: Categories::DISCARD.with(Categories::of_action(action)),
+        ..event(action, time_ns, 1 << 20, 1 << 16)
+    };
+    let events = [
+        event(Action::Queued, 0, 64, 8),
+        discard(Action::Queued, 1),
+        discard(Action::Issued, 2),
+        event(Action::Issued, 3, 64, 8),
+        discard(Action::Completed, 4),
+        event(Action::Completed, 1_000_000_000, 64, 8),
+    ];
+    let report = Report::of(&paired(&events, By::Direction));
+    let device = &report.devices[0];
+    assert_eq!((device.counts.completed.count, device.counts.transferred_bytes()), (2, 4096));
+    let shares: Vec<(&str, f64)> =
+        device.groups.iter().map(|row| (row.name.as_str(), row.bytes_share)).collect();
+    assert_eq!(shares, [("discard", 0.0), ("write", 1.0)]);
+    assert!(text::summary(&report).contains("device 8,0: 2.0 requests/s, 4.0 KiB/s"));
 }
 
 /// Symptom: of a bio of 2 MiB that the kernel split, no byte was "completed" by its process: the

@@ -246,8 +246,15 @@ impl<G: GroupState> StreamWorker<G> {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn submit(&mut self, intended: Ns, is_timed: bool, op: Op) -> Step {
+        self.submission(intended, is_timed, op)
+    }
+
+    // Nearly every op comes from one place, and a call would copy it twice more.
+    #[allow(clippy::inline_always, reason = "counted in instructions, see docs/design/0010")]
+    #[inline(always)]
+    fn submission(&mut self, intended: Ns, is_timed: bool, op: Op) -> Step {
         let slot = self.free.pop().expect("a stage submits only when a slot is free");
         let (at, length) = match op {
             Op::Read(Transfer { at: Position::At(at), length, .. })

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,8 +16,10 @@ from iolab.library.services import Services
 if TYPE_CHECKING:
     from iolab.protocol import (
         DepthSweep,
+        Explanation,
         Judgement,
         Prediction,
+        PredictionMiss,
         ProcessFigures,
         ReplayTwin,
         SeekSweep,
@@ -93,18 +96,22 @@ def _declare_dispatch(parser: argparse.ArgumentParser) -> None:
         "--tunable", metavar="K=V", action="append", default=[], help="may be repeated"
     )
     parser.add_argument(
+        "--explain", type=int, metavar="N", help="show what decided about issue N, from 0"
+    )
+    parser.add_argument(
         "--all", action="store_true", help=f"list more than {_PROCESSES_SHOWN} processes, too"
     )
 
 
 def _dispatch(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     asked = (arguments.recording, arguments.scheduler, arguments.tunable)
-    found = simulator.replay(*asked, services)
+    found = simulator.replay(*asked, services, arguments.explain)
     if found.prediction is not None:
         _print_prediction(found.scheduler, found.prediction, console)
     else:
         console.result(
-            f"{found.scheduler}: its choices cannot be forced one by one; compare distributions"
+            f"{found.scheduler} was not recorded, and its choices cannot be forced one by one:"
+            "\ncompare distributions."
         )
     if found.twin is not None:
         shown = None if arguments.all else _PROCESSES_SHOWN
@@ -115,15 +122,59 @@ def _dispatch(arguments: argparse.Namespace, services: Services, console: Consol
 
 
 def _print_prediction(scheduler: str, found: Prediction, console: Console) -> None:
-    share = 100 * found["predicted"] / max(1, found["issues"])
+    n_issues = max(1, found["issues"])
+    share, nearly = (100 * found[key] / n_issues for key in ("predicted", "predicted_nearly"))
     console.result(
         f"{scheduler}: predicted {found['predicted']} of {found['issues']} = {share:.2f} %"
     )
-    for at_ns, recorded, chosen in found["misses"][:_MISSES_SHOWN]:
-        console.result(
-            f"  miss at {(at_ns or 0) / 1e6:.3f} ms: the kernel issued sector {recorded}, "
-            f"the model chose {'nothing' if chosen is None else chosen}"
+    if nearly > share:
+        console.result(f"  {nearly:.2f} % where two neighbours may be exchanged")
+    for miss in found["misses"][:_MISSES_SHOWN]:
+        _print_folded(
+            f"issue {miss['issue']}, at {miss['at_ns'] / 1e6:.3f} ms: {_choice(miss)}", console
         )
+    if (first := found["first_unexplained"]) is not None:
+        console.result(
+            "  No other order of events that was tried explains"
+            f" {found['unexplained']} of the misses;"
+            f"\n  the first is issue {first['issue']}: add --explain {first['issue']}."
+        )
+    elif found["method"] == "followed" and found["misses"]:
+        console.result(
+            "  Each miss is a race: another order of events within microseconds makes the"
+            "\n  kernel's choice."
+        )
+    if (told := found["explanation"]) is not None:
+        _print_explanation(told, console)
+
+
+def _choice(of: PredictionMiss | Explanation) -> str:
+    chosen = "nothing" if of["chosen"] is None else of["chosen"]
+    return f"the kernel issued sector {of['recorded']}, the model {chosen}"
+
+
+def _print_folded(text: str, console: Console) -> None:
+    folded = textwrap.fill(text, console.width - 2, subsequent_indent="  ", break_on_hyphens=False)
+    console.result(textwrap.indent(folded, "  "))
+
+
+_RACE: Final = {
+    None: "",
+    True: "Another order of events within microseconds makes the kernel's choice: a race.",
+    False: "No other order of events that was tried makes the kernel's choice.",
+}
+
+
+def _print_explanation(told: Explanation, console: Console) -> None:
+    console.result(f"\nIssue {told['issue']}, at {told['at_ns'] / 1e6:.3f} ms: {_choice(told)}.")
+    if verdict := _RACE[told["is_race"]]:
+        console.result(verdict)
+    if (decided_ns := told["decided_at_ns"]) is None:
+        console.result("The model had made no decision by then.")
+        return
+    console.result(f"The model decided at {decided_ns / 1e6:.3f} ms, in this state:")
+    for line in told["state"]:
+        _print_folded(line, console)
 
 
 def _print_twin(

@@ -12,6 +12,7 @@ from iolab.cli.console import Console
 from iolab.cli.flags import add_overwrite_flag
 from iolab.cli.subjects import Subject, add_subjects, execute_subject
 from iolab.library import block_traces
+from iolab.library.block_traces import Traced
 from iolab.library.services import Services
 
 if TYPE_CHECKING:
@@ -47,11 +48,30 @@ def _tell_caveats(told: OnlyReadAnswer, console: Console) -> int:
     return EXIT_DAMAGED if any(caveat["is_damage"] for caveat in told["caveats"]) else 0
 
 
+def _declare_trace(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", metavar="FILE", nargs="+", help=_FILE_HELP)
+    _declare_devices(parser)
+
+
+def _declare_devices(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--device",
+        metavar="DEVICE",
+        action="append",
+        default=[],
+        help="only this device of the trace: loop3, 8:0 (may be repeated)",
+    )
+
+
+def _traced(arguments: argparse.Namespace) -> Traced:
+    return Traced(arguments.files, arguments.device)
+
+
 # Show.
 
 
 def _declare_show(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", metavar="FILE", nargs="+", help=_FILE_HELP)
+    _declare_trace(parser)
     parser.add_argument(
         "-f", "--format", metavar="FORMAT", help=r"fields of blkparse: '%%T.%%t %%a\n'"
     )
@@ -73,7 +93,7 @@ def _show(arguments: argparse.Namespace, services: Services, console: Console) -
         "is_quiet": arguments.quiet,
         "has_programs": arguments.programs,
     }
-    told = block_traces.show_trace(arguments.files, options, console.stream, services)
+    told = block_traces.show_trace(_traced(arguments), options, console.stream, services)
     return _tell_caveats(told, console)
 
 
@@ -81,7 +101,7 @@ def _show(arguments: argparse.Namespace, services: Services, console: Console) -
 
 
 def _declare_convert(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", metavar="FILE", nargs="+", help=_FILE_HELP)
+    _declare_trace(parser)
     parser.add_argument("out", metavar="OUT", help="file to make; - is standard output")
     parser.add_argument(
         "--to",
@@ -92,12 +112,12 @@ def _declare_convert(parser: argparse.ArgumentParser) -> None:
 
 
 def _convert(arguments: argparse.Namespace, services: Services, console: Console) -> int:
-    files, out = arguments.files, Path(arguments.out)
+    traced, out = _traced(arguments), Path(arguments.out)
     output = block_traces.output_format(arguments.out, arguments.to, services)
     if arguments.out == block_traces.STANDARD:
-        told = block_traces.convert_trace(files, output, console.stream, services)
+        told = block_traces.convert_trace(traced, output, console.stream, services)
         return _tell_caveats(told, console)
-    told = block_traces.convert_into(files, output, out, arguments.overwrite, services)
+    told = block_traces.convert_into(traced, output, out, arguments.overwrite, services)
     console.result(f"{told['format']}: {told['written']} events in {out} ({told['output']})")
     if told["left_out"]:
         console.note(
@@ -111,7 +131,7 @@ def _convert(arguments: argparse.Namespace, services: Services, console: Console
 
 
 def _declare_stages(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", metavar="FILE", nargs="+", help=_FILE_HELP)
+    _declare_trace(parser)
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--by", choices=_GROUPS, help="also for each process, direction or size")
     group.add_argument(
@@ -123,17 +143,17 @@ def _declare_stages(parser: argparse.ArgumentParser) -> None:
 def _stages(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     by = "process" if arguments.btt else arguments.by or "device"
     style = "btt" if arguments.btt else "stages"
-    told = block_traces.measure_trace(arguments.files, by, style, services)
+    told = block_traces.measure_trace(_traced(arguments), by, style, services)
     return _tell_measures(told, console, is_json=arguments.json)
 
 
 def _declare_summary(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", metavar="FILE", nargs="+", help=_FILE_HELP)
+    _declare_trace(parser)
     _declare_json(parser, "everything")
 
 
 def _summary(arguments: argparse.Namespace, services: Services, console: Console) -> int:
-    told = block_traces.measure_trace(arguments.files, "process", "summary", services)
+    told = block_traces.measure_trace(_traced(arguments), "process", "summary", services)
     return _tell_measures(told, console, is_json=arguments.json)
 
 
@@ -145,11 +165,15 @@ def _tell_measures(told: TraceMeasuredAnswer, console: Console, *, is_json: bool
 def _declare_diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("first", metavar="FIRST", help="a trace; files of blktrace by their name")
     parser.add_argument("second", metavar="SECOND", help="another one")
+    _declare_devices(parser)
     _declare_json(parser, "all figures")
 
 
 def _diff(arguments: argparse.Namespace, services: Services, console: Console) -> int:
-    told: TracesCompared = block_traces.diff_traces(arguments.first, arguments.second, services)
+    first, second = (
+        Traced([name], arguments.device) for name in (arguments.first, arguments.second)
+    )
+    told: TracesCompared = block_traces.diff_traces(first, second, services)
     console.stream((_as_json(told["pairs"]) if arguments.json else told["text"]).encode())
     return max(_tell_caveats(trace, console) for trace in told["traces"])
 

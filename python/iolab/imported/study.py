@@ -300,11 +300,7 @@ def _caveats(reading: Reading, constants: dict[str, str], compared: str) -> Iter
     yield Caveat(
         "imported",
         f"imported from {table.path.name} (SHA-256 {table.sha256[:16]}…): {len(runs)} values"
-        + (
-            "."
-            if len(table.origins) > 1
-            else f" in lines {runs[0].line} to {runs[-1].line} of {table.rows[-1].line}."
-        ),
+        + ("." if len(table.origins) > 1 else f" in {_line_span(runs[0].line, runs[-1].line)}."),
         "Nothing of it was measured by iolab; each trial keeps the lines it came from.",
     )
     yield from _about_order(reading, compared)
@@ -316,6 +312,10 @@ def _caveats(reading: Reading, constants: dict[str, str], compared: str) -> Iter
     yield from _about_runs(reading)
     yield from _about_confounding(reading, compared)
     yield from _about_cells(reading, constants)
+
+
+def _line_span(first: int, last: int) -> str:
+    return f"line {first}" if first == last else f"lines {first} to {last}"
 
 
 def _about_order(reading: Reading, compared: str) -> Iterator[Caveat]:

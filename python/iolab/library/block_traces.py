@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
 
@@ -32,18 +33,26 @@ Style: TypeAlias = Literal["stages", "summary", "btt"]
 """Form of the text of measures."""
 Sink: TypeAlias = Callable[[bytes], object]
 """Takes a piece of output."""
-Inputs: TypeAlias = list[tuple[str, Callable[[int], bytes] | None]]
-"""Files of a trace: name, and what gives bytes where the file is not read by its name."""
+
+
+@dataclass(frozen=True)
+class Traced:
+    """Files of one trace, and the devices that are wanted of it: all unless some are named."""
+
+    files: Sequence[str]
+    devices: Sequence[str] = ()
 
 
 class _Reader(trace_tables.ColumnsCore, Protocol):
     """Functions of the extension about traces."""
 
-    def trace_show(self, inputs: Inputs, options_json: str, sink: Sink, /) -> str: ...
-    def trace_convert(self, inputs: Inputs, output: str, facts: str, sink: Sink, /) -> str: ...
+    def trace_show(self, inputs: trace_tables.Inputs, options_json: str, sink: Sink, /) -> str: ...
+    def trace_convert(
+        self, inputs: trace_tables.Inputs, output: str, facts: str, sink: Sink, /
+    ) -> str: ...
     def trace_output_of(self, name: str, /) -> str | None: ...
-    def trace_stages(self, inputs: Inputs, by: str, style: str, /) -> str: ...
-    def trace_diff(self, first: Inputs, second: Inputs, /) -> str: ...
+    def trace_stages(self, inputs: trace_tables.Inputs, by: str, style: str, /) -> str: ...
+    def trace_diff(self, first: trace_tables.Inputs, second: trace_tables.Inputs, /) -> str: ...
 
 
 def _reader(services: Services) -> _Reader:
@@ -51,7 +60,7 @@ def _reader(services: Services) -> _Reader:
 
 
 def show_trace(
-    files: Sequence[str], options: TraceShowOptions, sink: Sink, services: Services
+    traced: Traced, options: TraceShowOptions, sink: Sink, services: Services
 ) -> OnlyReadAnswer:
     """Write a trace as blkparse does, piece by piece.
 
@@ -59,7 +68,7 @@ def show_trace(
     ------
     TraceError : no file is a trace, or an option cannot be understood.
     """
-    with _inputs(files) as inputs:
+    with _inputs(traced) as inputs:
         told = _reader(services).trace_show(inputs, json.dumps(options), sink)
     return json.loads(told)
 
@@ -87,7 +96,7 @@ def output_format(out: str, asked: str | None, services: Services) -> str:
 
 
 def convert_trace(
-    files: Sequence[str], output: str, sink: Sink, services: Services
+    traced: Traced, output: str, sink: Sink, services: Services
 ) -> TraceConvertedAnswer:
     """Write a trace in another format, piece by piece.
 
@@ -95,14 +104,14 @@ def convert_trace(
     ------
     TraceError : no file is a trace, or the format cannot hold it.
     """
-    with _inputs(files) as inputs:
-        names = ", ".join(Path(name).name for name, _ in inputs)
+    with _inputs(traced) as inputs:
+        names = ", ".join(Path(name).name for name, _ in inputs[0])
         facts = json.dumps({"converted from": names})
         return json.loads(_reader(services).trace_convert(inputs, output, facts, sink))
 
 
 def convert_into(
-    files: Sequence[str], output: str, out: Path, overwrite: Sequence[str], services: Services
+    traced: Traced, output: str, out: Path, overwrite: Sequence[str], services: Services
 ) -> TraceConvertedAnswer:
     """Write a trace in another format into a new file, which has its name only when it is whole.
 
@@ -114,8 +123,8 @@ def convert_into(
     try:
         with opened_new(out, Allowed.of(overwrite)) as file:
             if output not in trace_tables.KINDS:
-                return convert_trace(files, output, file.write, services)
-            with _inputs(files) as inputs:
+                return convert_trace(traced, output, file.write, services)
+            with _inputs(traced) as inputs:
                 return trace_tables.write_table(_reader(services), inputs, output, file)
     except OSError as error:
         raise TraceError(
@@ -124,7 +133,7 @@ def convert_into(
 
 
 def measure_trace(
-    files: Sequence[str], by: Group, style: Style, services: Services
+    traced: Traced, by: Group, style: Style, services: Services
 ) -> TraceMeasuredAnswer:
     """Measure how long each stage of a request takes, and how deep the queues are.
 
@@ -132,40 +141,40 @@ def measure_trace(
     ------
     TraceError : no file is a trace.
     """
-    with _inputs(files) as inputs:
+    with _inputs(traced) as inputs:
         return json.loads(_reader(services).trace_stages(inputs, by, style))
 
 
-def diff_traces(first: str, second: str, services: Services) -> TracesCompared:
+def diff_traces(first: Traced, second: Traced, services: Services) -> TracesCompared:
     """Compare the figures of two traces.
 
     Raises
     ------
     TraceError : one of them is no trace.
     """
-    with _inputs([first]) as one, _inputs([second]) as other:
+    with _inputs(first) as one, _inputs(second) as other:
         return json.loads(_reader(services).trace_diff(one, other))
 
 
 @contextmanager
-def _inputs(names: Sequence[str]) -> Generator[Inputs, None, None]:
+def _inputs(traced: Traced) -> Generator[trace_tables.Inputs, None, None]:
     """Files of a trace: by name, or by the name that the files of blktrace share."""
     with ExitStack() as stack:
-        inputs: Inputs = []
-        for name in names:
+        files: list[tuple[str, Callable[[int], bytes] | None]] = []
+        for name in traced.files:
             path = Path(name)
             if path.is_dir():
                 path = _only_trace_in(path)
                 name = str(path)
             if name == STANDARD or path.exists():
-                inputs.append((name, _unpacked(path, stack) if name.endswith(".gz") else None))
+                files.append((name, _unpacked(path, stack) if name.endswith(".gz") else None))
                 continue
             parts = [part for part in path.parent.glob("*") if _is_part_of(part, path.name)]
             if not parts:
                 raise TraceError(f"{name}: there is no such file", "check its name")
             parts.sort(key=lambda part: int(part.name.rpartition(".")[2]))
-            inputs.extend((str(part), None) for part in parts)
-        yield inputs
+            files.extend((str(part), None) for part in parts)
+        yield files, list(traced.devices)
 
 
 def _only_trace_in(directory: Path) -> Path:

@@ -56,7 +56,9 @@ class _Books(Simulator, Protocol):
     """Functions of the extension about the simulator."""
 
     def sim_scenarios(self, subject: str, text: str, /) -> str: ...
-    def sim_predict(self, recording: _Recording, scheduler: str, tunables: str, /) -> str: ...
+    def sim_predict(
+        self, recording: _Recording, scheduler: str, tunables: str, explain: int | None = None, /
+    ) -> str: ...
     def sim_replay(self, recording: _Recording, scheduler: str, tunables: str, /) -> str: ...
     def sim_probe(self, stack_json: str, seed: int, /) -> str: ...
     def sim_profile_names(self) -> list[str]: ...
@@ -108,13 +110,17 @@ class Replay:
     recorded: str
     """The one that was recorded."""
     prediction: Prediction | None
-    """Prediction; None of a scheduler whose choices cannot be forced one by one."""
+    """Prediction; None of a scheduler that is not the recorded one and cannot be forced."""
     twin: ReplayTwin | None
     """Twin; None of a device without a model."""
 
 
 def replay(
-    recording: str, scheduler: str | None, tunables: Sequence[str], services: Services
+    recording: str,
+    scheduler: str | None,
+    tunables: Sequence[str],
+    services: Services,
+    explain: int | None = None,
 ) -> Replay:
     """Predict every issue of a recording, then run its processes again.
 
@@ -124,16 +130,22 @@ def replay(
     scheduler : another one than the recorded.
     tunables : ``NAME=NUMBER``, in the units of sysfs.
     services : the compiled half.
+    explain : number of an issue, from 0, whose decision is described.
 
     Raises
     ------
-    StudyError : not a recording, or there is no such scheduler or tunable.
+    StudyError : not a recording, or there is no such scheduler, tunable or issue.
     """
     path, core = Path(recording), _books(services)
     if not path.is_file():
         raise StudyError(
             f"'{recording}' is not a file",
             f"name a RECORDING{TRACE_ENDING}; what describes it, RECORDING.json, lies beside it",
+        )
+    if not path.name.endswith((".csv", TRACE_ENDING)):
+        raise StudyError(
+            f"'{recording}' is not a file of events",
+            f"name the RECORDING{TRACE_ENDING}; its description, the .json, is found beside it",
         )
     stem = path.name.removesuffix(".gz").removesuffix(".csv")
     described = path.with_name(f"{stem}.json")
@@ -143,19 +155,40 @@ def replay(
     row = schedulers(services, scheduler or recorded)[0]
     values = json.dumps(_tunables(tunables))
     inputs = ((str(path), _read(path), text), row["name"], values)
-    prediction = json.loads(core.sim_predict(*inputs)) if row["is_replayable"] else None
+    wanted = explain if explain is None or explain >= 0 else None
+    prediction: Prediction | None = json.loads(core.sim_predict(*inputs, wanted))
+    if explain is not None:
+        _check_explained(explain, prediction, row["name"])
     model = setup.get("device_model")
     has_model = isinstance(model, Mapping) and model.get("kind") == "hdd"
     twin = json.loads(core.sim_replay(*inputs)) if has_model else None
     return Replay(row["name"], recorded, prediction, twin)
 
 
+def _check_explained(issue: int, prediction: Prediction | None, scheduler: str) -> None:
+    if prediction is None:
+        raise StudyError(
+            f"--explain {issue}: {scheduler} was not recorded, so there is no decision to compare",
+            "leave --scheduler out",
+        )
+    if prediction["explanation"] is None:
+        n_issues = prediction["issues"]
+        raise StudyError(
+            f"--explain {issue}: the recording has {n_issues} issues",
+            f"name one of 0 to {n_issues - 1}",
+        )
+
+
+_TUNABLE_MAX: Final = 2**63 - 1
+"""Largest number that any tunable takes."""
+
+
 def _description(path: Path, text: str) -> dict[str, object]:
     try:
         setup = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StudyError(f"{path} is not JSON: {error}", "it describes the queue") from None
-    if not isinstance(setup, dict) or "scheduler" not in setup:
+    if not isinstance(setup, dict) or not isinstance(setup.get("scheduler"), str):
         raise StudyError(f"{path} does not name the scheduler", 'as in "scheduler": "bfq"')
     return cast("dict[str, object]", setup)
 
@@ -174,7 +207,7 @@ def _tunables(texts: Sequence[str]) -> dict[str, int]:
 
 def _tunable(text: str) -> tuple[str, int]:
     name, equals, value = text.partition("=")
-    if not equals or not value.isdecimal():
+    if not equals or not value.isdecimal() or int(value) > _TUNABLE_MAX:
         raise StudyError(f"--tunable {text} is not NAME=NUMBER", "as in --tunable fifo_batch=8")
     return name, int(value)
 

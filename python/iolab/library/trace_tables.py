@@ -7,7 +7,7 @@ iolab, packs them. Memory does not grow with the length of a trace.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import IO, TYPE_CHECKING, Final, Protocol
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from iolab.protocol import TraceConvertedAnswer
 
-Inputs = list[tuple[str, Callable[[int], bytes] | None]]
+Inputs = tuple[Sequence[tuple[str, Callable[[int], bytes] | None]], Sequence[str]]
+"""Files of a trace, with what gives bytes where one is not read by its name; wanted devices."""
 Buffers = tuple[bytes, bytes, bytes]
 """Validity, offsets, values; empty where a column has none."""
 

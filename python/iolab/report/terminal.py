@@ -143,7 +143,8 @@ def _alone(verdict: StudyVerdict, width: int) -> str:
                 row.n, (row.value_interval.low, row.value_interval.high), unit_of(verdict)
             )
             text += f" ({useless})" if useless else f" [{low}, {high}]"
-        lines.append(f"  {name:{name_room}} {fit_text(label, room)} {text}"[:width].rstrip())
+        line = f"  {name:{name_room}} {fit_text(label, room)} {text}".rstrip()
+        lines.append(line if len(line) <= width else fold_text(line, width, " " * 6))
     return "\n".join(lines)
 
 

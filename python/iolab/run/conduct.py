@@ -118,6 +118,7 @@ def measure(
             writes = _counted(prepared, stop, stack)
             prepared = replace(prepared, writes=writes)
             with start_runner(writes or stop, prepared.observer.note) as runner:
+                store.note_measuring(runner.process)
                 rehearse_stacks(
                     runner, prepared.run_id, prepared.testbed, prepared.plan, prepared.core
                 )

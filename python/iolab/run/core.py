@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from iolab.errors import IolabError
@@ -63,7 +63,7 @@ class Core(Protocol):
 
     def trace_stages(
         self,
-        inputs: list[tuple[str, Callable[[int], bytes] | None]],
+        inputs: tuple[Sequence[tuple[str, Callable[[int], bytes] | None]], Sequence[str]],
         by: str,
         style: str,
         span_ns: tuple[int, int] | None,

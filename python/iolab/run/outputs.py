@@ -13,7 +13,7 @@ from iolab import units
 from iolab.errors import IolabError, RefusedError, StoreError, StudyError
 from iolab.store.continuing import way_on
 from iolab.store.db import STORE_NAME, Store
-from iolab.store.lock import WriterLock
+from iolab.store.lock import WriterLock, wait_for_survivor
 from iolab.store.log import SIDE_SUFFIXES, size_of
 from iolab.store.owner import distrusted, refuse_distrusted, remove_directories
 from iolab.store.rows import StudyRow
@@ -69,9 +69,12 @@ def stored_seed(database: Path) -> int:
 def check_begun(out_dir: Path) -> None:
     """Refuse to continue what was never begun, or was stopped before there was anything to keep.
 
+    What measured for a start that was killed is waited for.
+
     Raises
     ------
     StudyError : there is no study in the directory; says how to begin it.
+    StoreError : what measured is still at work.
     """
     if not (out_dir / STORE_NAME).is_file():
         raise StudyError(
@@ -79,6 +82,7 @@ def check_begun(out_dir: Path) -> None:
             "begin it with the same command without --resume, or name the directory that --out "
             "made",
         )
+    wait_for_survivor(out_dir / STORE_NAME)
 
 
 def existing(path: Path) -> Path:

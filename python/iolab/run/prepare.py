@@ -152,11 +152,11 @@ def prepare(
     request = TestbedRequest(*testbed.request)
     study = fulfilled(replace(study, testbed=request, trace=trace))
     allowed = Allowed.of(options.overwrite)
+    begun = _begun(study, options) if options.is_resumed else None
     files = in_place(study, testbed, allowed)
     attendants = Attendants([*([files] if files else []), asked(study, testbed, observer), *more])
-    if options.is_resumed:
-        named = options.out or outputs.latest_directory(study.name)
-        outputs.check_begun(named)
+    if begun is not None:
+        named = begun
         outputs.check_place_of_report(named, allowed, database=named / STORE_NAME)
         if study.seed is None:
             study = study.with_seed(outputs.stored_seed(named / STORE_NAME))
@@ -222,6 +222,13 @@ def note_tiny_budget(prepared: Prepared) -> None:
             f"{units.format_duration_rounded(round_ns)} (estimate), the budget is "
             f"{units.format_duration_rounded(budget_ns)}: give a larger --budget"
         )
+
+
+def _begun(study: Study, options: RunOptions) -> Path:
+    """Directory of the study that is continued, once nothing measures for it any more."""
+    named = options.out or outputs.latest_directory(study.name)
+    outputs.check_begun(named)
+    return named
 
 
 def _testbed(study: Study, options: RunOptions) -> Testbed:

@@ -130,7 +130,8 @@ class Traces(Attendant):
         """Counts and stage times of what happened during a phase."""
         begin_ns = int(phase["started_ns"])
         span = (begin_ns, begin_ns + int(phase.get("parent_ns") or phase["elapsed_ns"]))
-        told = self._core.trace_stages([(str(self._path), None)], "device", "stages", span)
+        inputs = ([(str(self._path), None)], [])
+        told = self._core.trace_stages(inputs, "device", "stages", span)
         report = read_json(told)["report"]
         rows = cast("list[StageTimes]", report["stages"])
         return {

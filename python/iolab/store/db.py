@@ -408,6 +408,11 @@ class Store:
 
             return read_curves(self._connection)
 
+    def note_measuring(self, process: int | None) -> None:
+        """Write down which other process measures, so that who continues waits for its end."""
+        if self._lock is not None and process is not None:
+            self._lock.note_measuring(process)
+
     @contextmanager
     def _writing(self) -> Generator[sqlite3.Connection, None, None]:
         if self._lock is None:

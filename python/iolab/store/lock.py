@@ -1,8 +1,10 @@
 """One writer at a time: an advisory lock that the kernel drops when the writer dies.
 
-The lock's file has two lines: the process that had it last, and how much it stored. SQLite keeps
-the newest records in a log of its own, which may be emptied, cut or removed without leaving the
-database any less a database; who opens it then learns from the second line that some are missing.
+The lock's file has up to three lines: the process that had it last, how much it stored, and the
+process that measured for it, with its start. SQLite keeps the newest records in a log of its own,
+which may be emptied, cut or removed without leaving the database any less a database; who opens it
+then learns from the second line that some are missing. Who was killed may be survived for a moment
+by the process that measured for it, which still writes files: who continues waits for its end.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ from iolab.store.owner import (
 
 _BYTES_MAX: Final = 256
 _ATTEMPTS: Final = 3
+_SURVIVOR_PATIENCE_S: Final = 10.0
+"""Time that a process may outlive who was killed before that is told: it unmounts and restores."""
 _PAUSE_S: Final = 0.02
 """Pause between tries: a process that only looks whether the lock is taken has it for a moment."""
 
@@ -62,6 +66,7 @@ class WriterLock:
     def __init__(self, database: Path) -> None:
         self._path = database.with_name(database.name + ".lock")
         self._fd = -1
+        self._measuring = b""
 
     def acquire(self) -> Self:
         """Take the lock.
@@ -85,7 +90,14 @@ class WriterLock:
         """
         words = " ".join(map(str, astuple(stored)))
         with suppress(OSError):  # On a full disk the note is old, which is allowed.
-            _rewrite(self._fd, f"{os.getpid()}\n{words}\n".encode())
+            _rewrite(self._fd, f"{os.getpid()}\n{words}\n".encode() + self._measuring)
+
+    def note_measuring(self, process: int) -> None:
+        """Write down from now on which process measures; it ends after this one."""
+        self._measuring = f"{process} {_start_of(process)}\n".encode()
+        lines = os.pread(self._fd, _BYTES_MAX, 0).split(b"\n")[:2]
+        with suppress(OSError):
+            _rewrite(self._fd, b"".join(line + b"\n" for line in lines) + self._measuring)
 
     def _opened(self, extra: int) -> int:
         """Open the lock's file: a plain file of this user's, of root's or of who called sudo.
@@ -159,6 +171,40 @@ def _rewrite(fd: int, content: bytes) -> None:
     os.ftruncate(fd, len(content))
 
 
+def _start_of(process: int) -> str:
+    """Clock ticks from boot to the start of a process (proc(5), field 22); empty if it is gone."""
+    try:
+        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    state, *fields = text.rpartition(")")[2].split()
+    return "" if state == "Z" else fields[18]
+
+
+def wait_for_survivor(database: Path, patience_s: float = _SURVIVOR_PATIENCE_S) -> None:
+    """Wait until what measured for the last writer is gone, if that was killed.
+
+    A writer that is alive is not waited for: it has the lock.
+
+    Raises
+    ------
+    StoreError : it still runs after `patience_s` seconds; names the process.
+    """
+    lines = _looked_at(database)[2:3]
+    process, _, start = (lines[0] if lines else "").partition(" ")
+    if not (process.isascii() and process.isdigit() and start) or is_held(database):
+        return
+    deadline = time.monotonic() + patience_s
+    while _start_of(int(process)) == start:
+        if time.monotonic() >= deadline:
+            raise StoreError(
+                f"process {process}, which measured for the last start of {database.parent}, is "
+                "still at work",
+                f"wait for its end (ps -p {process}), then type the same command again",
+            )
+        time.sleep(_PAUSE_S)
+
+
 def _opened_to_look(database: Path) -> int | None:
     """The lock's file, opened to be read; None if there is none that is plain."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -186,16 +232,20 @@ def is_held(database: Path) -> bool:
     return False
 
 
-def noted(database: Path) -> Stored | None:
-    """Note of the last writer; None if nothing that can be understood."""
+def _looked_at(database: Path) -> list[str]:
+    """Lines of the lock's file; none if there is no plain one."""
     fd = _opened_to_look(database)
     if fd is None:
-        return None
+        return []
     try:
-        words = os.pread(fd, _BYTES_MAX, 0).decode(errors="replace").split("\n")[1:2]
+        return os.pread(fd, _BYTES_MAX, 0).decode(errors="replace").split("\n")
     finally:
         os.close(fd)
-    study_id, *counts = " ".join(words).split(" ")
+
+
+def noted(database: Path) -> Stored | None:
+    """Note of the last writer; None if nothing that can be understood."""
+    study_id, *counts = " ".join(_looked_at(database)[1:2]).split(" ")
     try:
         return Stored(study_id, *map(int, counts))
     except (TypeError, ValueError):

@@ -172,7 +172,8 @@ def _row_ops(row: DialectRow) -> int | None:
     total = 0
     for tenant in row.tenants:
         size = tenant["io_size_bytes"]
-        if tenant["limit"]["kind"] != "once" or tenant.get("file_set") or not size:
+        has_steps = tenant.get("file_set") or tenant.get("program")
+        if tenant["limit"]["kind"] != "once" or has_steps or not size:
             return None
         total += -(-tenant["file_bytes"] // size) * tenant["workers"]
     return total

@@ -367,7 +367,10 @@ def _read_compared(
     compared = reader.read_or("compare", parse, (named or list(factors))[0])
     for factor in factors:
         if not any(is_varied_by(workload, factor.name) for workload in workloads):
-            reader.refuse("factors", f"no workload follows {factor.name}", "it varies nothing")
+            place = reader.source.where((*reader.path, "factors", factor.name))
+            raise StudyError(
+                f"{place}: no workload follows {factor.name}", "leave it out: it varies nothing"
+            )
     if not is_varied_by(workloads[0], compared.name):
         reader.refuse(
             "workloads",

@@ -189,6 +189,11 @@ class Agent:
             if self._process.returncode == _EXIT_RESTORE_INCOMPLETE and not is_told:
                 _refuse_unrestored([])
 
+    @property
+    def process(self) -> int:
+        """Process of the agent, or of who started it as root."""
+        return self._process.pid
+
     # Requests.
 
     def hello(self, run_id: str, *, is_dry_run: bool = False) -> Hello:

@@ -121,6 +121,11 @@ class NullRunner:
         """End the agent."""
         self._agent.__exit__(error_type, *rest)
 
+    @property
+    def process(self) -> int:
+        """Process of the agent."""
+        return self._agent.process
+
     def hello(self, run_id: str, *, is_dry_run: bool = False) -> Hello:
         """Identity of the agent."""
         return self._agent.hello(run_id, is_dry_run=is_dry_run)

@@ -24,6 +24,11 @@ class Runner(Protocol):
         """End; whatever was changed is put back."""
         ...
 
+    @property
+    def process(self) -> int | None:
+        """Process that measures and ends after this one; None if it is this one."""
+        ...
+
     def hello(self, run_id: str, *, is_dry_run: bool = False) -> Hello:
         """Say who runs the trials."""
         ...

@@ -295,6 +295,10 @@ class SimRunner:
         """Nothing was changed, so that nothing is to be put back."""
         del error_type
 
+    @property
+    def process(self) -> None:
+        """None: this process simulates."""
+
     def hello(self, run_id: str, *, is_dry_run: bool = False) -> Hello:
         """Identity of the runner: this process, with the rights of its user."""
         del run_id

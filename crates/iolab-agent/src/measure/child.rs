@@ -435,7 +435,7 @@ impl Trial<'_> {
         }
         let has_program = phase.tenants.iter().any(|tenant| tenant.program.is_some());
         let harness_ns_per_op = (workload.is_calibrated && !is_file_set && !has_program)
-            .then(|| harness_ns_per_op(workload, &phase.tenants[0]))
+            .then(|| harness_ns_per_op(target, workload, &phase.tenants[0]))
             .transpose()?;
         let as_processes = workload.workers_as == WorkersAs::Processes;
         let mut observer = PhaseObserver::new(self.request, phase, self.began, as_processes);

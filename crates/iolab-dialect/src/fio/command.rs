@@ -158,7 +158,10 @@ pub const ROWS: &[CommandRow] = &[
         Ignored("progress is shown on a terminal, on standard error"),
         |_, text| match text {
             "always" | "never" | "auto" => Ok(()),
-            _ => Err(Problem::new(format!("--eta={text}"), "use always, never or auto")),
+            _ => Err(Problem::new(
+                format!("--eta={text} is none of its words"),
+                "use always, never or auto",
+            )),
         },
     ),
     row(

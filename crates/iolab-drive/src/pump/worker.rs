@@ -43,10 +43,11 @@ pub fn drive<L: Lane, W: Worker>(
 ) -> Result<(), Error> {
     let mut batch: Vec<Submission> = Vec::with_capacity(depth as usize);
     let mut done: Vec<Completion> = Vec::with_capacity(depth as usize);
+    let has_runs = L::HAS_RUNS && lane.takes_runs();
     let mut now = lane.now();
     let mut idle = 0;
     loop {
-        if L::HAS_RUNS
+        if has_runs
             && recorder.is_plain()
             && let Some(kind) = worker.run_kind(now)
         {
@@ -85,7 +86,7 @@ pub fn drive<L: Lane, W: Worker>(
                 lane.sleep_until(instant.min(now + SLEEP_MAX));
             }
             Pause::Event if lane.in_flight() == 0 => {
-                if L::HAS_RUNS
+                if has_runs
                     && idle == 0
                     && recorder.is_plain()
                     && let Some(kind) = worker.rehearsal()

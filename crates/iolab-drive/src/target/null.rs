@@ -5,7 +5,10 @@
 //! ([`Capabilities::keeps_nothing`]), and declines data verification, mapping, streams and locks
 //! aloud.
 
+use core::hint::black_box;
+
 use iolab_model::op::Access;
+use iolab_model::target::{Run, RunEnd};
 use iolab_model::{
     Accepted, Bytes, Capabilities, Completion, Error, Lane, LaneRequest, Ns, Op, Submission,
     Target, error::Errno, op::Token,
@@ -17,10 +20,15 @@ use crate::clock::{burn, monotonic, sleep_until};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Null;
 
+/// A null target that is given every op in a batch, as lanes without runs are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BatchedNull;
+
 /// A lane of the null target.
 #[derive(Debug)]
 pub struct NullLane {
     depth: u32,
+    takes_runs: bool,
     waiting: Vec<(Token, Ns, Result<Bytes, Errno>)>,
 }
 
@@ -56,7 +64,28 @@ impl Target for Null {
     }
 
     fn open(&self, request: &LaneRequest) -> Result<NullLane, Error> {
-        Ok(NullLane { depth: request.depth, waiting: Vec::with_capacity(request.depth as usize) })
+        let depth = request.depth;
+        Ok(NullLane { depth, takes_runs: true, waiting: Vec::with_capacity(depth as usize) })
+    }
+}
+
+impl Target for BatchedNull {
+    type Lane = NullLane;
+
+    fn name(&self) -> &'static str {
+        Null.name()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Null.capabilities()
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        Null.facts()
+    }
+
+    fn open(&self, request: &LaneRequest) -> Result<NullLane, Error> {
+        Ok(NullLane { takes_runs: false, ..Null.open(request)? })
     }
 }
 
@@ -90,6 +119,24 @@ fn answer(op: &Op) -> Result<Bytes, Errno> {
 }
 
 impl Lane for NullLane {
+    const HAS_RUNS: bool = true;
+
+    #[inline]
+    fn takes_runs(&self) -> bool {
+        self.takes_runs
+    }
+
+    #[inline]
+    fn run<R: Run>(&mut self, now: Ns, run: &mut R) -> RunEnd {
+        let mut submitted = now;
+        while let Some(transfer) = run.next(submitted) {
+            let completed = monotonic();
+            run.ended(submitted, completed, black_box(&transfer).length);
+            submitted = completed;
+        }
+        RunEnd::Over(submitted)
+    }
+
     #[inline]
     fn now(&self) -> Ns {
         monotonic()

@@ -111,7 +111,7 @@ pub(super) fn runs<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), Strin
             return Err(format!("a run beyond the end of the file ended as {found:?}"));
         }
     }
-    if can.has_namespace {
+    if can.has_namespace && !can.keeps_nothing {
         let found = probe.runs::<false>(CLOSED, &[0])?;
         let is_declined = matches!(found, (0, Some(end)) if end.outcome == Err(Errno::EBADF));
         return is_declined.then_some(()).ok_or_else(|| format!("on no file a run gave {found:?}"));

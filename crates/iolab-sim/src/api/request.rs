@@ -101,7 +101,7 @@ impl Request {
 }
 
 /// The requests of one queue, in slots that are reused.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Requests {
     slots: Vec<Request>,
     free: Vec<RequestId>,

@@ -99,9 +99,14 @@ pub struct Merge {
 ///
 /// Every request given to [`Scheduler::insert`] comes out of [`Scheduler::dispatch`] exactly once,
 /// unless it was absorbed ([`Scheduler::joined`]).
-pub trait Scheduler: Tunables {
+pub trait Scheduler: Tunables + CloneScheduler {
     /// Takes a request that is ready to be scheduled.
     fn insert(&mut self, now: Ns, requests: &Requests, id: RequestId);
+
+    /// Takes a request that goes before all others, as data do that follow a flush.
+    fn insert_at_head(&mut self, now: Ns, requests: &Requests, id: RequestId) {
+        self.insert(now, requests, id);
+    }
 
     /// Picks the next request, or nothing (nothing there, or it pays to wait).
     ///
@@ -116,6 +121,12 @@ pub trait Scheduler: Tunables {
     /// The device has finished the request.
     fn complete(&mut self, now: Ns, requests: &Requests, id: RequestId) {
         let _ = (now, requests, id);
+    }
+
+    /// Tell whether the end of a request, just reported, has the queue run although nothing waits
+    /// for a tag.
+    fn wants_run(&self) -> bool {
+        true
     }
 
     /// The device refused a dispatched (and activated) request: it is to be offered again first.
@@ -199,10 +210,34 @@ pub trait Scheduler: Tunables {
     /// result): forget the one, re-sort the other, take the earlier deadline and its FIFO place.
     fn joined(&mut self, now: Ns, requests: &Requests, survivor: RequestId, absorbed: RequestId);
 
+    /// State that decides about the next request, a fact or a queue per line, for `--explain`.
+    fn describe(&self, now: Ns, requests: &Requests) -> Vec<String> {
+        let _ = (now, requests);
+        Vec::new()
+    }
+
     /// For scenario files: takes on the state that a sentence describes; false if not understood.
     fn preset(&mut self, state: &str) -> bool {
         let _ = state;
         false
+    }
+}
+
+/// Copies of boxed schedulers; every [`Scheduler`] that is [`Clone`] has it.
+pub trait CloneScheduler {
+    /// A scheduler in the same state.
+    fn boxed_clone(&self) -> Box<dyn Scheduler>;
+}
+
+impl<S: Scheduler + Clone + 'static> CloneScheduler for S {
+    fn boxed_clone(&self) -> Box<dyn Scheduler> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn Scheduler> {
+    fn clone(&self) -> Self {
+        (**self).boxed_clone()
     }
 }
 

@@ -14,5 +14,6 @@ mod throttle;
 
 pub use accounting::Accounting;
 pub use block::BlockQueue;
+pub(crate) use parameters::DEPTH_MAX;
 pub use parameters::QueueParameters;
 pub use slots::{BATCH_REQUESTS, BATCH_TIME, batch_limit, congested_off, congested_on};

@@ -11,7 +11,7 @@ use crate::error::SimError;
 use crate::sched::SchedulerKind;
 
 /// Most requests or commands that make sense; a queue of a fast flash drive has 65536 slots.
-const DEPTH_MAX: u32 = 65_536;
+pub(crate) const DEPTH_MAX: u32 = 65_536;
 
 /// The settings of a queue; what is absent takes the kernel's default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -35,10 +35,12 @@ pub const fn direction_of(bio: &Bio) -> Direction {
     if bio.operation.is_write() { Direction::Write } else { Direction::Read }
 }
 
-/// Every bio of a stream, in order of submission.
+/// Every bio of a stream, in order of submission, with the last priority of its process.
 pub fn lives(rows: &[Row]) -> Vec<Life> {
     let mut all: Vec<Life> = Vec::new();
     let mut open: BTreeMap<(Direction, Sector), VecDeque<usize>> = BTreeMap::new();
+    // Trace points of bios tell no priority, those of requests do.
+    let mut priorities: BTreeMap<(ProcessId, Direction), Priority> = BTreeMap::new();
     for row in rows {
         let direction = direction_of(&row.bio);
         if row.action == Action::Queued {
@@ -51,6 +53,9 @@ pub fn lives(rows: &[Row]) -> Vec<Life> {
             && row.at.since(all[index].queued) < ENTRY_MAX
         {
             all[index].entered = row.at;
+        }
+        if row.action == Action::Inserted {
+            priorities.insert((row.bio.submitter.process, direction), row.bio.submitter.priority);
         }
         if row.action != Action::Completed {
             continue;
@@ -70,6 +75,11 @@ pub fn lives(rows: &[Row]) -> Vec<Life> {
                 open.entry((direction, row.bio.end())).or_default().push_back(index);
             }
             next = end;
+        }
+    }
+    for Life { bio, .. } in &mut all {
+        if let Some(&priority) = priorities.get(&(bio.submitter.process, direction_of(bio))) {
+            bio.submitter.priority = priority;
         }
     }
     all

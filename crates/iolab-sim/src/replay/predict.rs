@@ -13,22 +13,85 @@ use iolab_model::Ns;
 use iolab_model::trace_event::Action;
 use serde::Serialize;
 
+use super::arrivals::Arrivals;
+use super::feed::Decision;
+use super::follow::follow;
+use super::history::direction_of;
 use super::places::{ByPlace, Place};
 use super::recording::{Recording, Row};
-use crate::api::request::{Request, RequestId, Requests};
-use crate::api::scheduler::{Hz, Merge, MergeEnd, Replayable, SchedulerContext};
+use crate::api::request::RequestId;
+use crate::api::scheduler::Replayable;
 use crate::error::SimError;
 use crate::sched::SchedulerKind;
+
+/// Way in which the model is kept on the recorded path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "PredictionMethod")]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// The recorded choice is forced at every issue.
+    #[default]
+    Forced,
+    /// Its choices are its own; after a difference, another history that the trace allows is
+    /// sought.
+    Followed,
+}
+
+/// An issue that the model would not have made as recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[schemars(rename = "PredictionMiss")]
+pub struct Miss {
+    /// Number of the issue, from 0.
+    pub issue: u64,
+    /// Time at which the kernel issued (ns).
+    pub at_ns: u64,
+    /// Sector that the kernel issued.
+    pub recorded: u64,
+    /// Sector that the model chose.
+    pub chosen: Option<u64>,
+}
+
+/// State of the model at one decision.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+pub struct Explanation {
+    /// Number of the issue, from 0.
+    pub issue: u64,
+    /// Time at which the kernel issued (ns).
+    pub at_ns: u64,
+    /// Sector that the kernel issued.
+    pub recorded: u64,
+    /// Sector that the model chose.
+    pub chosen: Option<u64>,
+    /// Time at which the model decided (ns), if it did.
+    pub decided_at_ns: Option<u64>,
+    /// A fact or a queue per line.
+    pub state: Vec<String>,
+    /// True if another order of events within microseconds makes the recorded choice; absent if
+    /// nothing differs, or if the choice was forced.
+    pub is_race: Option<bool>,
+}
 
 /// Agreement of the choices.
 #[derive(Clone, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Prediction {
+    /// Way in which the model was kept on the recorded path.
+    pub method: Method,
     /// Issues that the model would have made as recorded.
     pub predicted: u64,
+    /// The same, or one place earlier or later: neighbours that two processors exchanged.
+    pub predicted_nearly: u64,
     /// Issues at which it was asked.
     pub issues: u64,
-    /// The first misses: when (ns), recorded sector, chosen sector.
-    pub misses: Vec<(u64, u64, Option<u64>)>,
+    /// Misses for which no other history was found.
+    pub unexplained: u64,
+    /// Phase of the clock ticks that agrees best (ns after a tick).
+    pub tick_phase_ns: Option<u64>,
+    /// The first misses.
+    pub misses: Vec<Miss>,
+    /// The first miss for which no other history was found.
+    pub first_unexplained: Option<Miss>,
+    /// The decision that was asked for.
+    pub explanation: Option<Explanation>,
 }
 
 /// Most misses that are kept.
@@ -39,6 +102,23 @@ impl Prediction {
     pub fn share(&self) -> f64 {
         self.predicted as f64 / (self.issues as f64).max(1.0)
     }
+
+    /// Issues predicted at their place or next to it, over all.
+    pub fn share_nearly(&self) -> f64 {
+        self.predicted_nearly as f64 / (self.issues as f64).max(1.0)
+    }
+
+    pub(super) fn count(&mut self, is_same: bool, is_near: bool) {
+        self.issues += 1;
+        self.predicted += u64::from(is_same);
+        self.predicted_nearly += u64::from(is_same || is_near);
+    }
+
+    pub(super) fn keep_miss(&mut self, miss: Miss) {
+        if self.misses.len() < MISSES_KEPT {
+            self.misses.push(miss);
+        }
+    }
 }
 
 /// Times of simulation begin here, long after boot.
@@ -47,35 +127,50 @@ const EPOCH: Ns = Ns::from_seconds(1_000);
 /// A scheduler fed from a recording.
 struct Replay {
     scheduler: Box<dyn Replayable>,
-    requests: Requests,
-    queued: ByPlace<RequestId>,
+    arrivals: Arrivals,
     issued: ByPlace<RequestId>,
-    is_inserted_at: Action,
     /// Pulled already, and waiting for a tag.
     decided: Option<RequestId>,
     prediction: Prediction,
+    /// Choice for the issue before, if the kernel made another.
+    missed: Option<Place>,
+    /// Number of the decision to describe, and its description.
+    explain: Option<u64>,
+    decision: Option<Decision>,
 }
 
-/// Replays a recording through the scheduler `kind`; `tunables` replace the recorded ones.
+/// Predicts every issue of a recording with the scheduler `kind`; `tunables` replace the recorded
+/// ones. The state at issue number `explain` is part of the answer.
+///
+/// Nothing is predicted by a scheduler that cannot be forced and is not the recorded one: its
+/// history would soon be another.
 ///
 /// # Errors
 ///
-/// If the scheduler cannot be replayed choice by choice (its state depends on more than its own
-/// choices), or a tunable is unknown.
+/// If a tunable is unknown.
 pub fn predict(
     recording: &Recording,
     kind: SchedulerKind,
     tunables: &BTreeMap<String, u64>,
+    explain: Option<u64>,
+) -> Result<Option<Prediction>, SimError> {
+    if kind.attach_replayable(&recording.setup.context(Ns(0))).is_some() {
+        return force(recording, kind, tunables, explain).map(Some);
+    }
+    if kind != recording.setup.scheduler {
+        return Ok(None);
+    }
+    follow(recording, kind, tunables, explain).map(Some)
+}
+
+fn force(
+    recording: &Recording,
+    kind: SchedulerKind,
+    tunables: &BTreeMap<String, u64>,
+    explain: Option<u64>,
 ) -> Result<Prediction, SimError> {
     let setup = &recording.setup;
-    let context = SchedulerContext {
-        is_rotational: setup.rotational != 0,
-        hz: Hz(setup.hz),
-        slots: setup.nr_requests,
-        depth: setup.driver_queue_depth,
-        cpus: setup.cpus,
-        attached: Ns(0),
-    };
+    let context = setup.context(Ns(0));
     let Some(mut scheduler) = kind.attach_replayable(&context) else {
         return Err(SimError::Inconsistent {
             subject: format!("scheduler {kind}"),
@@ -83,25 +178,18 @@ pub fn predict(
             remedy: "compare distributions instead".into(),
         });
     };
-    if kind == setup.scheduler {
-        for (name, value) in &setup.tunables {
-            if let Ok(value) = value.parse() {
-                scheduler.tune(name, value)?;
-            }
-        }
-    }
-    for (name, &value) in tunables {
-        scheduler.tune(name, value)?;
+    for (name, value) in setup.tunables_of(kind, tunables) {
+        scheduler.tune(&name, value)?;
     }
     let mut replay = Replay {
         scheduler,
-        requests: Requests::default(),
-        queued: ByPlace::default(),
+        arrivals: Arrivals::new(setup),
         issued: ByPlace::default(),
-        // Without a scheduler nothing is inserted: a request exists from its allocation on.
-        is_inserted_at: if setup.scheduler.is_elevator() { Action::Inserted } else { Action::Got },
         decided: None,
         prediction: Prediction::default(),
+        missed: None,
+        explain,
+        decision: None,
     };
     for row in &recording.rows {
         replay.follow(row);
@@ -110,92 +198,72 @@ pub fn predict(
 }
 
 impl Replay {
-    fn place(&self, id: RequestId) -> Place {
-        (self.requests[id].direction(), self.requests[id].sector)
-    }
-
     fn follow(&mut self, row: &Row) {
         let now = EPOCH + row.at;
+        if self.arrivals.follow(now, row, &mut *self.scheduler) {
+            self.decide(now);
+        }
         match row.action {
-            action if action == self.is_inserted_at => self.insert(now, row),
-            Action::BackMerged => self.merge(now, row, MergeEnd::Back),
-            Action::FrontMerged => self.merge(now, row, MergeEnd::Front),
-            Action::RequestMerged => self.join(now, row),
             Action::Issued => self.issue(now, row),
             Action::Completed => self.complete(now, row),
             _ => {}
         }
     }
 
-    fn insert(&mut self, now: Ns, row: &Row) {
-        let id = self.requests.add(Request::of(&row.bio, now));
-        self.queued.add(self.place(id), id);
-        self.scheduler.insert(now, &self.requests, id);
-        self.decide(now);
-    }
-
     /// Pulls the next request, unless one is waiting already.
     fn decide(&mut self, now: Ns) {
         if self.decided.is_none() {
-            self.decided = self.scheduler.predict(now, &self.requests);
+            self.decided = self.scheduler.predict(now, &self.arrivals.requests);
+            if self.explain == Some(self.prediction.issues) {
+                let state = self.scheduler.describe(now, &self.arrivals.requests);
+                self.decision = Some(Decision { at: now.since(EPOCH), state });
+            }
         }
-    }
-
-    /// A bio joins a queued request; one that joined a plugged request is part of it already.
-    fn merge(&mut self, now: Ns, row: &Row, end: MergeEnd) {
-        let direction = Request::of(&row.bio, now).direction();
-        let found = match end {
-            MergeEnd::Back => self.ending_at((direction, row.bio.sector)),
-            MergeEnd::Front => self.queued.at((direction, row.bio.end())).next(),
-        };
-        let Some(into) = found else { return };
-        let request = &mut self.requests[into];
-        request.sectors += row.bio.sectors;
-        if end == MergeEnd::Front {
-            self.queued.take((direction, request.sector), |id| id == into);
-            request.sector = row.bio.sector;
-            self.queued.add((direction, request.sector), into);
-        }
-        self.scheduler.merged(now, &self.requests, Merge { into, end });
-    }
-
-    /// The oldest queued request whose end is there, among those of the nearest place before.
-    fn ending_at(&self, place: Place) -> Option<RequestId> {
-        self.queued.before(place).find(|&id| self.requests[id].end() == place.1)
-    }
-
-    /// A queued request joins the one before it.
-    fn join(&mut self, now: Ns, row: &Row) {
-        let direction = Request::of(&row.bio, now).direction();
-        let place = (direction, row.bio.sector);
-        let Some(survivor) = self.ending_at(place) else { return };
-        let Some(absorbed) = self.queued.take_oldest(place) else { return };
-        let sectors = self.requests[absorbed].sectors;
-        self.requests[survivor].sectors += sectors;
-        self.scheduler.joined(now, &self.requests, survivor, absorbed);
-        self.requests.remove(absorbed);
     }
 
     fn issue(&mut self, now: Ns, row: &Row) {
-        let place = (Request::of(&row.bio, now).direction(), row.bio.sector);
-        if self.queued.at(place).next().is_none() {
+        let place = (direction_of(&row.bio), row.bio.sector);
+        if self.arrivals.at(place).next().is_none() {
             return;
         }
         self.decide(now);
         let chosen = self.decided.take();
         let Some(id) = self.take_issued(place, row.bio.sectors, chosen) else { return };
-        self.prediction.issues += 1;
-        if chosen == Some(id) {
-            self.prediction.predicted += 1;
-        } else if self.prediction.misses.len() < MISSES_KEPT {
-            let sector = chosen.map(|id| self.requests[id].sector.0);
-            self.prediction.misses.push((row.at.0, row.bio.sector.0, sector));
-        }
-        self.scheduler.force(now, &self.requests, id);
-        self.requests[id].issued = now;
-        self.scheduler.activate(now, &self.requests, id);
+        self.judge(row, place, (id, chosen));
+        let requests = &mut self.arrivals.requests;
+        self.scheduler.force(now, requests, id);
+        requests[id].issued = now;
+        self.scheduler.activate(now, requests, id);
         self.issued.add(place, id);
         self.decide(now);
+    }
+
+    /// Compares the choice with what was issued.
+    fn judge(&mut self, row: &Row, place: Place, (id, chosen): (RequestId, Option<RequestId>)) {
+        let is_same = chosen == Some(id);
+        let chosen = chosen.map(|id| self.arrivals.place(id));
+        let number = self.prediction.issues;
+        self.prediction.count(is_same, false);
+        // What was chosen at the issue before and missed comes now: the two were exchanged.
+        self.prediction.predicted_nearly += u64::from(self.missed == Some(place));
+        self.missed = chosen.filter(|_| !is_same);
+        let (at_ns, sector) = (row.at.0, row.bio.sector.0);
+        let chosen_sector = chosen.map(|(_, sector)| sector.0);
+        if !is_same {
+            let (recorded, chosen) = (sector, chosen_sector);
+            self.prediction.keep_miss(Miss { issue: number, at_ns, recorded, chosen });
+        }
+        if self.explain == Some(number) {
+            self.prediction.explanation = Some(Explanation {
+                issue: number,
+                at_ns,
+                recorded: sector,
+                chosen: chosen_sector,
+                decided_at_ns: self.decision.as_ref().map(|decision| decision.at.0),
+                state: self.decision.take().map_or_else(Vec::new, |decision| decision.state),
+                is_race: None,
+            });
+        }
     }
 
     /// Takes the queued request that was issued: a recording does not tell apart those of one place
@@ -206,17 +274,22 @@ impl Replay {
         sectors: u32,
         chosen: Option<RequestId>,
     ) -> Option<RequestId> {
-        let Self { queued, requests, .. } = self;
-        let is_as_long = |id: RequestId| requests[id].sectors == sectors;
+        let lengths: Vec<(RequestId, bool)> = self
+            .arrivals
+            .at(place)
+            .map(|id| (id, self.arrivals.requests[id].sectors == sectors))
+            .collect();
+        let is_as_long = |id: RequestId| lengths.contains(&(id, true));
         let is_chosen = |id: RequestId| chosen == Some(id) && is_as_long(id);
-        let alike = queued.take(place, is_chosen).or_else(|| queued.take(place, is_as_long));
-        alike.or_else(|| queued.take_oldest(place))
+        let arrivals = &mut self.arrivals;
+        let alike = arrivals.take(place, is_chosen).or_else(|| arrivals.take(place, is_as_long));
+        alike.or_else(|| arrivals.take(place, |_| true))
     }
 
     fn complete(&mut self, now: Ns, row: &Row) {
-        let place = (Request::of(&row.bio, now).direction(), row.bio.sector);
+        let place = (direction_of(&row.bio), row.bio.sector);
         let Some(id) = self.issued.take_oldest(place) else { return };
-        self.scheduler.complete(now, &self.requests, id);
-        self.requests.remove(id);
+        self.scheduler.complete(now, &self.arrivals.requests, id);
+        self.arrivals.requests.remove(id);
     }
 }

@@ -23,9 +23,9 @@ use crate::queue::{BlockQueue, QueueParameters};
 use crate::sched::SchedulerKind;
 
 /// Times of simulation begin here, long after boot.
-const EPOCH: Ns = Ns::from_seconds(1_000);
+pub(super) const EPOCH: Ns = Ns::from_seconds(1_000);
 /// The scheduler was attached so long before the first bio.
-const ATTACHED_BEFORE: Ns = Ns::from_seconds(1);
+pub(super) const ATTACHED_BEFORE: Ns = Ns::from_seconds(1);
 
 /// Real and simulated, side by side.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]

@@ -68,7 +68,7 @@ struct Entry {
 }
 
 /// The anticipatory scheduler.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Anticipatory {
     hz: Hz,
     clock: TickClock,

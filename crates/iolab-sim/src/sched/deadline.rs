@@ -20,7 +20,7 @@ use crate::api::scheduler::{Attach, Framework, Merge, MergeEnd, Scheduler, Sched
 use crate::tunable::{Tunable, Tuned};
 
 /// The deadline scheduler.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Deadline {
     settings: Settings,
     queues: [SortedFifo; 2],

@@ -62,6 +62,11 @@ pub struct Starvation {
 }
 
 impl Starvation {
+    /// Batches of reads that have passed waiting writes.
+    pub const fn batches(&self) -> u64 {
+        self.starved
+    }
+
     /// The direction of the next batch, given which ones have requests: reads, until `limit`
     /// batches of them have passed waiting writes.
     pub const fn choose(

@@ -45,7 +45,7 @@ const GOOD_BUCKETS: usize = 4;
 const SAMPLES_ENOUGH: u32 = 500;
 
 /// The kyber scheduler.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Kyber {
     hz: Hz,
     /// Per CPU.
@@ -224,6 +224,13 @@ impl Scheduler for Kyber {
         self.staged[domain] += 1;
     }
 
+    fn insert_at_head(&mut self, now: Ns, requests: &Requests, id: RequestId) {
+        self.insert(now, requests, id);
+        let request = &requests[id];
+        let (cpu, domain) = (usize::from(request.submitter.cpu), domain_of(request.operation));
+        self.staging[cpu][domain].rotate_right(1);
+    }
+
     fn dispatch(&mut self, _: Ns, _: &Requests) -> Option<RequestId> {
         if self.batching < BATCH[self.domain] {
             let id = self.try_domain();
@@ -300,6 +307,29 @@ impl Scheduler for Kyber {
         } else {
             self.flushed[domain].retain(|&id| id != absorbed);
         }
+    }
+
+    /// The batch, then every domain.
+    fn describe(&self, _: Ns, requests: &Requests) -> Vec<String> {
+        let batch = format!(
+            "batch: {}s, {} of {} issued",
+            NAMES[self.domain], self.batching, BATCH[self.domain]
+        );
+        let domains = (0..NAMES.len()).map(|domain| {
+            let first = self.flushed[domain].front();
+            let first = first.map_or_else(String::new, |&id| {
+                format!(", first is sector {}", requests[id].sector.0)
+            });
+            format!(
+                "{}: {} staged, {} taken over{first}; {} of {} tokens in use",
+                NAMES[domain],
+                self.staged[domain],
+                self.flushed[domain].len(),
+                self.in_use[domain],
+                self.tokens[domain]
+            )
+        });
+        std::iter::once(batch).chain(domains).collect()
     }
 
     /// "write domain depth resized to 1 token (read 256, discard 64, other 16)".

@@ -113,10 +113,15 @@ impl MqDeadline {
 
     fn take(&mut self, requests: &Requests, id: RequestId) {
         let request = &requests[id];
+        let place = *self.places.get(id);
+        self.queue(request).remove(place);
+        self.move_to(request);
+    }
+
+    /// The next one upwards is sought from this request on.
+    fn move_to(&mut self, request: &Request) {
         let direction = request.direction().index();
-        let class = &mut self.classes[class_of(request)];
-        class.queues[direction].remove(*self.places.get(id));
-        class.positions[direction] = request.sector;
+        self.classes[class_of(request)].positions[direction] = request.sector;
     }
 
     fn aged(&mut self, now: Ns) -> Option<RequestId> {
@@ -142,6 +147,9 @@ impl MqDeadline {
         &mut self.classes[class_of(request)].queues[request.direction().index()]
     }
 }
+
+/// Names of the directions, by index.
+const NAMES: [&str; 2] = ["reads", "writes"];
 
 /// Index of a class in the order of service; nobody's priority counts as best effort.
 const fn index_of(class: PriorityClass) -> usize {
@@ -189,11 +197,15 @@ impl Scheduler for MqDeadline {
         self.classes[class_of(request)].outstanding += 1;
     }
 
+    /// Goes to the list of its class that is served before all sorting.
+    fn insert_at_head(&mut self, _: Ns, requests: &Requests, id: RequestId) {
+        self.classes[class_of(&requests[id])].outstanding += 1;
+        self.refused.push(id);
+    }
+
     fn dispatch(&mut self, now: Ns, requests: &Requests) -> Option<RequestId> {
         if let Some(id) = self.refused.pop() {
-            let request = &requests[id];
-            let direction = request.direction().index();
-            self.classes[class_of(request)].positions[direction] = request.sector;
+            self.move_to(&requests[id]);
             return Some(id);
         }
         let id = self.aged(now).or_else(|| self.most_urgent(now))?;
@@ -251,12 +263,52 @@ impl Scheduler for MqDeadline {
         }
     }
 
+    fn describe(&self, now: Ns, requests: &Requests) -> Vec<String> {
+        self.lines(now, requests)
+    }
+
     fn joined(&mut self, _: Ns, requests: &Requests, survivor: RequestId, absorbed: RequestId) {
         let request = &requests[survivor];
         let (kept, lost) = (*self.places.get(survivor), *self.places.get(absorbed));
         let place = self.queue(request).joined(kept, lost, request.sector);
         self.places.set(survivor, place);
         self.classes[class_of(request)].outstanding -= 1;
+    }
+}
+
+impl MqDeadline {
+    /// The batch, then the queues of every class that has requests.
+    fn lines(&self, now: Ns, requests: &Requests) -> Vec<String> {
+        let mut lines = vec![format!(
+            "batch: {}, {} of {} issued; {} requests before all sorting; reads passed writes {} \
+             times of {}",
+            NAMES[self.last_direction.index()],
+            self.batching,
+            self.settings.fifo_batch,
+            self.refused.len(),
+            self.starvation.batches(),
+            self.settings.writes_starved
+        )];
+        for (class, name) in self.classes.iter().zip(["real time", "best effort", "idle"]) {
+            for direction in Direction::ALL {
+                let Some((oldest, deadline)) = class.queues[direction.index()].fifo.head() else {
+                    continue;
+                };
+                let left_ms = (deadline.0 as f64 - now.0 as f64) / 1e6;
+                let next = class.next(direction).map_or_else(
+                    || "none above".to_owned(),
+                    |id| format!("next above is sector {}", requests[id].sector.0),
+                );
+                lines.push(format!(
+                    "{name} {}: last at sector {}, {next}; oldest is sector {}, which \
+                     expires in {left_ms:.3} ms",
+                    NAMES[direction.index()],
+                    class.positions[direction.index()].0,
+                    requests[oldest].sector.0,
+                ));
+            }
+        }
+        lines
     }
 }
 
@@ -267,6 +319,10 @@ impl Replayable for MqDeadline {
 
     fn force(&mut self, _: Ns, requests: &Requests, id: RequestId) {
         let request = &requests[id];
+        if let Some(index) = self.refused.iter().position(|&refused| refused == id) {
+            self.refused.remove(index);
+            return self.move_to(request);
+        }
         let direction = request.direction();
         let class = &self.classes[class_of(request)];
         let is_continued = direction == self.last_direction

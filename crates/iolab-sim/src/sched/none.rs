@@ -15,7 +15,7 @@ use crate::api::scheduler::{Attach, Framework, Replayable, Scheduler, SchedulerC
 use crate::tunable::{Tunable, Tuned};
 
 /// No scheduler.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct None {
     queue: VecDeque<RequestId>,
 }

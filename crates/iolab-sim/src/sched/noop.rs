@@ -16,7 +16,7 @@ use crate::api::scheduler::{Attach, Framework, Replayable, Scheduler, SchedulerC
 use crate::tunable::{Tunable, Tuned};
 
 /// First in, first out.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Noop {
     queue: BTreeMap<i64, RequestId>,
     places: PerRequest<i64>,

@@ -47,7 +47,7 @@ fn figures(report: &Report) -> Vec<(String, f64)> {
         ("requests_issued".into(), sum(&|d| d.counts.issued.count as f64)),
         ("bytes_completed".into(), sum(&|d| d.counts.completed.bytes as f64)),
         ("completed_per_s".into(), sum(&|d| d.counts.completed.count as f64 / seconds)),
-        ("completed_bytes_per_s".into(), sum(&|d| d.counts.completed.bytes as f64 / seconds)),
+        ("completed_bytes_per_s".into(), sum(&|d| d.counts.transferred_bytes() as f64 / seconds)),
         (
             "merges".into(),
             sum(&|d| (d.counts.back_merges.count + d.counts.front_merges.count) as f64),

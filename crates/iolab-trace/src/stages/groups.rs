@@ -46,6 +46,14 @@ iolab_model::registry! {
     }
 }
 
+/// Number of the direction of discards.
+pub const DISCARD: u32 = 2;
+
+/// Tell whether the bytes of an event go to or from the device: those of a discard do not.
+pub const fn is_transfer(event: &Event) -> bool {
+    direction_of(event) != DISCARD
+}
+
 /// Names of directions, by their number.
 pub const DIRECTIONS: [&str; 4] = ["read", "write", "discard", "flush"];
 
@@ -53,7 +61,7 @@ pub const DIRECTIONS: [&str; 4] = ["read", "write", "discard", "flush"];
 pub const fn direction_of(event: &Event) -> u32 {
     let categories = event.categories;
     if categories.has(Categories::DISCARD) {
-        2
+        DISCARD
     } else if categories.has(Categories::WRITE) {
         1
     } else if event.bytes == 0 && categories.has(Categories::FLUSH) {
@@ -140,6 +148,8 @@ pub struct Group {
     pub queued: Amount,
     /// Bios that were completed.
     pub completed: Amount,
+    /// Bytes of those that were completed and are no discards.
+    pub transferred_bytes: u64,
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use iolab_model::histogram::Histogram;
 
 use super::activity::Activity;
 use super::calls::Layers;
-use super::groups::{Amount, By, Group, Stage, direction_of, size_class_of};
+use super::groups::{Amount, By, DISCARD, Group, Stage, direction_of, is_transfer, size_class_of};
 use super::pending::{Bio, NEVER, Pending, Starts};
 use super::periods::{Covered, Ranges};
 use super::processes::Processes;
@@ -80,6 +80,13 @@ pub struct Counts {
     pub completed_unknown: u64,
     /// Bios that were given up because too many were waiting.
     pub forgotten: u64,
+}
+
+impl Counts {
+    /// Bytes completed that went to or from the device.
+    pub fn transferred_bytes(&self) -> u64 {
+        self.completed.bytes - self.completed_of[DISCARD as usize].bytes
+    }
 }
 
 /// Plugs of one device, by btt's rules: one that is set twice is set once.
@@ -554,11 +561,13 @@ impl Pairing {
         let found = self.within(event, index, |bio| bio.issued_ns != NEVER);
         let device = &mut self.devices[index];
         let (mut requests, mut bytes) = (0, 0);
+        let is_transfer = is_transfer(event);
         for at in &found {
             let bio = *self.pending.get(*at);
             let group = &mut self.groups[bio.group as usize];
             group.stages.record(Stage::Q2C, between(bio.queued_ns, now_ns));
             group.completed.add(bio.bytes);
+            group.transferred_bytes += if is_transfer { u64::from(bio.bytes) } else { 0 };
             bytes += u64::from(bio.bytes);
             if bio.issued_ns != NEVER {
                 device.covered.add(bio.issued_ns, now_ns);

@@ -70,7 +70,7 @@ pub struct GroupRow {
     pub queued: Amount,
     /// Bios that were completed.
     pub completed: Amount,
-    /// Share of the device's completed bytes.
+    /// Share of the bytes that the device completed, without discards, which move none.
     pub bytes_share: f64,
     /// Its stages.
     pub stages: Vec<StageRow>,
@@ -269,7 +269,7 @@ fn group_rows(pairing: &Pairing, device: &OfDevice) -> Vec<GroupRow> {
         return Vec::new();
     }
     let groups = |key: &u32| &pairing.groups[device.groups[key] as usize];
-    let all: u64 = device.groups.keys().map(|key| groups(key).completed.bytes).sum();
+    let all: u64 = device.groups.keys().map(|key| groups(key).transferred_bytes).sum();
     let mut rows: Vec<GroupRow> = Vec::new();
     for key in device.groups.keys() {
         let group = groups(key);
@@ -277,7 +277,7 @@ fn group_rows(pairing: &Pairing, device: &OfDevice) -> Vec<GroupRow> {
             name: group_name(pairing, *key),
             queued: group.queued,
             completed: group.completed,
-            bytes_share: group.completed.bytes as f64 / all.max(1) as f64,
+            bytes_share: group.transferred_bytes as f64 / all.max(1) as f64,
             stages: rows_of(None, &group.stages),
         });
     }

@@ -177,7 +177,7 @@ pub fn summary(report: &Report) -> String {
             "\ndevice {}: {:.1} requests/s, {}/s",
             device.device,
             completed.count as f64 / seconds,
-            bytes((completed.bytes as f64 / seconds) as u64)
+            bytes((device.counts.transferred_bytes() as f64 / seconds) as u64)
         );
         push_shares(&mut out, device);
         push_counts(&mut out, device);

@@ -10,6 +10,10 @@ use crate::format::blktrace::{MAGIC, VERSION};
 
 const CGROUP_FLAG: u32 = 1 << 8;
 
+/// Bytes of a process's name in a note, as the kernel writes it (`TASK_COMM_LEN`, sched.h): its
+/// readers look for the zero that ends it.
+const NAME_BYTES: usize = 16;
+
 /// Appends a record; false if there is none for the event.
 ///
 /// # Errors
@@ -27,7 +31,11 @@ pub fn push(event: &Event, bytes: &mut Vec<u8>) -> Result<bool, Error> {
         categories = categories.with(Categories::NOTIFY);
     }
     let flag = if event.cgroup.is_some() { CGROUP_FLAG } else { 0 };
-    let length = event.payload.len() + if event.cgroup.is_some() { 8 } else { 0 };
+    let padding = match event.action {
+        Action::NoteProcess => NAME_BYTES.saturating_sub(event.payload.len()),
+        _ => 0,
+    };
+    let length = event.payload.len() + padding + if event.cgroup.is_some() { 8 } else { 0 };
     let Ok(length) = u16::try_from(length) else {
         let what = format!("a payload of {length} bytes");
         return Err(Error::Unfit { format: "blktrace", what });
@@ -47,5 +55,6 @@ pub fn push(event: &Event, bytes: &mut Vec<u8>) -> Result<bool, Error> {
         bytes.extend_from_slice(&cgroup.to_le_bytes());
     }
     bytes.extend_from_slice(&event.payload);
+    bytes.extend(core::iter::repeat_n(0, padding));
     Ok(true)
 }

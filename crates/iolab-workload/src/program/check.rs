@@ -10,6 +10,7 @@ use super::files::{FILES_MAX, FileSet, KeySpace};
 use super::node::{DataPath, Node, Positioned};
 use super::problem::Problem;
 use crate::operation::OperationKind;
+use crate::spec::rules::TenantRules;
 use crate::spec::{Limit, Phase, Tenant, WorkersAs, Workload};
 
 /// Nothing, or the first contradiction.
@@ -150,6 +151,11 @@ fn check_tenant(workload: &Workload, (phase, tenant): (&Phase, &Tenant), path: &
     }
     if tenant.rate_ops_per_s.is_some() || tenant.think_ns.0 > 0 {
         return wrong("", "a rate or pauses beside a program", "use program.pace, or think");
+    }
+    if tenant.manner.rules != TenantRules::default() {
+        let problem = "rules of the tenant beside a program, which does not follow them";
+        let remedy = "leave the rules out, or use streams";
+        return wrong(".manner.rules", problem, remedy);
     }
     Ok(())
 }

@@ -74,25 +74,57 @@ impl Cost {
 
 /// Facts that the sizes of steps depend on.
 #[derive(Clone, Copy)]
-struct Sizes {
-    /// Of the largest file of all sets.
-    file: u64,
+struct Sizes<'a> {
+    /// Nodes of the program.
+    nodes: &'a [&'a Node],
+    /// Of the largest file of each set.
+    files: &'a BTreeMap<&'a str, u64>,
     /// Of the largest value of all key spaces.
     value: u64,
     workers: u64,
+}
+
+impl Sizes<'_> {
+    /// Of the largest file that a step on a whole file may be about: of the set that it names, or
+    /// of those that are opened into its slot; of all sets where that does not tell.
+    fn whole(&self, node: &Node) -> u64 {
+        let of = |name: &str| self.files.get(name).copied();
+        let all = || self.files.values().copied().max().unwrap_or(0);
+        // A name of one set may be that of a file of another one by then.
+        let is_renamed = self.nodes.iter().any(|node| node.to_file.is_some());
+        if is_renamed || node.does == Deed::Copy {
+            return all();
+        }
+        let sets: Option<Vec<u64>> = if let Some(file) = &node.file {
+            file.set.as_deref().map(|set| Vec::from_iter(of(set)))
+        } else {
+            let opens = |other: &&&Node| {
+                matches!(other.does, Deed::Open | Deed::Create) && other.slot == node.slot
+            };
+            let set = |other: &&Node| of(other.file.as_ref()?.set.as_deref()?);
+            self.nodes.iter().filter(opens).map(set).collect()
+        };
+        sets.and_then(|sets| sets.into_iter().max()).unwrap_or_else(all)
+    }
 }
 
 /// Space that the programs of `workload` may take; `None` if it has none.
 pub fn demand(workload: &Workload) -> Option<Demand> {
     let tenants = || workload.phases.iter().flat_map(|phase| &phase.tenants);
     tenants().find(|tenant| tenant.program.is_some())?;
+    let most_of = |set: &'_ FileSet| set.file_bytes.most();
+    let files: BTreeMap<&str, u64> =
+        workload.file_sets.iter().map(|set| (set.name.as_str(), most_of(set))).collect();
     let mut done = Cost::default();
     for tenant in tenants() {
         let Some(program) = &tenant.program else { continue };
         let workers = u64::from(tenant.workers);
         let most = |amounts: &mut dyn Iterator<Item = u64>| amounts.max().unwrap_or(0);
+        let all = program.nodes();
+        let nodes: Vec<&Node> = all.iter().map(|(_, node)| *node).collect();
         let sizes = Sizes {
-            file: most(&mut workload.file_sets.iter().map(|set| set.file_bytes.most())),
+            nodes: &nodes,
+            files: &files,
             value: most(&mut workload.key_spaces.iter().map(|space| space.value_bytes.most())),
             workers,
         };
@@ -258,7 +290,7 @@ fn largest(nodes: &[Node], sizes: Sizes) -> Cost {
 /// One operation, or one step on a whole file.
 fn of_step(node: &Node, sizes: Sizes) -> Cost {
     let size = match &node.size_bytes {
-        _ if node.is_whole => sizes.file,
+        _ if node.is_whole => sizes.whole(node),
         Some(size) => size.most(),
         None => 0,
     };
@@ -294,7 +326,7 @@ fn grows(node: &Node, sizes: Sizes) -> bool {
         let steps = at.worker_step_bytes.0.saturating_mul(sizes.workers.saturating_sub(1));
         let begin = at.from_bytes.0.saturating_add(steps);
         let end = at.within_bytes.map_or(begin, |within| begin.saturating_add(within.0));
-        at.of.is_some() || end > sizes.file
+        at.of.is_some() || end > sizes.whole(node)
     })
 }
 

@@ -107,7 +107,7 @@ impl<G: GroupState> StreamWorker<G> {
         if self.tenant.lock == LockPolicy::Record {
             return self.locked(now, op);
         }
-        self.submit(intended, true, op)
+        self.submission(intended, true, op)
     }
 
     /// Tell whether so much was written that it is flushed now.

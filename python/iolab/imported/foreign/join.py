@@ -78,6 +78,12 @@ def read_files(
     twice = [path for path, count in Counter(n.path for n in named).items() if count > 1]
     if twice:
         raise TableError(f"{twice[0]} is named twice", "name every file once")
+    unnamed = [name.path for name in named if not name.level]
+    if 0 < len(unnamed) < len(named):
+        raise TableError(
+            f"{unnamed[0]} is of no level, but other files are (LEVEL=FILE)",
+            f"name its level, too, as in default={unnamed[0]}",
+        )
     sources: list[Source] = []
     origins: list[Origin] = []
     logs: list[Log] = []

@@ -54,9 +54,9 @@ def read_foreign(path: Path, content: bytes) -> Source | None:
             "import what iozone's -b wrote, or save the sheet as CSV with one value per row",
         )
     if fio_json.is_json(content):
-        add_runs(source, fio_json.read_json(source, content.decode("utf-8", errors="replace")))
+        add_runs(source, fio_json.read_json(source, content.decode("utf-8-sig", errors="replace")))
         return source
-    lines = content[: FILE_BYTES_MAX + 1].decode("utf-8", errors="replace").split("\n")
+    lines = content[: FILE_BYTES_MAX + 1].decode("utf-8-sig", errors="replace").split("\n")
     lines = [line.rstrip("\r") for line in lines]
     form = next((form for form in FORMS if form.is_any(lines)), None)
     if form is None:

@@ -8,7 +8,7 @@ use crate::api::request::RequestId;
 use crate::sched::common::INT_MAX;
 
 /// Direction whose turn it is.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Batch {
     pub(super) kind: Kind,
     pub(super) end: Ticks,

@@ -88,7 +88,7 @@ impl Default for Process {
 }
 
 /// All processes, and what new ones are like.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct History {
     processes: BTreeMap<ProcessId, Process>,
     /// Probability that a process that is waited for never comes back.

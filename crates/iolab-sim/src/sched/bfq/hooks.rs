@@ -23,6 +23,13 @@ impl Scheduler for Bfq {
         self.take(requests, id);
     }
 
+    /// Goes past the queues, but counts for its own.
+    fn insert_at_head(&mut self, now: Ns, requests: &Requests, id: RequestId) {
+        self.set_clock(now);
+        self.assign(requests, id);
+        self.returned.push_front(id);
+    }
+
     fn dispatch(&mut self, now: Ns, requests: &Requests) -> Option<RequestId> {
         self.set_clock(now);
         self.choose(requests)
@@ -31,6 +38,12 @@ impl Scheduler for Bfq {
     fn complete(&mut self, now: Ns, requests: &Requests, id: RequestId) {
         self.set_clock(now);
         self.finish(requests, id);
+    }
+
+    /// Not while it waits for the queue in service, nor with requests in the device.
+    // Linux block/bfq-iosched.c: bfq_completed_request.
+    fn wants_run(&self) -> bool {
+        self.device.in_flight == 0 && !self.in_service.is_some_and(|id| self.must_idle(id))
     }
 
     fn requeue(&mut self, now: Ns, requests: &Requests, id: RequestId) {
@@ -133,6 +146,12 @@ impl Scheduler for Bfq {
         }
         self.remove(requests, absorbed, id);
         self.release_request(id, process);
+    }
+
+    fn describe(&self, now: Ns, requests: &Requests) -> Vec<String> {
+        let mut bfq = self.clone();
+        bfq.set_clock(now);
+        bfq.lines(requests)
     }
 
     fn preset(&mut self, state: &str) -> bool {

@@ -14,6 +14,7 @@
 mod backlog;
 mod bursts;
 mod choose;
+mod describe;
 mod dispatch;
 mod entity;
 mod expire;

@@ -19,7 +19,7 @@ pub(super) const CLOSE_SECTORS: u64 = 8 * 1024;
 /// Queues with requests by the sector of the next one, one tree per priority level.
 ///
 /// They are brought up to date when they are asked: most requests come and go without that.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct PositionTrees {
     levels: [VecDeque<(Sector, QueueId)>; 8],
     /// Queues that are marked [`Marks::MOVED`].

@@ -23,7 +23,7 @@ pub(super) struct Saved {
 }
 
 /// A control group.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Group {
     trees: [ServiceTree; TreeId::COUNT],
     /// Busy queues.

@@ -12,7 +12,7 @@ use crate::api::bio::{Priority, ProcessId};
 pub(super) struct ProcessSlot(u32);
 
 /// State of a process.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Process {
     /// Its queues; indexed by "is synchronous".
     pub queues: [Option<QueueId>; 2],
@@ -25,7 +25,7 @@ pub(super) struct Process {
 }
 
 /// All processes that have not ended or whose requests are under way.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Processes {
     slots: Vec<Process>,
     free: Vec<ProcessSlot>,

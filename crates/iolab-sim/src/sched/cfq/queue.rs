@@ -86,7 +86,7 @@ pub(super) struct Slice {
 }
 
 /// One queue.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
     pub is_sync: bool,
     pub class: Class,
@@ -157,7 +157,7 @@ impl Queue {
 }
 
 /// All queues, in slots that are reused.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Queues {
     slots: Vec<Queue>,
     free: Vec<QueueId>,

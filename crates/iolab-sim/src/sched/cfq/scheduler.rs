@@ -21,7 +21,7 @@ use crate::sched::common::PerRequest;
 use super::idle::Queueing;
 
 /// Completely fair queueing.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Cfq {
     pub(super) clock: Clock,
     pub(super) settings: Settings,

@@ -59,7 +59,7 @@ impl TreeId {
 /// Queues by key; equal keys keep insertion order.
 ///
 /// A sorted ring: there are few queues, and new keys mostly go to the end.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct ServiceTree {
     entries: VecDeque<(Tick, QueueId)>,
     /// Pauses between a completion and the next request of any of its queues.

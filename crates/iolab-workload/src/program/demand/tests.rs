@@ -44,6 +44,39 @@ fn files_are_as_many_and_as_large_as_they_may_be() {
     assert_eq!(found.written_bytes, Some(2 * 10 * 1000));
 }
 
+/// Small files beside a large one were each counted with the size of the large one.
+#[test]
+fn a_whole_file_is_one_of_the_set_that_the_step_or_its_slot_names() {
+    let sets = r#"[{"name":"small","files":9,"file_bytes":10},
+        {"name":"large","files":1,"file_bytes":1000000}]"#;
+    let written = |steps: &str| {
+        let program = format!(r#"{{"steps":[{steps}],"limit":{{"passes":3}}}}"#);
+        demand(&workload(sets, 1, &program)).unwrap().written_bytes
+    };
+    let open = |set: &str, slot: &str| {
+        format!(r#"{{"does":"open","slot":"{slot}","file":{{"by":"existing","set":"{set}"}}}},"#)
+    };
+    let whole = |slot: &str| {
+        format!(r#"{{"does":"write","slot":"{slot}","is_whole":true,"size_bytes":1}}"#)
+    };
+    let both = open("small", "a") + &open("large", "b");
+    assert_eq!(written(&(both.clone() + &whole("a"))), Some(30));
+    assert_eq!(written(&(both + &whole("b"))), Some(3_000_000));
+    let either = open("small", "a") + &open("large", "a") + &whole("a");
+    assert_eq!(written(&either), Some(3_000_000));
+    let rename = r#"{"does":"rename","file":{"by":"existing","set":"large"},
+        "to_file":{"by":"absent","set":"small"}},"#;
+    assert_eq!(written(&(rename.to_owned() + &open("small", "a") + &whole("a"))), Some(3_000_000));
+}
+
+#[test]
+fn rules_beside_a_program_are_refused() {
+    let mut found = workload(SETS, 1, r#"{"steps":[{"does":"burn","duration_ns":1}]}"#);
+    found.phases[0].tenants[0].manner.rules.longest_ns = Some([Some(Ns(1)), None]);
+    let told = found.check().unwrap_err().to_string();
+    assert!(told.contains("rules of the tenant beside a program"), "{told}");
+}
+
 #[test]
 fn what_is_appended_comes_on_top() {
     let append = |limit: &str| {

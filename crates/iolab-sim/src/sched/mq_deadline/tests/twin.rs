@@ -24,7 +24,7 @@ struct Row {
     inserted_ms: i64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Twin {
     rows: Vec<Row>,
     gone: Vec<Row>,
