@@ -251,11 +251,11 @@ def test_a_missing_seal_is_damage(tmp_path):
 def test_a_newer_format_is_named(tmp_path):
     def change(target, info, content):
         if info.filename == "manifest.json":
-            content = content.replace(b'"version": 1', b'"version": 2')
+            content = content.replace(b'"version": 1', b'"version": 3')
         target.writestr(info, content)
 
     refused(
-        hostile(tmp_path, change), r"newer iolab \(archive format 2, this one knows 1\): update"
+        hostile(tmp_path, change), r"newer iolab \(archive format 3, this one knows 2\): update"
     )
 
 

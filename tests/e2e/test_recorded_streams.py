@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -149,6 +151,62 @@ def test_the_same_command_is_refused_for_the_same_reason(
     done = iolab("compare", *words, "--cache", "as_is", "--rounds", "2", "--out", "o", "--resume")
     assert done.returncode == 1, done.stderr
     assert "is another one than when the study began" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("words", [("--resume", "--rounds", "2"), ("--out", "p")])
+def test_a_recording_that_is_gone_lies_with_the_results(
+    iolab: Run, tmp_path: Path, begun: Path, words: tuple[str, ...]
+) -> None:
+    """Issue 15, of an engineer: with the log moved away, `iolab run DIR` could not be done."""
+    begun.unlink()
+    begun.with_name("again.toml").unlink()
+    begun.parent.rmdir()
+    done = iolab("run", "o", *words)
+    assert done.returncode == 1, done.stderr
+    command = (
+        " ".join(done.stderr.split())
+        .rpartition("a copy lies with the results: `")[2]
+        .partition("`")[0]
+    )
+    assert command.startswith("mkdir -p "), done.stderr
+    subprocess.run(command, shell=True, check=True, cwd=tmp_path)
+    assert begun.read_text() == STREAM
+    done = iolab("run", "o", *words)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_archive_takes_the_recording_along(iolab: Run, tmp_path: Path, begun: Path) -> None:
+    assert iolab("archive", "o", "--out", "o.iolab").returncode == 0
+    again = iolab("archive", "o", "--out", "same.iolab")
+    assert (tmp_path / "o.iolab").read_bytes() == (tmp_path / "same.iolab").read_bytes()
+    assert again.returncode == 0, again.stderr
+    assert iolab("archive", "--check", "o.iolab").returncode == 0
+    begun.unlink()
+    done = iolab("run", "o.iolab", "--out", "p")
+    told = " ".join(done.stderr.split())
+    assert done.returncode == 1, told
+    assert "the archive holds it: `iolab archive --extract o.iolab --out DIR`" in told
+    assert iolab("archive", "--extract", "o.iolab", "--out", "q").returncode == 0
+    (copy,) = (tmp_path / "q" / "recordings").iterdir()
+    assert copy.read_text() == STREAM
+    assert f"cp q/recordings/{copy.name} {begun}" in " ".join(
+        iolab("run", "q", "--out", "p").stderr.split()
+    )
+    shutil.copy(copy, begun)
+    done = iolab("run", "o.iolab", "--out", "p")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_large_recording_is_named_and_left(iolab: Run, tmp_path: Path, folder: Path) -> None:
+    lines = STREAM + "# padding\n" * 7_000_000
+    (folder / "trace.log").write_text(lines)
+    words = ("--on", f"dir:{tmp_path}/place", "--workload", folder / "again.toml")
+    done = iolab("compare", *words, *ONCE, "--out", "o")
+    assert done.returncode == 0, done.stderr
+    told = " ".join(done.stderr.split())
+    assert "was not copied to the results (it is larger than 64m): keep it" in told
+    done = iolab("archive", "o", "--out", "o.iolab")
+    assert "the archive has no copy of the recording" in " ".join(done.stderr.split())
 
 
 def test_a_recording_that_was_moved_is_found_by_a_link(

@@ -115,5 +115,7 @@ def test_an_argument_without_meaning_is_named(arguments, message, hint):
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(iolab.TestbedError, match="'nul' is not a kind of testbed; did you mean"):
+        iolab.Study(testbed="nul")
     with pytest.raises(iolab.StudyError, match="there is no such file"):
         iolab.Study.load(tmp_path / "study.toml")

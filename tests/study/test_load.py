@@ -18,7 +18,8 @@ from iolab.study.model import (
 )
 from iolab.study.plan import make_plan
 from iolab.study.render import spec_toml
-from iolab.study.workloads import FLUSHES, IOZONE_TESTS, LOCKS, PATTERNS
+from iolab.study.stream_keys import FLUSHES, LOCKS, PATTERNS
+from iolab.study.workloads import IOZONE_TESTS
 
 GOOD = """\
 name = "schedulers"

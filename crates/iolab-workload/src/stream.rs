@@ -7,11 +7,11 @@
 //! Left out: several files per worker, and namespace ops inside the timed region (file-set
 //! dialects).
 
-mod around;
 mod manner;
 mod rules;
 mod run;
 mod timed;
+mod untimed;
 
 use iolab_model::error::Errno;
 use iolab_model::op::{

@@ -17,7 +17,8 @@ from typing import Final, cast
 from iolab.errors import DamageError, StoreError
 
 FORMAT: Final = "iolab-archive"
-VERSION: Final = 1
+VERSION: Final = 2
+"""The newest; what has no recordings is written as version 1, which every iolab reads."""
 SUFFIX: Final = ".iolab"
 MANIFEST: Final = "manifest.json"
 DATABASE: Final = "study.db"
@@ -25,6 +26,7 @@ DATABASE: Final = "study.db"
 MEMBER_NAME: Final = re.compile(
     r"study\.db|study\.toml|facts\.json|README\.txt|report\.html|report\.xlsx|verdict\.json"
     r"|commands/[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
+    r"|recordings/[0-9a-f]{16}-[A-Za-z0-9._-]{1,60}"
 )
 """Every name there is. None leads out of the directory that an archive is unpacked into."""
 
@@ -72,6 +74,11 @@ class Manifest:
     members: tuple[Member, ...]
 
     @property
+    def version(self) -> int:
+        """The oldest version of the format that has all of the members."""
+        return VERSION if any(one.name.startswith("recordings/") for one in self.members) else 1
+
+    @property
     def sha256(self) -> str:
         """Digest over all members: that of the text `sha256sum` prints for them, by name."""
         lines = (f"{member.sha256}  {member.name}\n" for member in self.members)
@@ -81,7 +88,7 @@ class Manifest:
         """The member ``manifest.json``; the same manifest gives the same bytes."""
         document = {
             "format": FORMAT,
-            "version": VERSION,
+            "version": self.version,
             "iolab_version": self.iolab_version,
             "study_id": self.study_id,
             "study_name": self.study_name,
@@ -132,7 +139,7 @@ def parse_manifest(text: bytes, file_name: str) -> Manifest:
 
 
 def _manifest(document: Mapping[str, object]) -> Manifest:
-    if document["version"] != VERSION:
+    if document["version"] not in range(1, VERSION + 1):
         raise ValueError(f"there never was an archive format {document['version']!r}")
     members = tuple(_member(row) for row in cast("list[object]", document["members"]))
     names = [member.name for member in members]
@@ -144,6 +151,8 @@ def _manifest(document: Mapping[str, object]) -> Manifest:
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a text is missing")
     manifest = Manifest(*cast("list[str]", texts), members=members)
+    if document["version"] != manifest.version:
+        raise ValueError("it has members of another version of the format")
     if document["sha256"] != manifest.sha256:
         raise ValueError("its digest over all members is another one")
     return manifest

@@ -19,6 +19,7 @@ from iolab.export.iozone import iozone_script
 from iolab.export.treatments import exported_treatments
 from iolab.library.services import Services
 from iolab.library.stored import by_hand_of
+from iolab.run.kept_recordings import copy_of, is_copy
 from iolab.run.observer import Observer
 from iolab.store.contents import Contents
 from iolab.store.db import Store
@@ -27,6 +28,7 @@ from iolab.store.machine import machine_text
 from iolab.store.owner import distrusted
 from iolab.store.rows import StudyData
 from iolab.store.users_files import REPORT_FILES
+from iolab.study.recordings import recordings_of_spec
 from iolab.version import iolab_version
 
 _README: Final = """\
@@ -38,6 +40,7 @@ study.toml     the question; `iolab run study.toml` asks it of another machine
 study.db       every record (SQLite)
 facts.json     what the machine was like
 commands/      the same trials for fio and IOzone
+recordings/    streams of operations that it does again, if it has such
 manifest.json  size and SHA-256 of each file
 
 `iolab archive --check FILE` verifies, `iolab report FILE --out DIR` draws the report again,
@@ -61,6 +64,7 @@ def pack_study(database: Path, services: Services, console: Observer) -> tuple[M
             name=data.study.name, machine=machine_text(data)
         ).encode()
         members |= _commands(data, store.contents, services, console)
+        members |= _recordings(data, database.parent, services, console)
         drawn = replace(data, by_hand=by_hand_of(store, data), curves=store.load_curves())
         members |= _reports(drawn, services, console)
     manifest = Manifest(
@@ -106,6 +110,23 @@ def _commands(
         console.note(f"iolab: note: the archive has no commands of other programs: {error}")
         return {}
     return found
+
+
+def _recordings(
+    data: StudyData, directory: Path, services: Services, console: Observer
+) -> dict[str, bytes]:
+    """Copies of the recorded streams that lie with the results and are what was measured."""
+    members = dict[str, bytes]()
+    for _, recording in recordings_of_spec(data.study.spec_toml):
+        path = copy_of(directory, recording)
+        if is_copy(path, recording, services.load_core()):
+            members[str(path.relative_to(directory))] = path.read_bytes()
+        else:
+            console.note(
+                f"iolab: note: the archive has no copy of the recording {recording.file}: whoever "
+                "runs it again needs that file"
+            )
+    return members
 
 
 def _reports(data: StudyData, services: Services, console: Observer) -> dict[str, bytes]:

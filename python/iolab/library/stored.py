@@ -17,6 +17,7 @@ from iolab.store.db import STORE_NAME, Store
 from iolab.store.read import without_collecting
 from iolab.store.rows import ByHand, StudyData
 from iolab.study.load import parse_study
+from iolab.study.recordings import RecordingError
 from iolab.visible import visible_line
 
 if TYPE_CHECKING:
@@ -91,18 +92,46 @@ def stored_study(
         unpacked(path) if is_archive(path) else nullcontext((find_database(path), None)) as found,
         Store.open_reader(found[0]) as store,
     ):
-        study = store.study
+        study, manifest = store.study, found[1]
     if study.kind == "imported":
         raise StudyError(
             f"{path} holds an imported table, which nothing here has measured",
             f"`iolab report {shlex.quote(str(path))}` shows it; `{command_again(study)}` imports "
             "it again",
         )
-    asked = parse_study(study.spec_toml, str(path), overrides, override_source=override_source)
+    try:
+        asked = parse_study(study.spec_toml, str(path), overrides, override_source=override_source)
+    except RecordingError as error:
+        raise _with_copy(error, path, manifest) from None
     if "rounds" in overrides or asked.rounds is None:
         return asked
     # Rounds that were added later stand in the plan only.
     return replace(asked, rounds=max(asked.rounds, study.rounds_planned))
+
+
+def _with_copy(error: RecordingError, path: Path, manifest: Manifest | None) -> RecordingError:
+    """The same error; its hint names the copy in the results, if there is one."""
+    from iolab.run.kept_recordings import copy_of
+
+    directory, place = directory_of(path), Path(error.recording.file)
+    if manifest is not None:
+        name = str(copy_of(Path(), error.recording))
+        if name not in {member.name for member in manifest.members}:
+            return error
+        more = (
+            f"the archive holds it: `iolab archive --extract {shlex.quote(str(path))} --out DIR`, "
+            "then `iolab run DIR` says where to put it"
+        )
+    elif directory is not None and (copy := copy_of(directory, error.recording)).is_file():
+        more = f"a copy of it lies with the results: {copy}"
+        if not place.exists():
+            command = shlex.join(["cp", str(copy), str(place)])
+            if not place.parent.is_dir():
+                command = f"{shlex.join(['mkdir', '-p', str(place.parent)])} && {command}"
+            more = f"a copy lies with the results: `{command}`"
+    else:
+        return error
+    return RecordingError(error.message, f"{error.hint}; {more}", error.recording)
 
 
 def load_stored(path: Path) -> StudyData:

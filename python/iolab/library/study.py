@@ -14,6 +14,7 @@ from iolab.study.source import KeyPath
 from iolab.study.treatment import treatments_of
 from iolab.study.typed_workloads import typed_workloads
 from iolab.study.workloads import DEFAULT_TESTS
+from iolab.testbed.model import refuse_unknown_kind
 
 Level: TypeAlias = str | int | float | bool
 """A level as a study file writes it: ``"bfq"``, ``"4k"``, ``4096``, ``True``."""
@@ -76,6 +77,7 @@ class Study:
     Raises
     ------
     StudyError : an argument has no meaning; names the argument and what is known instead.
+    TestbedError : there is no such kind of testbed.
     """
 
     __slots__ = ("_checked", "_is_from_file")
@@ -106,6 +108,7 @@ class Study:
         }
         table = {key: _as_toml(value) for key, value in given.items() if value is not None}
         self._checked = study_from_table(table, ArgumentSource())
+        refuse_unknown_kind(self._checked.testbed.kind)
         self._is_from_file = False
 
     @classmethod

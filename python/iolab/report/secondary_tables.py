@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from iolab.report.chart import Value
 from iolab.report.markup import Markup, tag
 from iolab.report.tables import plain_table
-from iolab.stats.closer_types import Bounds, CloserLook, FactorEffect
 from iolab.stats.ledger import Group
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.metrics.metric import format_ns
+from iolab.stats.secondary_types import Bounds, CloserLook, FactorEffect
 from iolab.stats.verdict import StudyVerdict
 from iolab.wording import counted
 

@@ -21,9 +21,9 @@ from iolab.report.xlsx_cells import (
     write_value,
 )
 from iolab.report.xlsx_charts import CHART_ROWS, COLORS, axis_options, plain_name
-from iolab.stats.closer_types import Bounds, CloserLook
 from iolab.stats.ledger import Group
 from iolab.stats.metrics import METRIC_BY_NAME
+from iolab.stats.secondary_types import Bounds, CloserLook
 from iolab.stats.verdict import StudyVerdict, mode_word
 
 CHART_ROWS_MAX: Final = 120

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         Histogram,
         IozoneRequest,
         MixedRequest,
+        RecordedIdentity,
         Refusal,
         TraceMeasuredAnswer,
         TrialSpec,
@@ -36,6 +37,10 @@ class Core(Protocol):
 
     def dialect_parse(self, dialect: str, words: list[str], /) -> JsonText[CommandPlan]:
         """Plan of another program's command line, as JSON."""
+        ...
+
+    def recording_identity(self, path: str, /) -> JsonText[RecordedIdentity]:
+        """Size and digest of the file of a recorded stream."""
         ...
 
     def workload_file(self, subject: str, text: str, /) -> JsonText[Workload]:

@@ -18,6 +18,7 @@ from iolab.run.attendant import Attendant, Attendants
 from iolab.run.core import Core
 from iolab.run.dialect_requests import asked, fulfilled
 from iolab.run.in_place import in_place
+from iolab.run.kept_recordings import KeptRecordings, recordings_of
 from iolab.run.observer import Observer
 from iolab.run.options import RunOptions
 from iolab.run.places import check_room
@@ -168,6 +169,9 @@ def prepare(
     if study.trace is not None:
         check_trace(study.trace, testbed)
         attendants = Attendants([attendants, Traces(named, core, study.trace)])
+    if recordings := recordings_of(study):
+        kept = KeptRecordings(named, recordings, core, observer.note)
+        attendants = Attendants([attendants, kept])
     allowed.refuse_useless([*outputs.reports_in(named), *attendants.written_files()])
     plan = make_plan(study)
     if plan.design == PAIRS:

@@ -20,14 +20,13 @@ from iolab.study.model import (
     DialectWorkload,
     IozoneWorkload,
     MixedWorkload,
-    Priority,
     Stream,
 )
 from iolab.study.plan import Plan, Trial
+from iolab.study.stream_keys import asked_keys
 from iolab.testbed.model import RESERVE_BYTES
 
 if TYPE_CHECKING:
-    from iolab import protocol
     from iolab.protocol import (
         Cache,
         Durability,
@@ -215,6 +214,7 @@ def _mixed_input(workload: MixedWorkload, trial: Trial) -> MixedRequest:
     effective = trial.treatment.effective
     streams: list[StreamRequest] = [
         {
+            **asked_keys(stream),
             "name": stream.name,
             "read_share": stream.read_share,
             "pattern": stream.pattern,
@@ -222,18 +222,7 @@ def _mixed_input(workload: MixedWorkload, trial: Trial) -> MixedRequest:
             "depth": stream.depth,
             "workers": stream.workers,
             "file_bytes": stream.file_bytes,
-            "rate_ops_per_s": stream.rate_ops_per_s,
-            "fsync_every": stream.fsync_every,
             "think_ns": stream.think_ns + delay_ns,
-            "priority": _priority(stream.priority),
-            "flush": stream.flush,
-            "vectors": stream.vectors,
-            "flags": _flags(stream.flags),
-            "lock": stream.lock,
-            "is_preallocated": stream.is_preallocated,
-            "begins_ns": stream.begins_ns,
-            "ends_ns": stream.ends_ns,
-            "ops": stream.ops,
             "share": _share(stream),
         }
         for stream in workload.streams
@@ -276,10 +265,6 @@ def _io_groups(workload: MixedWorkload) -> list[IoGroup]:
 
 def _count_or_zero(level: str) -> int:
     return int(level) if level.isdecimal() else 0
-
-
-def _priority(priority: Priority | None) -> protocol.Priority | None:
-    return None if priority is None else {"class": priority.class_, "level": priority.level}
 
 
 def check_specs(plan: Plan, core: Core) -> list[TrialSpec]:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from iolab.stats.closer_types import StalledTrial, TimeCourse
 from iolab.stats.finding import About, Evidence, Finding
 from iolab.stats.ledger import Ledger
 from iolab.stats.longest_latencies import trial_text
 from iolab.stats.metrics.metric import format_ns
+from iolab.stats.secondary_types import StalledTrial, TimeCourse
 from iolab.stats.verdict import StudyVerdict
 
 TRIALS_MIN: Final = 2

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from iolab.stats import sentence as wording
-from iolab.stats.closer_types import CloserLook
 from iolab.stats.collect_findings import find_caveats
 from iolab.stats.effect import discovery_divisor, exploratory_effect, undecided
 from iolab.stats.effect_words import percent
@@ -50,6 +49,7 @@ from iolab.stats.qualified import (
 )
 from iolab.stats.request_time import request_times
 from iolab.stats.secondary_analyses import winner_sets
+from iolab.stats.secondary_types import CloserLook
 from iolab.stats.summaries import summaries, value_over
 from iolab.stats.trade_offs import trade_offs
 from iolab.stats.verdict import BestLevels, CellComparison, Comparison, Effect, StudyVerdict

@@ -12,22 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from iolab.stats.closer_types import (
-    STALLED_MAX,
-    Bounds,
-    CloserLook,
-    FactorEffect,
-    JointComparison,
-    LevelPair,
-    LevelWithBest,
-    NoiseShares,
-    QuantileEffect,
-    RobustInterval,
-    RoundSteadiness,
-    StalledTrial,
-    TimeCourse,
-    WinnerSet,
-)
 from iolab.stats.families import Family
 from iolab.stats.ledger import Group, Ledger, Place, level_text
 from iolab.stats.level_table import LevelTable, level_table, mean_log
@@ -43,6 +27,22 @@ from iolab.stats.methods.steady_state import steady_state
 from iolab.stats.methods.trial_shape import Course, TrialShape, trial_shapes
 from iolab.stats.metrics import METRICS, Metric
 from iolab.stats.pairing import pooled_log_ratios, without_parts
+from iolab.stats.secondary_types import (
+    STALLED_MAX,
+    Bounds,
+    CloserLook,
+    FactorEffect,
+    JointComparison,
+    LevelPair,
+    LevelWithBest,
+    NoiseShares,
+    QuantileEffect,
+    RobustInterval,
+    RoundSteadiness,
+    StalledTrial,
+    TimeCourse,
+    WinnerSet,
+)
 from iolab.stats.verdict import Comparison
 from iolab.stats.whole_series import whole_series
 from iolab.store.rows import SeriesRow, StudyData, TrialRow

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
-from iolab.stats.closer_types import CloserLook
 from iolab.stats.finding import Finding
 from iolab.stats.methods.verdict_rule import Sign, Word
+from iolab.stats.secondary_types import CloserLook
 
 Statistic = Literal["geometric mean", "maximum"]
 

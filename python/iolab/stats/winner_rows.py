@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from iolab.stats.closer_types import WinnerSet
 from iolab.stats.families import Family
 from iolab.stats.ledger import Group, Ledger
 from iolab.stats.methods.best_set import best_of
@@ -18,6 +17,7 @@ from iolab.stats.methods.student import MeanEstimate
 from iolab.stats.methods.verdict_rule import ROUNDS_MIN
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS
 from iolab.stats.numeric_levels import numeric_levels
+from iolab.stats.secondary_types import WinnerSet
 from iolab.stats.verdict import BestLevels, Comparison, Interval, PositionNote, TrialCounts
 from iolab.stats.winners import barred_levels, candidates
 from iolab.store.rows import StudyData

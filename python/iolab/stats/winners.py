@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from iolab.stats.closer_types import WinnerSet
 from iolab.stats.ledger import AnyGroup, CellKey, Group, Ledger
 from iolab.stats.metrics import Metric
 from iolab.stats.pairing import without_parts
+from iolab.stats.secondary_types import WinnerSet
 from iolab.stats.summaries import value_over
 from iolab.stats.verdict import Comparison, StudyVerdict
 

@@ -41,15 +41,18 @@ if TYPE_CHECKING:
             """Space that the programs of a workload may take."""
             ...
 
-    class FileCore(DialectCore, Protocol):
+    class RecordingCore(Protocol):
+        """Function of `iolab._core` that looks at a recorded stream."""
+
+        def recording_identity(self, path: str, /) -> JsonText[RecordedIdentity]:
+            """Size and digest of the file of a recorded stream."""
+            ...
+
+    class FileCore(DialectCore, RecordingCore, Protocol):
         """Functions of `iolab._core` that reading a study file needs."""
 
         def workload_file_anchored(self, folder: str, text: str, /) -> str:
             """Text of a workload file with whole names of its recorded streams."""
-            ...
-
-        def recording_identity(self, path: str, /) -> JsonText[RecordedIdentity]:
-            """Size and digest of the file of a recorded stream."""
             ...
 
 

@@ -40,13 +40,14 @@ from iolab.study.presets import find_preset
 from iolab.study.reader import Reader, shown_value
 from iolab.study.settings import parse_name, read_settings
 from iolab.study.source import FileSource, OverriddenSource, Source
+from iolab.study.stream_keys import RESERVED_STREAM_NAME
 from iolab.study.testbed_words import PLACES, testbed_request
 from iolab.study.testbeds import TESTBED_KINDS, testbed_kind
 from iolab.study.trace_words import TraceEvents, trace_events
 from iolab.study.treatment import is_varied_by
 from iolab.study.typed_workloads import CONTENTION
 from iolab.study.validity import BUDGET_NS, DESIGNS_ASKED, PAIRS
-from iolab.study.workloads import RESERVED_STREAM_NAME, read_workloads
+from iolab.study.workloads import read_workloads
 from iolab.wording import counted, nearest
 
 DEFAULT_MARGIN: Final = 0.05

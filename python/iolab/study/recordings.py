@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     from iolab.study.entry_plan import FileCore
     from iolab.study.reader import Reader
 
+
+class RecordingError(StudyError):
+    """A recording of a stored study is not there, or another one now."""
+
+    def __init__(self, message: str, hint: str, recording: RecordingIdentity) -> None:
+        super().__init__(message, hint)
+        self.recording = recording
+
+
 KEY: Final = "recordings"
 _KEYS: Final = ("file", "size_bytes", "digest")
 
@@ -67,8 +76,8 @@ def check_recordings(known: Sequence[RecordingIdentity], name: str, core: FileCo
 
     Raises
     ------
-    StudyError : one is not there, cannot be read, or has another size or digest; says which, what
-        differs and what to do.
+    RecordingError : one is not there, cannot be read, or has another size or digest; says which,
+        what differs and what to do.
     """
     for recording in known:
         try:
@@ -76,24 +85,26 @@ def check_recordings(known: Sequence[RecordingIdentity], name: str, core: FileCo
             found = read_json(core.recording_identity(recording.file))
         except (OSError, IolabError) as error:
             why = error.strerror if isinstance(error, OSError) else error.message
-            raise StudyError(
+            raise RecordingError(
                 f"{name}: the recording {recording.file} of this study cannot be read: {why}; it "
                 f"had {recording.identity}",
                 f"put it back, or make a link to where it is now: `ln -s WHERE "
                 f"{shlex.quote(recording.file)}`; its size and digest are compared",
+                recording,
             ) from None
         now = RecordingIdentity(recording.file, found["file_bytes"], found["digest"])
         if now != recording:
             raise changed(name, recording, now)
 
 
-def changed(name: str, known: RecordingIdentity, now: RecordingIdentity) -> StudyError:
+def changed(name: str, known: RecordingIdentity, now: RecordingIdentity) -> RecordingError:
     """Error of a recording that is another one now."""
-    return StudyError(
+    return RecordingError(
         f"{name}: the recording {known.file} is another one than when the study began: it has "
         f"{now.identity}; it had {known.identity}",
         "put the old recording back to continue; to measure the new one, begin a new study with "
         "the workload it came from, and another --out",
+        known,
     )
 
 

@@ -16,6 +16,7 @@ from iolab.study.model import (
     TestbedRequest,
     WorkloadPlan,
 )
+from iolab.study.stream_keys import TomlScalar, shown_keys
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -145,43 +146,7 @@ def _stream(stream: Stream) -> list[str]:
         f"workers = {stream.workers}",
         f"file_size = {_text(units.format_bytes(stream.file_bytes))}",
     ]
-    if stream.rate_ops_per_s is not None:
-        lines.append(f"rate = {stream.rate_ops_per_s!r}")
-    if stream.fsync_every:
-        lines.append(f"fsync_every = {stream.fsync_every}")
-    if stream.think_ns:
-        lines.append(f"think = {_text(units.format_duration(stream.think_ns))}")
-    if stream.priority is not None:
-        lines.append(f"priority = {_text(stream.priority.text)}")
-    if stream.flush != "fsync":
-        lines.append(f"flush = {_text(stream.flush)}")
-    if stream.vectors != 1:
-        lines.append(f"vectors = {stream.vectors}")
-    if stream.flags:
-        lines.append(f"flags = {_text(','.join(stream.flags))}")
-    if stream.lock != "none":
-        lines.append(f"lock = {_text(stream.lock)}")
-    if stream.is_preallocated:
-        lines.append("preallocate = true")
-    return [*lines, *_stream_ends(stream), *_stream_group(stream)]
-
-
-def _stream_ends(stream: Stream) -> list[str]:
-    lines = list[str]()
-    if stream.begins_ns:
-        lines.append(f"begin = {_text(units.format_duration(stream.begins_ns))}")
-    if stream.ends_ns is not None:
-        lines.append(f"end = {_text(units.format_duration(stream.ends_ns))}")
-    if stream.ops is not None:
-        lines.append(f"operations = {stream.ops}")
-    return lines
-
-
-def _stream_group(stream: Stream) -> list[str]:
-    lines = [f"{name} = {value}" for name, value in stream.limits]
-    if stream.cgroup_weight is not None:
-        lines.insert(0, f"cgroup_weight = {stream.cgroup_weight}")
-    return lines
+    return [*lines, *(f"{name} = {_scalar(value)}" for name, value in shown_keys(stream))]
 
 
 def _inline_settings(levels: Levels) -> list[str]:
@@ -231,6 +196,12 @@ def _list(items: tuple[str, ...]) -> str:
 
 def _key(name: str) -> str:
     return name if _BARE_KEY.fullmatch(name) else _text(name)
+
+
+def _scalar(value: TomlScalar) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return _text(value) if isinstance(value, str) else repr(value)
 
 
 def _text(value: str) -> str:

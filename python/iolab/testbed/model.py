@@ -165,23 +165,15 @@ class DirectoryTestbed(RealTestbed):
 Testbed: TypeAlias = "LoopTestbed | DirectoryTestbed | DeviceTestbed | SimTestbed | NullTestbed"
 
 
-def make_testbed(kind: str, argument: str, options: Mapping[str, str]) -> Testbed:
-    """The testbed of ``KIND[:ARGUMENT]`` and its options, with its further places.
+def refuse_unknown_kind(kind: str) -> None:
+    """Refuse what is no kind of testbed.
 
     Raises
     ------
-    TestbedError : not a testbed, or an option or a place that it does not have.
+    TestbedError : it is none; names those that there are.
     """
-    make = _MAKERS.get(kind)
-    if make is not None:
-        own = {name: value for name, value in options.items() if name != OPTION}
-        try:
-            main = make(argument, own)
-        except OSError as error:
-            raise TestbedError(
-                f"{kind}:{argument[:_NAME_SHOWN]}: {error.strerror}", "name another one"
-            ) from None
-        return main if OPTION not in options else _with_places(main, options[OPTION])
+    if kind in _MAKERS:
+        return
     is_path = _is_directory(kind) or ("/" in kind and not _is_there(kind))
     guess = f"dir:{kind}" if is_path else "dir:PATH"
     raise TestbedError(
@@ -189,6 +181,24 @@ def make_testbed(kind: str, argument: str, options: Mapping[str, str]) -> Testbe
         f"use --on loop:1g, --on {guess[:_NAME_SHOWN]}, --on device:/dev/DISK, --on sim:PROFILE or "
         "--on null:",
     )
+
+
+def make_testbed(kind: str, argument: str, options: Mapping[str, str]) -> Testbed:
+    """The testbed of ``KIND[:ARGUMENT]`` and its options, with its further places.
+
+    Raises
+    ------
+    TestbedError : not a testbed, or an option or a place that it does not have.
+    """
+    refuse_unknown_kind(kind)
+    own = {name: value for name, value in options.items() if name != OPTION}
+    try:
+        main = _MAKERS[kind](argument, own)
+    except OSError as error:
+        raise TestbedError(
+            f"{kind}:{argument[:_NAME_SHOWN]}: {error.strerror}", "name another one"
+        ) from None
+    return main if OPTION not in options else _with_places(main, options[OPTION])
 
 
 def _with_places(main: Testbed, text: str) -> Testbed:

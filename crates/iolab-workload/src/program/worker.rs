@@ -6,9 +6,9 @@
 //! that of all of them. Everything that is drawn follows from the seed and the worker's ordinal;
 //! which files exist at that moment also depends on the other workers.
 
-mod around;
 mod choose;
 mod job;
+mod kept_open;
 mod leaf;
 mod replay;
 mod serve;

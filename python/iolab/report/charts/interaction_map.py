@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from iolab.report.chart import Axis, ChartSpec, Panel, Point, Series, Table, Value
 from iolab.report.charts.common import group_title, operations_first, slug
 from iolab.report.ledgers import ledger_of
-from iolab.stats.closer_types import FactorEffect
 from iolab.stats.effect import effect_of
 from iolab.stats.ledger import AnyGroup, CellKey, Cells, Ledger, Place, level_text
 from iolab.stats.methods.student import estimate_mean
 from iolab.stats.metrics import Metric
 from iolab.stats.numeric_levels import numeric_level
 from iolab.stats.pairing import log_ratios, without_parts
+from iolab.stats.secondary_types import FactorEffect
 from iolab.stats.summaries import value_over
 from iolab.stats.verdict import Effect, StudyVerdict
 from iolab.stats.winners import Leads, leads
