@@ -335,7 +335,7 @@ fn the_text_of_the_kernel_is_read() {
     assert_eq!(events[6].remap().unwrap().sector, 64);
     assert_eq!(events[0].time_ns, 1_550_177_421_000);
     let caveats: Vec<String> = source.caveats().iter().map(ToString::to_string).collect();
-    assert!(caveats[0].starts_with("trace, line 10: 1 lines are no events"), "{caveats:?}");
+    assert!(caveats[0].starts_with("trace, line 10: 1 line is no event"), "{caveats:?}");
     assert!(caveats[1].contains("the kernel lost 60 events"), "{caveats:?}");
 }
 

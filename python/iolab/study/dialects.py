@@ -75,7 +75,7 @@ class Dialect:
     """Suffixes of its files; empty: it is described by a command."""
     is_seeded_by_round: bool = False
     """True if random numbers are those of the round; a command's are its own."""
-    direct_hint: str = "describe direct I/O, or use --on loop:1g"
+    direct_hint: str = 'write path = "direct" where files are opened, or use --on loop:1g'
     """Advice on bypassing the page cache; `{flags}` are those of `direct_flags` not typed."""
     direct_flags: tuple[str, ...] = ()
 

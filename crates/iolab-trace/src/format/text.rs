@@ -101,10 +101,12 @@ impl<F: TextFormat> TextReader<F> {
         self.is_at_end = true;
         self.format.end(&mut self.state);
         if let Some(first) = self.first_left_out.take() {
-            let what = format!(
-                "{} lines are no events and are left out, first {}",
-                self.left_out, first.what
-            );
+            let what = match self.left_out {
+                1 => format!("1 line is no event and is left out: {}", first.what),
+                lines => {
+                    format!("{lines} lines are no events and are left out, first {}", first.what)
+                }
+            };
             self.caveats.push(Caveat { what, ..first });
         }
         let (name, place) = (self.lines.name().to_owned(), Place::Line(self.lines.number()));

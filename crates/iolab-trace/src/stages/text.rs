@@ -71,11 +71,16 @@ pub fn stages(report: &Report) -> String {
     out
 }
 
+/// A number and what it counts, as in `1 bio` and `2 bios`.
+fn counted(number: u64, name: &str) -> String {
+    format!("{number} {name}{}", if number == 1 { "" } else { "s" })
+}
+
 fn group_line(group: &GroupRow) -> String {
     format!(
-        "{}: {} bios in, {} completed, {:.1} % of the bytes",
+        "{}: {} in, {} completed, {:.1} % of the bytes",
         group.name,
-        group.queued.count,
+        counted(group.queued.count, "bio"),
         bytes(group.completed.bytes),
         100.0 * group.bytes_share
     )
@@ -100,12 +105,12 @@ fn push_counts(out: &mut String, device: &DeviceRow) {
     );
     let _ = writeln!(
         out,
-        "  merges     {} behind, {} before, {} joined; {} splits; {} flushes",
+        "  merges     {} behind, {} before, {} joined; {}; {}",
         counts.back_merges.count,
         counts.front_merges.count,
         counts.joined,
-        counts.splits,
-        counts.flushes
+        counted(counts.splits, "split"),
+        if counts.flushes == 1 { "1 flush".into() } else { format!("{} flushes", counts.flushes) }
     );
     let _ = writeln!(
         out,
@@ -118,8 +123,9 @@ fn push_counts(out: &mut String, device: &DeviceRow) {
     if counts.completed_unknown + counts.forgotten > 0 {
         let _ = writeln!(
             out,
-            "  left out   {} completions without a bio, {} bios given up",
-            counts.completed_unknown, counts.forgotten
+            "  left out   {} without a bio, {} given up",
+            counted(counts.completed_unknown, "completion"),
+            counted(counts.forgotten, "bio")
         );
     }
 }
@@ -132,6 +138,10 @@ fn push_depths(out: &mut String, device: &DeviceRow, span_ns: u64) {
          {:.2}, {}",
         all.mean, all.max, device.outstanding_by_little, inside.mean, inside.max
     );
+    if device.counts.completed.count == 0 {
+        let _ = writeln!(out, "  idle       not known: the trace has no end of a request");
+        return;
+    }
     let _ = writeln!(
         out,
         "  idle       {} of {} ({:.1} %)",
@@ -168,17 +178,19 @@ fn push_places(out: &mut String, device: &DeviceRow) {
 /// The most important figures of each device, and who used it.
 pub fn summary(report: &Report) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "{} events in {}", report.events, duration(report.span_ns as f64));
+    let events = counted(report.events, "event");
+    let _ = writeln!(out, "{events} in {}", duration(report.span_ns as f64));
     let seconds = report.span_ns.max(1) as f64 / 1e9;
     for device in &report.devices {
-        let completed = device.counts.completed;
-        let _ = writeln!(
-            out,
-            "\ndevice {}: {:.1} requests/s, {}/s",
-            device.device,
-            completed.count as f64 / seconds,
-            bytes((device.counts.transferred_bytes() as f64 / seconds) as u64)
-        );
+        let rates = match device.counts.completed.count {
+            0 => "rates are not known: the trace has no end of a request".into(),
+            completed => format!(
+                "{:.1} requests/s, {}/s",
+                completed as f64 / seconds,
+                bytes((device.counts.transferred_bytes() as f64 / seconds) as u64)
+            ),
+        };
+        let _ = writeln!(out, "\ndevice {}: {rates}", device.device);
         push_shares(&mut out, device);
         push_counts(&mut out, device);
         push_depths(&mut out, device, report.span_ns);

@@ -30,6 +30,7 @@ from iolab.imported.foreign.fio_result import (
     percentiles_of,
 )
 from iolab.imported.foreign.found import Source, shown
+from iolab.wording import counted
 
 Node: TypeAlias = "dict[str, Node] | list[Node] | Bins | str | bool | None"
 _MARK: Final = re.compile(rb'"fio version"\s*:')
@@ -99,7 +100,7 @@ def read_json(source: Source, text: str) -> list[PrintedRun]:
     ]
     if len(last) < len(runs):
         source.notes.append(
-            f"{source.path.name}: {len(runs) - len(last)} interim results were passed over, since"
+            f"{source.path.name}: {counted(len(runs) - len(last), 'interim result')} passed over:"
             " each counts from the same start as the one after it"
         )
     return [one.run for one in last]
