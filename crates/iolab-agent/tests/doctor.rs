@@ -27,7 +27,7 @@ fn agent_for_all() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir_in("/var/tmp").unwrap();
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
     let path = folder.path().join("iolab-agent");
-    fs::copy(env!("CARGO_BIN_EXE_iolab-agent"), &path).unwrap();
+    agent::copy_program(Path::new(env!("CARGO_BIN_EXE_iolab-agent")), &path);
     (folder, path)
 }
 

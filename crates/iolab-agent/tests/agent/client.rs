@@ -12,6 +12,14 @@ use std::time::{Duration, Instant};
 use nix::fcntl::{Flock, FlockArg};
 use serde_json::{Value, json};
 
+/// Copies a program that is then started, by a process that has ended when this returns.
+///
+/// A copy made here would stay open for writing in whatever another thread's test starts at that
+/// moment, and cannot be executed until that has gone on (`ETXTBSY`).
+pub fn copy_program(from: &Path, to: &Path) {
+    assert!(Command::new("cp").arg("--").arg(from).arg(to).status().unwrap().success());
+}
+
 /// A running agent.
 pub struct Agent {
     pub child: Child,

@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::agent::Agent;
+use crate::agent::{Agent, copy_program};
 
 pub const NOBODY: u32 = 65534;
 pub const OTHER: u32 = 65533;
@@ -31,7 +31,7 @@ impl World {
             fs::create_dir_all(path(folder)).unwrap();
         }
         fs::set_permissions(place.path(), Permissions::from_mode(0o711)).unwrap();
-        fs::copy(AGENT, path("bin/iolab-agent")).unwrap();
+        copy_program(Path::new(AGENT), &path("bin/iolab-agent"));
         fs::set_permissions(path("bin/iolab-agent"), Permissions::from_mode(0o755)).unwrap();
         fs::write(path("guarded/secret"), "root's").unwrap();
         fs::set_permissions(path("guarded"), Permissions::from_mode(0o700)).unwrap();
