@@ -221,6 +221,30 @@ impl Recorder {
         self.origin = Some(now);
     }
 
+    /// Counts ops of `class` that followed each other without a pause, each of `bytes`: the first
+    /// was submitted then, each other one when the one before it ended.
+    #[inline]
+    pub fn count_run(&mut self, class: OpClass, submitted: Ns, ended: &[Ns], bytes: u64) {
+        let ([first, .., last] | [first @ last]) = ended else { return };
+        let begins = std::iter::once(&submitted).chain(ended);
+        let services = begins.zip(ended).map(|(begin, end)| end.since(*begin));
+        if self.segments.is_empty()
+            && let Some(histogram) = self.service.of(class)
+        {
+            let longest = histogram.record_each(services.clone().map(|service| service.0));
+            let alike = (ended.len() as u64, bytes);
+            if !self.series.record_run((*first, *last), alike, Ns(longest)) {
+                for (end, service) in ended.iter().zip(services) {
+                    self.series.record(*end, bytes, service);
+                }
+            }
+            return;
+        }
+        for (end, service) in ended.iter().zip(services) {
+            self.count(class, Ns(end.0 - service.0), *end, bytes);
+        }
+    }
+
     /// Counts an op of `class`.
     #[inline]
     pub fn count(&mut self, class: OpClass, submitted: Ns, completed: Ns, bytes: u64) {

@@ -47,6 +47,11 @@ impl Segments {
         }
     }
 
+    /// Tell whether there are no cuts.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
     /// Counts an op of `class` that ended so long after the worker's beginning, with its service
     /// time and the bytes it moved.
     #[inline]

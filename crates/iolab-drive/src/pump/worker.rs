@@ -128,11 +128,7 @@ impl<W: Worker, const WRITES: bool> Counted<'_, W, WRITES> {
         }
         if self.worker.ended_in_run(self.submitted, ended, self.length) {
             let class = if WRITES { OpClass::Write } else { OpClass::Read };
-            let mut submitted = self.submitted;
-            for completed in ended {
-                self.recorder.count(class, submitted, *completed, self.length.0);
-                submitted = *completed;
-            }
+            self.recorder.count_run(class, self.submitted, ended, self.length.0);
         }
         self.count = 0;
     }
