@@ -1,4 +1,4 @@
-"""`iolab export`: the same rows in every format, two lines away from a frame, over nobody's file."""
+"""`iolab export`: the same rows in every format, over nobody's file."""
 
 import csv
 import io

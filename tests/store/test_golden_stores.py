@@ -134,7 +134,9 @@ def test_a_store_of_schema_3_gives_the_same_verdict_before_and_after_its_migrati
     with Store.open_writer(path) as store:
         made = set(store._connection.execute("SELECT DISTINCT made FROM digest"))
         assert made == {("with_rows",)}  # They were checked, and made again of the same rows.
-        assert store._connection.execute("PRAGMA user_version").fetchone() == (schema.SCHEMA_VERSION,)
+        assert store._connection.execute("PRAGMA user_version").fetchone() == (
+            schema.SCHEMA_VERSION,
+        )
         assert not list(digests.problems(store._connection))
     assert verdict_of(directory) == as_it_is
 

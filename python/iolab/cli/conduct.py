@@ -32,7 +32,7 @@ def conduct(
     code, form = 0, answer_form(arguments, console)
     answer = answer_of_run(done, form, services, console.note)
     if answer is not None:
-        code = show_answer(answer, console, is_strict=arguments.strict)
+        code = show_answer(answer, console, is_strict=arguments.strict, is_full=arguments.full)
     if done.problem is not None:
         raise done.problem
     return code

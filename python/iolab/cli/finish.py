@@ -22,12 +22,17 @@ def answer_form(arguments: argparse.Namespace, console: Console) -> AnswerForm:
         metric_of=getattr(arguments, "metric_of", None),
         units=arguments.units,
         width=console.width,
+        is_full=arguments.full,
         overwrite=tuple(arguments.overwrite),
     )
 
 
-def show_answer(answer: StudyAnswer, console: Console, *, is_strict: bool) -> int:
+def show_answer(
+    answer: StudyAnswer, console: Console, *, is_strict: bool, is_full: bool = True
+) -> int:
     """Print an answer; returns the exit code.
+
+    With `is_full` every file has a line of its own; else those beside the first have only names.
 
     Raises
     ------
@@ -36,8 +41,18 @@ def show_answer(answer: StudyAnswer, console: Console, *, is_strict: bool) -> in
     console.result(answer.text)
     if answer.files:
         console.result()
-    for label, path in answer.files:
-        console.result(f"{label + ':':10}{path}")
+        console.result("\n".join(_named_files(answer, is_full=is_full)))
     if answer.refusal is not None:
         raise answer.refusal
     return EXIT_UNDECIDED if is_strict and answer.is_open else 0
+
+
+def _named_files(answer: StudyAnswer, *, is_full: bool) -> list[str]:
+    """Write where the files of an answer lie."""
+    (label, first), *others = answer.files
+    beside = [path.name for _, path in others if path.parent == first.parent]
+    apart = [(label, path) for label, path in others if is_full or path.parent != first.parent]
+    lines = [f"{label + ':':10}{first}"]
+    if beside and not is_full:
+        lines[0] += f" (beside it {', '.join(beside)})"
+    return [*lines, *(f"{label + ':':10}{path}" for label, path in apart)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from iolab.cli.console import Console
 from iolab.cli.finish import answer_form, show_answer
-from iolab.cli.flags import add_overwrite_flag, add_strict_flag, add_units_flag
+from iolab.cli.flags import add_full_flag, add_overwrite_flag, add_strict_flag, add_units_flag
 from iolab.library.services import Services
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table_flags(parser)
     add_overwrite_flag(parser)
     add_strict_flag(parser)
+    add_full_flag(parser)
     add_units_flag(parser)
 
 
@@ -95,4 +96,4 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     if imported.checked_means:
         console.note(f"printed means: {imported.checked_means}")
     found = answer(imported.path, None, form, services, console.note)
-    return show_answer(found, console, is_strict=arguments.strict)
+    return show_answer(found, console, is_strict=arguments.strict, is_full=arguments.full)

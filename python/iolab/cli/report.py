@@ -7,7 +7,13 @@ from pathlib import Path
 
 from iolab.cli.console import Console
 from iolab.cli.finish import answer_form, show_answer
-from iolab.cli.flags import OVERWRITE, add_overwrite_flag, add_strict_flag, add_units_flag
+from iolab.cli.flags import (
+    OVERWRITE,
+    add_full_flag,
+    add_overwrite_flag,
+    add_strict_flag,
+    add_units_flag,
+)
 from iolab.errors import IolabError
 from iolab.library.services import Services
 
@@ -21,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", help="write the report elsewhere")
     add_overwrite_flag(parser)
     add_strict_flag(parser)
+    add_full_flag(parser)
     parser.add_argument("--metric", metavar="METRIC", help="judge by another metric, as in p99")
     parser.add_argument("--metric-of", metavar="PART", help="stream or test whose metric it is")
     add_units_flag(parser)
@@ -46,7 +53,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     else:
         out = Path(arguments.out) if arguments.out else None
         found = answer(results, out, form, services, console.note)
-    return show_answer(found, console, is_strict=arguments.strict)
+    return show_answer(found, console, is_strict=arguments.strict, is_full=arguments.full)
 
 
 def _refuse_files(arguments: argparse.Namespace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -42,6 +43,8 @@ class AnswerForm:
     """In which amounts of bytes are written."""
     width: int = 80
     """Columns of the text."""
+    is_full: bool = False
+    """True for all of it; False for at most 25 lines."""
     overwrite: tuple[str, ...] = ()
     """Files of the user's own that the report may replace."""
 
@@ -52,6 +55,8 @@ class StudyAnswer:
 
     text: str
     """Begins with the verdict's sentence."""
+    sentence: str = ""
+    """The verdict's sentence alone; empty where the text is Markdown or JSON."""
     files: tuple[tuple[str, Path], ...] = ()
     """Description of each file, and its path; the last one is the data."""
     is_open: bool = False
@@ -160,9 +165,14 @@ def _answer(
                 "name another directory with --out DIR",
             ) from None
         shown = placed(verdict, directory_of(source))
-        text = means.render(data, shown, form.width).rstrip("\n")
+        if form.is_full:
+            text = means.render(data, shown, form.width)
+        else:
+            kept = directory_of(source) or source
+            text = means.brief(data, shown, form.width, shlex.quote(str(kept)))
         data.derived.clear()  # It refers back to the data: nothing is left to be collected.
-        return replace(found, text=text, files=(*found.files, ("data", source)))
+        found = replace(found, text=text.rstrip("\n"), sentence=verdict.sentence)
+        return replace(found, files=(*found.files, ("data", source)))
 
 
 def _written(

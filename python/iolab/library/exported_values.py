@@ -70,9 +70,7 @@ def kind_of(out: Path | None, asked: Kind | None) -> Kind:
     return kind
 
 
-def print_values(
-    results: Path, kind: Kind, sink: Sink, note: Callable[[str], None]
-) -> None:
+def print_values(results: Path, kind: Kind, sink: Sink, note: Callable[[str], None]) -> None:
     """Write the values as text, piece by piece.
 
     Raises

@@ -100,7 +100,7 @@ class Result:
         return self.verdict.summary()
 
     def text(self, *, width: int = 80) -> str:
-        """The answer as `iolab report` prints it.
+        """The answer as `iolab report --full` prints it.
 
         Parameters
         ----------
