@@ -26,6 +26,7 @@ def conduct(
 
     `arguments` say how the answer is printed: `iolab.cli.flags.add_run_flags`.
     """
+    console.is_quiet = arguments.quiet
     done = conducted(study, options, services, console)
     if done is None:
         return 0

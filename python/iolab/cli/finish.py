@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Final
 
 from iolab.cli.console import Console
+from iolab.errors import IolabError
 
 if TYPE_CHECKING:
     from iolab.library.answer import AnswerForm, StudyAnswer
@@ -38,13 +39,20 @@ def show_answer(
     ------
     RefusedError : its report would have replaced somebody's file.
     """
+    if console.is_quiet:
+        console.result(answer.sentence or answer.text)
+    else:
+        _show_whole(answer, console, is_full=is_full)
+    if answer.refusal is not None:
+        raise answer.refusal
+    return EXIT_UNDECIDED if is_strict and answer.is_open else 0
+
+
+def _show_whole(answer: StudyAnswer, console: Console, *, is_full: bool) -> None:
     console.result(answer.text)
     if answer.files:
         console.result()
         console.result("\n".join(_named_files(answer, is_full=is_full)))
-    if answer.refusal is not None:
-        raise answer.refusal
-    return EXIT_UNDECIDED if is_strict and answer.is_open else 0
 
 
 def _named_files(answer: StudyAnswer, *, is_full: bool) -> list[str]:
@@ -56,3 +64,28 @@ def _named_files(answer: StudyAnswer, *, is_full: bool) -> list[str]:
     if beside and not is_full:
         lines[0] += f" (beside it {', '.join(beside)})"
     return [*lines, *(f"{label + ':':10}{path}" for label, path in apart)]
+
+
+def open_report(answer: StudyAnswer, console: Console) -> None:
+    """Show the page of an answer in the user's browser.
+
+    Raises
+    ------
+    IolabError : there is no browser, or no screen.
+    """
+    import webbrowser
+
+    page = next((path for label, path in answer.files if label == "report"), None)
+    if page is None:
+        return
+    address = page.absolute().as_uri()
+    try:
+        is_shown = webbrowser.get().open(address)
+    except webbrowser.Error:
+        is_shown = False
+    if not is_shown:
+        raise IolabError(
+            "no browser was found that could show the report",
+            f"open {address} yourself, or name a browser in the variable BROWSER",
+        )
+    console.note(f"iolab: the browser shows {page}")

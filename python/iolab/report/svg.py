@@ -261,7 +261,7 @@ def _value_axes(spec: ChartSpec, frame: Frame) -> Markup:
         tag(
             "text",
             spec.x.title,
-            x=frame.left + frame.width / 2,
+            x=_inside(frame, spec.x.title),
             y=bottom + 32,
             text_anchor="middle",
             class_="axis-title",
@@ -282,6 +282,15 @@ def _value_axes(spec: ChartSpec, frame: Frame) -> Markup:
             )
         )
     return tag("g", *parts)
+
+
+def _inside(frame: Frame, title: str) -> float:
+    """Middle of the title of a value axis: below its frame, or as near as its panel lets it."""
+    half = len(title) * (CHAR_WIDTH + 0.4) / 2
+    return min(
+        frame.left + frame.width / 2,
+        max(frame.left - frame.margin, frame.left + frame.width + 12 - 2 * half) + half,
+    )
 
 
 def _tick_room(spec: ChartSpec) -> float:

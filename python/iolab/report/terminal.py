@@ -163,7 +163,7 @@ def alone(verdict: StudyVerdict, width: int) -> str:
     title = f"Geometric mean of the {unit} [95 % interval]"
     if any(row.statistic == "maximum" for row in shown):
         title += f"; longest: of all {unit}"
-    lines = [title]
+    lines = [fit_text(title, width).rstrip()]
     is_one_workload = len({row.workload for row in verdict.treatments}) == 1
     if len(shown) < len(verdict.treatments):
         lines.append(f"The first {len(shown)} of {len(verdict.treatments)} rows:")
