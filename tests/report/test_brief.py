@@ -65,6 +65,6 @@ def test_a_short_answer_that_is_whole_is_the_whole_answer(canned: ModuleType) ->
     study = canned.make_study(
         rounds=5, workloads=(canned.Workload("iozone", ("read",), ("4k",)),), slices=4
     )
-    study = replace(study, caveats=(), varying_facts={}, phase_details=[], derived={})
+    study = replace(study, caveats=(), varying_facts={}, phase_details=[])
     verdict = judge(study)
     assert render_brief(study, verdict) == render(study, verdict)

@@ -14,7 +14,7 @@ from contextlib import closing
 from itertools import islice
 from json.encoder import encode_basestring_ascii
 from pathlib import Path
-from typing import IO, Any, Final, Literal, TypeAlias
+from typing import IO, TYPE_CHECKING, Final, Literal, TypeAlias
 
 from iolab.errors import IolabError
 from iolab.frozen import frozen
@@ -23,6 +23,9 @@ from iolab.store.db import Store
 from iolab.store.long_form import LongRow, Value
 from iolab.store.users_files import Allowed, opened_replacing, refuse_foreign
 from iolab.visible import cell_text, visible_line
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 Kind: TypeAlias = Literal["csv", "json", "parquet"]
 Sink: TypeAlias = Callable[[bytes], object]
@@ -198,7 +201,7 @@ def _write_parquet(columns: Sequence[str], rows: Iterator[LongRow], file: IO[byt
     return total
 
 
-def _pyarrow() -> tuple[Any, Any]:
+def _pyarrow() -> tuple[ModuleType, ModuleType]:
     try:
         import pyarrow  # pyright: ignore
         from pyarrow import parquet  # pyright: ignore

@@ -62,11 +62,13 @@ def render_brief(
     if whole.count("\n") <= room:
         return whole
     rest = _Rest(data, verdict, place, width)
-    for most in range(_SENTENCE_MAX, _SENTENCE_MIN - 1, -1):
+    most = _SENTENCE_MAX
+    while True:
         sentence = _sentence(verdict.sentence, width, most)
         blocks, tail, is_answered = rest.arranged(room - _height(sentence) - 1)
-        if is_answered:
+        if is_answered or most == _SENTENCE_MIN:
             break
+        most -= 1
     return FIXED_SPACES.sub(" ", "\n\n".join([sentence, *blocks, tail])) + "\n"
 
 

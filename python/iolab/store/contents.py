@@ -7,7 +7,7 @@ For those who hand a study on (archives) or translate it (exports); judging and 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
@@ -77,12 +77,12 @@ class Contents:
         with errors_named(self.path):
             return int(self.connection.execute("SELECT count(*) FROM trial").fetchone()[0])
 
-    def values(self) -> tuple[tuple[str, ...], Iterator[LongRow]]:
+    def values(self) -> tuple[tuple[str, ...], Generator[LongRow]]:
         """Columns and rows of the values in long form; the rows are read as they are taken."""
         with errors_named(self.path):
             return long_columns(self.connection), self._long_rows()
 
-    def _long_rows(self) -> Iterator[LongRow]:
+    def _long_rows(self) -> Generator[LongRow]:
         with errors_named(self.path):
             self.connection.execute("BEGIN")  # A study that runs grows meanwhile.
             try:
