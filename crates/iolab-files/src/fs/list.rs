@@ -1,0 +1,48 @@
+//! The list of file systems: a row for each.
+
+use iolab_model::nearest::did_you_mean;
+
+use crate::api::file_system::FileSystem;
+use crate::api::make::{Kernel, MakeSpec};
+use crate::api::options::OptionRow;
+use crate::error::FilesError;
+
+/// A file system that can be made.
+pub struct FileSystemRow {
+    /// Name, as in `fs = "ext4"`.
+    pub name: &'static str,
+    /// One line for people.
+    pub title: &'static str,
+    /// Options of mkfs that the model knows.
+    pub mkfs: &'static [OptionRow],
+    /// Options of mount that the model knows.
+    pub mount: &'static [OptionRow],
+    /// Makes and mounts a fresh one.
+    pub make: fn(&MakeSpec) -> Result<Box<dyn FileSystem>, FilesError>,
+}
+
+/// Every file system, in the order in which they are named.
+pub const FILE_SYSTEMS: &[FileSystemRow] = &[];
+
+/// The row of a name.
+pub fn find(name: &str) -> Result<&'static FileSystemRow, FilesError> {
+    FILE_SYSTEMS.iter().find(|row| row.name == name).ok_or_else(|| {
+        let known: Vec<&str> = FILE_SYSTEMS.iter().map(|row| row.name).collect();
+        FilesError::Inconsistent {
+            subject: format!("fs {name:?}"),
+            problem: format!("is not simulated{}", did_you_mean(name, known.iter().copied())),
+            remedy: format!("known: {}", known.join(", ")),
+        }
+    })
+}
+
+/// Options and devices of a file system as they were typed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Typed {
+    /// Words of mkfs.
+    pub mkfs: Vec<String>,
+    /// Words of mount.
+    pub mount: Vec<String>,
+    /// Version of the kernel.
+    pub kernel: Kernel,
+}

@@ -1,0 +1,3 @@
+//! File systems: one folder per family, one row each in [`list`].
+
+pub mod list;

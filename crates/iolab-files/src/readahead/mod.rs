@@ -1,0 +1,1 @@
+//! Read-ahead, one rule per kernel era.
