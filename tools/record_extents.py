@@ -108,25 +108,30 @@ class Files:
         """Make one call."""
         verb, name = call[0], call[1] if len(call) > 1 else ""
         numbers = [int(word) for word in call[2:] if word.isdigit()]
+        if verb in ("open", "open-direct"):
+            flags = os.O_RDWR | os.O_CREAT | (os.O_DIRECT if verb == "open-direct" else 0)
+            self.open[name] = os.open(self.root / name, flags, 0o644)
+        elif verb in ("fallocate", "reserve", "punch"):
+            mode = {"fallocate": 0, "reserve": KEEP_SIZE, "punch": PUNCH_HOLE}[verb]
+            libc_fallocate(self.open[name], mode, *numbers)
+        elif verb in ("fsync", "fdatasync"):
+            getattr(os, verb)(self.open[name])
+        elif verb == "close":
+            os.close(self.open.pop(name))
+        elif verb == "write":
+            view = memoryview(self.buffer)[: numbers[1]]
+            assert os.pwritev(self.open[name], [view], numbers[0]) == numbers[1]
+        else:
+            self.run_by_path(verb, name, call)
+
+    def run_by_path(self, verb: str, name: str, call: list[str]) -> None:
+        """Make a call that needs no open file."""
         path = self.root / name
         match verb:
-            case "open":
-                self.open[name] = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-            case "open-direct":
-                self.open[name] = os.open(path, os.O_RDWR | os.O_CREAT | os.O_DIRECT, 0o644)
-            case "write":
-                view = memoryview(self.buffer)[: numbers[1]]
-                assert os.pwritev(self.open[name], [view], numbers[0]) == numbers[1]
-            case "fsync":
-                os.fsync(self.open[name])
-            case "fdatasync":
-                os.fdatasync(self.open[name])
-            case "close":
-                os.close(self.open.pop(name))
             case "sync":
                 os.sync()
             case "truncate":
-                os.truncate(path, numbers[0])
+                os.truncate(path, int(call[2]))
             case "unlink":
                 path.unlink()
             case "rename":
@@ -135,12 +140,6 @@ class Files:
                 time.sleep(int(name))
             case "mkdir":
                 path.mkdir()
-            case "fallocate":
-                libc_fallocate(self.open[name], 0, *numbers)
-            case "reserve":
-                libc_fallocate(self.open[name], KEEP_SIZE, *numbers)
-            case "punch":
-                libc_fallocate(self.open[name], PUNCH_HOLE, *numbers)
             case _:
                 raise ValueError(f"no call: {' '.join(call)}")
 
@@ -165,9 +164,18 @@ def extents(path: Path, block: int) -> list[tuple[int, int, int, str]]:
             if not count:
                 break
             for i in range(count):
-                logical, physical, length, _, _, flags = struct.unpack_from("=QQQQQL", data, 32 + 56 * i)
+                logical, physical, length, _, _, flags = struct.unpack_from(
+                    "=QQQQQL", data, 32 + 56 * i
+                )
                 words = [word for bit, word in FLAGS.items() if flags & bit]
-                found.append((logical // block, length // block, physical // block, words[-1] if words else "written"))
+                found.append(
+                    (
+                        logical // block,
+                        length // block,
+                        physical // block,
+                        words[-1] if words else "written",
+                    )
+                )
                 start = logical + length
         return merged(found)
     finally:

@@ -8,7 +8,7 @@
 //! Source of the searches: Linux fs/ext4/mballoc.c (`mb_find_extent`, `mb_mark_used`,
 //! `mb_free_blocks`). The bits are set where something is free, unlike there.
 
-/// A free run found in a group; see [`Buddy::run_at`] for why it can end before the next used block.
+/// A free run found in a group; blocks behind it can be free as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FreeRun {
     /// First block in the group.
@@ -135,7 +135,7 @@ impl Buddy {
     /// First chunk of the lowest order from `order` on that has one.
     pub fn first_chunk(&self, order: u32) -> Option<FreeRun> {
         let order = (order..self.orders.len() as u32).find(|&k| self.counts[k as usize] > 0)?;
-        let chunk = self.chunks(order).next(0, true);
+        let chunk = self.next_chunk(order);
         Some(FreeRun { first: chunk << order, count: 1 << order })
     }
 
@@ -173,8 +173,8 @@ impl Buddy {
         while at < end {
             let order = self.order_of(at);
             let (start, stop) = ((at >> order) << order, ((at >> order) + 1) << order);
-            self.drop_chunk(order, start);
-            self.note_free(start, at.max(start) - start);
+            self.set_chunk(order, start >> order, false);
+            self.note_free(start, at - start);
             if stop > end {
                 self.note_free(end, stop - end);
             }
@@ -206,18 +206,24 @@ impl Buddy {
         }
     }
 
-    const fn bitmap(&self) -> &Bits {
-        // Order 0 exists in every group.
-        self.orders.as_slice().first().expect("there is an order 0")
+    fn bitmap(&self) -> &Bits {
+        &self.orders[0]
     }
 
     fn is_free_before(&self, block: u32) -> bool {
         block > 0 && self.is_free(block - 1)
     }
 
-    /// Chunks of an order above 0; order 0 as chunk is what no higher order covers.
-    fn chunks(&self, order: u32) -> Singles<'_> {
-        Singles { buddy: self, order }
+    /// First chunk that is noted at exactly this order.
+    fn next_chunk(&self, order: u32) -> u32 {
+        if order > 0 {
+            return self.orders[order as usize].next(0, true);
+        }
+        let mut block = self.next_free(0);
+        while block < self.blocks() && self.order_of(block) > 0 {
+            block = self.next_free(block + (1 << self.order_of(block)));
+        }
+        block
     }
 
     /// Order of the chunk that holds a free block.
@@ -256,10 +262,6 @@ impl Buddy {
         self.set_chunk(order, chunk, true);
     }
 
-    fn drop_chunk(&mut self, order: u32, first: u32) {
-        self.set_chunk(order, first >> order, false);
-    }
-
     /// Tell whether a chunk is noted at exactly this order.
     fn is_chunk(&self, order: u32, chunk: u32) -> bool {
         if order > 0 {
@@ -277,25 +279,6 @@ impl Buddy {
         } else {
             self.counts[order as usize] -= 1;
         }
-    }
-}
-
-/// Chunks of one order, for a search.
-struct Singles<'a> {
-    buddy: &'a Buddy,
-    order: u32,
-}
-
-impl Singles<'_> {
-    fn next(&self, at: u32, is_free: bool) -> u32 {
-        if self.order > 0 {
-            return self.buddy.orders[self.order as usize].next(at, is_free);
-        }
-        let mut block = self.buddy.next_free(at);
-        while block < self.buddy.blocks() && self.buddy.order_of(block) > 0 {
-            block = self.buddy.next_free(block + (1 << self.buddy.order_of(block)));
-        }
-        block
     }
 }
 

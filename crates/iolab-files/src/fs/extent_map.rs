@@ -10,7 +10,7 @@ use crate::api::block::{Mapped, Place};
 
 /// Neighbouring blocks of a file with neighbouring places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct FileExtent {
     /// First block of the file.
     pub first: u64,
     /// Number of blocks.
@@ -19,7 +19,7 @@ pub struct Extent {
     pub place: Place,
 }
 
-impl Extent {
+impl FileExtent {
     /// The block after the last one.
     pub const fn end(&self) -> u64 {
         self.first + self.count
@@ -76,50 +76,46 @@ impl ExtentMap {
     }
 
     /// Extents in order.
-    pub fn iter(&self) -> impl Iterator<Item = Extent> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = FileExtent> + '_ {
         self.extents.iter().map(extent)
     }
 
     /// The last extent that begins at or before a block.
-    pub fn at_or_before(&self, block: u64) -> Option<Extent> {
+    pub fn at_or_before(&self, block: u64) -> Option<FileExtent> {
         self.extents.range(..=block).next_back().map(extent)
     }
 
     /// The first extent that begins after a block.
-    pub fn after(&self, block: u64) -> Option<Extent> {
+    pub fn after(&self, block: u64) -> Option<FileExtent> {
         self.extents.range(block + 1..).next().map(extent)
     }
 
     /// The first extent.
-    pub fn first(&self) -> Option<Extent> {
+    pub fn first(&self) -> Option<FileExtent> {
         self.extents.first_key_value().map(extent)
     }
 
     /// The last extent.
-    pub fn last(&self) -> Option<Extent> {
+    pub fn last(&self) -> Option<FileExtent> {
         self.extents.last_key_value().map(extent)
     }
 
     /// The extent that holds a block.
-    pub fn get(&self, block: u64) -> Option<Extent> {
+    pub fn get(&self, block: u64) -> Option<FileExtent> {
         self.at_or_before(block).filter(|found| block < found.end())
     }
 
     /// State of at most `count` blocks from `block` on: the longest run with one answer.
     pub fn mapped(&self, block: u64, count: u64) -> Mapped {
-        match self.get(block) {
-            Some(found) => {
-                Mapped { place: found.place_of(block), count: count.min(found.end() - block) }
-            }
-            None => {
-                let hole = self.after(block).map_or(u64::MAX, |next| next.first - block);
-                Mapped { place: Place::Hole, count: count.min(hole) }
-            }
+        if let Some(found) = self.get(block) {
+            return Mapped { place: found.place_of(block), count: count.min(found.end() - block) };
         }
+        let hole = self.after(block).map_or(u64::MAX, |next| next.first - block);
+        Mapped { place: Place::Hole, count: count.min(hole) }
     }
 
     /// The parts of extents that lie in a range.
-    pub fn within(&self, first: u64, count: u64) -> impl Iterator<Item = Extent> + '_ {
+    pub fn within(&self, first: u64, count: u64) -> impl Iterator<Item = FileExtent> + '_ {
         let end = first.saturating_add(count);
         let start = self.get(first).map_or(first, |found| found.first);
         self.extents.range(start..end).filter_map(move |entry| extent(entry).within(first, end))
@@ -131,14 +127,15 @@ impl ExtentMap {
             return;
         }
         self.clear(first, count);
-        let mut new = Extent { first, count, place };
+        let mut new = FileExtent { first, count, place };
         self.blocks += count;
         if let Some(left) = self.at_or_before(first).filter(|left| left.joins(&new)) {
             self.extents.remove(&left.first);
-            new = Extent { first: left.first, count: left.count + new.count, place: left.place };
+            new =
+                FileExtent { first: left.first, count: left.count + new.count, place: left.place };
         }
         if let Some(right) = self.extents.get(&new.end()).copied() {
-            let right = Extent { first: new.end(), count: right.0, place: right.1 };
+            let right = FileExtent { first: new.end(), count: right.0, place: right.1 };
             if new.joins(&right) {
                 self.extents.remove(&right.first);
                 new.count += right.count;
@@ -150,8 +147,8 @@ impl ExtentMap {
     /// Makes the last extent longer, if the range continues it: appending is what most files do.
     fn extend(&mut self, first: u64, count: u64, place: Place) -> bool {
         let Some(mut entry) = self.extents.last_entry() else { return false };
-        let last = Extent { first: *entry.key(), count: entry.get().0, place: entry.get().1 };
-        if !last.joins(&Extent { first, count, place }) {
+        let last = FileExtent { first: *entry.key(), count: entry.get().0, place: entry.get().1 };
+        if !last.joins(&FileExtent { first, count, place }) {
             return false;
         }
         entry.get_mut().0 += count;
@@ -171,7 +168,7 @@ impl ExtentMap {
             self.blocks -= found.end().min(end) - first;
         }
         while let Some((&key, &(length, place))) = self.extents.range(first..end).next() {
-            let found = Extent { first: key, count: length, place };
+            let found = FileExtent { first: key, count: length, place };
             self.extents.remove(&key);
             self.blocks -= found.end().min(end) - key;
             if let Some(rest) = found.within(end, u64::MAX) {
@@ -181,14 +178,14 @@ impl ExtentMap {
     }
 
     /// Makes a hole of a range and tells what was there.
-    pub fn take(&mut self, first: u64, count: u64) -> Vec<Extent> {
+    pub fn take(&mut self, first: u64, count: u64) -> Vec<FileExtent> {
         let taken = self.within(first, count).collect();
         self.clear(first, count);
         taken
     }
 
     /// Puts a range back to extents that [`ExtentMap::within`] or [`ExtentMap::take`] has told.
-    pub fn restore(&mut self, first: u64, count: u64, extents: &[Extent]) {
+    pub fn restore(&mut self, first: u64, count: u64, extents: &[FileExtent]) {
         self.clear(first, count);
         for old in extents {
             self.set(old.first, old.count, old.place);
@@ -196,8 +193,8 @@ impl ExtentMap {
     }
 }
 
-fn extent((&first, &(count, place)): (&u64, &(u64, Place))) -> Extent {
-    Extent { first, count, place }
+fn extent((&first, &(count, place)): (&u64, &(u64, Place))) -> FileExtent {
+    FileExtent { first, count, place }
 }
 
 #[cfg(test)]

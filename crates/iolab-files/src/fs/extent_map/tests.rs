@@ -11,13 +11,13 @@ fn written(block: u64) -> Place {
 
 /// One place per block: what the map means, said plainly.
 #[derive(Debug)]
-struct Plain([Place; BLOCKS as usize]);
+struct PlainMap([Place; BLOCKS as usize]);
 
-impl Plain {
-    fn extents(&self) -> Vec<Extent> {
-        let mut extents: Vec<Extent> = Vec::new();
+impl PlainMap {
+    fn extents(&self) -> Vec<FileExtent> {
+        let mut extents: Vec<FileExtent> = Vec::new();
         for (block, &place) in self.0.iter().enumerate() {
-            let next = Extent { first: block as u64, count: 1, place };
+            let next = FileExtent { first: block as u64, count: 1, place };
             match extents.last_mut() {
                 _ if place == Place::Hole => {}
                 Some(last) if last.joins(&next) => last.count += 1,
@@ -58,7 +58,7 @@ proptest! {
     #[test]
     fn the_map_agrees_with_one_place_per_block(changes in changes()) {
         let mut map = ExtentMap::default();
-        let mut plain = Plain([Place::Hole; BLOCKS as usize]);
+        let mut plain = PlainMap([Place::Hole; BLOCKS as usize]);
         for change in changes {
             match change {
                 Change::Set(first, count, place) => {
@@ -77,7 +77,7 @@ proptest! {
                     map.restore(first, count, &taken);
                 }
             }
-            let extents: Vec<Extent> = map.iter().collect();
+            let extents: Vec<FileExtent> = map.iter().collect();
             prop_assert_eq!(&extents, &plain.extents());
             prop_assert_eq!(map.blocks(), extents.iter().map(|extent| extent.count).sum::<u64>());
             for block in 0..BLOCKS {
@@ -102,7 +102,7 @@ fn appending_makes_one_extent() {
         map.set(block, 1, written(5000 + block));
     }
     assert_eq!((map.len(), map.blocks()), (1, 1000));
-    assert_eq!(map.last(), Some(Extent { first: 0, count: 1000, place: written(5000) }));
+    assert_eq!(map.last(), Some(FileExtent { first: 0, count: 1000, place: written(5000) }));
     map.set(1000, 1, Place::Unwritten(DeviceId::MAIN, 6000));
     assert_eq!(map.len(), 2, "another state is another extent");
 }
