@@ -3,7 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use super::options::Options;
+use super::options::FsOptions;
 use crate::error::FilesError;
 
 /// Version of the kernel whose rules hold, as in `kernel = "6.18"`.
@@ -78,10 +78,10 @@ pub struct MakeSpec {
     pub devices: Vec<DeviceFacts>,
     /// Version of the kernel.
     pub kernel: Kernel,
-    /// Options of mkfs.
-    pub mkfs: Options,
-    /// Options of mount.
-    pub mount: Options,
+    /// FsOptions of mkfs.
+    pub mkfs: FsOptions,
+    /// FsOptions of mount.
+    pub mount: FsOptions,
     /// Processors of the machine.
     pub cpus: u16,
 }

@@ -4,7 +4,7 @@ use iolab_model::nearest::did_you_mean;
 
 use crate::api::file_system::FileSystem;
 use crate::api::make::{Kernel, MakeSpec};
-use crate::api::options::OptionRow;
+use crate::api::options::FsOption;
 use crate::error::FilesError;
 
 /// A file system that can be made.
@@ -13,10 +13,10 @@ pub struct FileSystemRow {
     pub name: &'static str,
     /// One line for people.
     pub title: &'static str,
-    /// Options of mkfs that the model knows.
-    pub mkfs: &'static [OptionRow],
-    /// Options of mount that the model knows.
-    pub mount: &'static [OptionRow],
+    /// FsOptions of mkfs that the model knows.
+    pub mkfs: &'static [FsOption],
+    /// FsOptions of mount that the model knows.
+    pub mount: &'static [FsOption],
     /// Makes and mounts a fresh one.
     pub make: fn(&MakeSpec) -> Result<Box<dyn FileSystem>, FilesError>,
 }
@@ -36,7 +36,7 @@ pub fn find(name: &str) -> Result<&'static FileSystemRow, FilesError> {
     })
 }
 
-/// Options and devices of a file system as they were typed.
+/// FsOptions and devices of a file system as they were typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Typed {
     /// Words of mkfs.
