@@ -78,9 +78,9 @@ pub struct MakeSpec {
     pub devices: Vec<DeviceFacts>,
     /// Version of the kernel.
     pub kernel: Kernel,
-    /// FsOptions of mkfs.
+    /// Options of mkfs.
     pub mkfs: FsOptions,
-    /// FsOptions of mount.
+    /// Options of mount.
     pub mount: FsOptions,
     /// Processors of the machine.
     pub cpus: u16,

@@ -50,7 +50,7 @@ pub enum Value {
     Choice(&'static str),
 }
 
-/// FsOptions that were typed; the last one of a name counts.
+/// Options that were typed; the last one of a name counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FsOptions(Vec<(&'static str, Value)>);
 

@@ -3,7 +3,7 @@
 use iolab_model::nearest::did_you_mean;
 
 use crate::api::file_system::FileSystem;
-use crate::api::make::{Kernel, MakeSpec};
+use crate::api::make::MakeSpec;
 use crate::api::options::FsOption;
 use crate::error::FilesError;
 
@@ -13,9 +13,9 @@ pub struct FileSystemRow {
     pub name: &'static str,
     /// One line for people.
     pub title: &'static str,
-    /// FsOptions of mkfs that the model knows.
+    /// Options of mkfs that the model knows.
     pub mkfs: &'static [FsOption],
-    /// FsOptions of mount that the model knows.
+    /// Options of mount that the model knows.
     pub mount: &'static [FsOption],
     /// Makes and mounts a fresh one.
     pub make: fn(&MakeSpec) -> Result<Box<dyn FileSystem>, FilesError>,
@@ -34,15 +34,4 @@ pub fn find(name: &str) -> Result<&'static FileSystemRow, FilesError> {
             remedy: format!("known: {}", known.join(", ")),
         }
     })
-}
-
-/// FsOptions and devices of a file system as they were typed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Typed {
-    /// Words of mkfs.
-    pub mkfs: Vec<String>,
-    /// Words of mount.
-    pub mount: Vec<String>,
-    /// Version of the kernel.
-    pub kernel: Kernel,
 }
