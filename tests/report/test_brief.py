@@ -22,7 +22,7 @@ def test_the_short_answer_fits_and_begins_with_the_sentence(
 ) -> None:
     study = getattr(canned, name)()
     verdict = judge(study)
-    text = render_brief(study, verdict, "results", width=width)
+    text = render_brief(study, verdict, "results", "iolab report results --full", width=width)
     lines = text.splitlines()
     assert max(map(len, lines)) <= width
     assert verdict.sentence.replace("\N{NARROW NO-BREAK SPACE}", " ").startswith(

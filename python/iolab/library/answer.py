@@ -18,6 +18,7 @@ from iolab.library.rejudged import ON_COMMAND_LINE, rejudged
 from iolab.library.services import Services
 from iolab.library.stored import directory_of, find_database, is_archive, load_database, opened
 from iolab.run.outputs import check_place_of_report, reports_in
+from iolab.store.continuing import PLACE
 from iolab.store.db import Store
 from iolab.store.read import without_collecting
 from iolab.store.rows import StudyData
@@ -168,11 +169,20 @@ def _answer(
         if form.is_full:
             text = means.render(data, shown, form.width)
         else:
-            kept = directory_of(source) or source
-            text = means.brief(data, shown, form.width, shlex.quote(str(kept)))
+            text = means.brief(data, shown, form.width, *_commands(source, out_dir))
         data.derived.clear()  # It refers back to the data: nothing is left to be collected.
         found = replace(found, text=text.rstrip("\n"), sentence=verdict.sentence)
         return replace(found, files=(*found.files, ("data", source)))
+
+
+def _commands(source: Path, out_dir: Path) -> tuple[str, str]:
+    """Directory of a study as a shell takes it, and the command that prints all of its answer."""
+    directory = directory_of(source)
+    if directory is None:
+        archive, out = shlex.quote(str(source)), shlex.quote(str(out_dir))
+        return PLACE, f"iolab report {archive} --out {out} --full"
+    place = shlex.quote(str(directory))
+    return place, f"iolab report {place} --full"
 
 
 def _written(

@@ -25,6 +25,7 @@ from iolab.report.terminal import (
     trials_text,
 )
 from iolab.stats.verdict import StudyVerdict
+from iolab.store.continuing import PLACE
 from iolab.store.rows import StudyData
 from iolab.wording import counted
 
@@ -46,14 +47,20 @@ _NAMES_MAX: Final = 4
 
 
 def render_brief(
-    data: StudyData, verdict: StudyVerdict, place: str = "DIR", *, width: int = 80
+    data: StudyData,
+    verdict: StudyVerdict,
+    place: str = PLACE,
+    again: str = f"iolab report {PLACE} --full",
+    *,
+    width: int = 80,
 ) -> str:
     """Return the answer as at most 23 lines, so that 25 are printed with the files.
 
     Parameters
     ----------
     data, verdict : one judged study.
-    place : the results as a shell takes them, for the command that prints the rest.
+    place : the directory of the study as a shell takes it, for the command of the next step.
+    again : the command that prints all.
     width : columns, at least 60.
     """
     width = max(WIDTH_MIN, width)
@@ -61,7 +68,7 @@ def render_brief(
     whole = render(data, verdict, width=width)
     if whole.count("\n") <= room:
         return whole
-    rest = _Rest(data, verdict, place, width)
+    rest = _Rest(data, verdict, _next(data, verdict, place, width), again, width)
     most = _SENTENCE_MAX
     while True:
         sentence = _sentence(verdict.sentence, width, most)
@@ -75,9 +82,15 @@ def render_brief(
 class _Rest:
     """Everything below the sentence, arranged in the lines that are left."""
 
-    def __init__(self, data: StudyData, verdict: StudyVerdict, place: str, width: int) -> None:
-        self._place, self._width = place, width
-        self._next = _next(data, verdict, place, width)
+    def __init__(
+        self,
+        data: StudyData,
+        verdict: StudyVerdict,
+        next_step: list[str],
+        again: str,
+        width: int,
+    ) -> None:
+        self._next, self._again, self._width = next_step, again, width
         self._trials = fold_text(trials_text(data, verdict), width)
         self._doubts = brief_doubts(verdict, width)
         self._notes = len(listed(verdict, "terminal")) - len(self._doubts)
@@ -114,7 +127,7 @@ class _Rest:
         tail = [*self._next, self._trials, *(text for _, text in doubts)]
         if names:
             tail.append(_named("- also: " if doubts else "Caveats: ", names, self._width))
-        tail.append(_more(left_out, self._place, self._width))
+        tail.append(_more(left_out, self._again, self._width))
         return [*shown, *early, *tables, *late], "\n".join(tail), is_answered
 
 
@@ -142,7 +155,7 @@ def _next(data: StudyData, verdict: StudyVerdict, place: str, width: int) -> lis
     if not steps:
         return []
     said, typed = next((s for s in steps if not s[1].startswith(_CALIBRATE)), steps[0])
-    typed = typed.replace("iolab run DIR ", f"iolab run {place} ")
+    typed = typed.replace(f"iolab run {PLACE} ", f"iolab run {place} ")
     line = f"Next: {said} `{typed}`"
     if not typed or len(line) <= width:
         return [fold_text(line if typed else f"Next: {said}", width, "  ")]
@@ -198,9 +211,9 @@ def _named(begin: str, names: Sequence[str], width: int) -> str:
     return f"{begin}{counted(len(names), 'caveat')}"
 
 
-def _more(left_out: Sequence[str], place: str, width: int) -> str:
+def _more(left_out: Sequence[str], again: str, width: int) -> str:
     names = list(left_out)
     if len(names) > _NAMES_MAX:
         names = [*names[: _NAMES_MAX - 1], f"{len(names) - _NAMES_MAX + 1} other parts"]
     said = [fold_text(f"Left out: {', '.join(names)}.", width, "  ")] if names else []
-    return "\n".join([*said, f"All of it: iolab report {place} --full"])
+    return "\n".join([*said, f"All of it: {again}"])
