@@ -299,10 +299,7 @@ def test_axes_of_ratios_cross_at_one_in_their_middle(
     study = canned.make_study(throughput={"bfq": factor})
     (forest,) = [c for c in _charts(_workbook(study)) if "ratio to none" in c][:1]
     axis = forest[forest.index("<c:valAx>") :]
-    low, high = (
-        float(re.search(rf'<c:{end} val="([^"]+)"', axis)[1])  # pyright: ignore[reportOptionalSubscript]
-        for end in ("min", "max")
-    )
+    low, high = (float(re.findall(rf'<c:{end} val="([^"]+)"', axis)[0]) for end in ("min", "max"))
     assert '<c:crossesAt val="1"/>' in forest
     assert ("<c:logBase" in axis) == is_log
     assert low * high == pytest.approx(1) if is_log else low + high == pytest.approx(2)

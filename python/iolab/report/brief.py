@@ -148,10 +148,8 @@ def _sentence(text: str, width: int, most: int) -> str:
 
 def _next(data: StudyData, verdict: StudyVerdict, place: str, width: int) -> list[str]:
     """Write the first of the next steps."""
-    if not data.study.is_comparison:
-        return []
-    rows = conditions(data, verdict)
-    steps = answer(data, verdict, rows).steps if rows else ()
+    rows = conditions(data, verdict) if data.study.is_comparison else []
+    steps = answer(data, verdict, rows).steps
     if not steps:
         return []
     said, typed = next((s for s in steps if not s[1].startswith(_CALIBRATE)), steps[0])

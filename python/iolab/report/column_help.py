@@ -112,7 +112,7 @@ COLUMNS: Final[dict[str, str]] = {
     "reached": "What was measured, in the unit of the bound.",
     "residual": "What neither treatment nor round explains.",
     "role": "Varied: a factor with several levels. Held: the same in all trials.",
-    "round": "Every treatment once, in random order.",
+    "round": "Every treatment once.",
     "rounds": "Complete rounds that the comparison rests on.",
     "row": "Part of the table.",
     "rows read": "Rows of the table that this report is made of.",

@@ -57,14 +57,14 @@ def create_view(connection: sqlite3.Connection) -> None:
     connection.execute(view_statement(*_kind_and_factors(connection)))
 
 
-def expected_view(connection: sqlite3.Connection) -> str | None:
-    """Statement of the view that belongs to what is stored; None where no study is stored.
+def expected_view(connection: sqlite3.Connection) -> str:
+    """Statement of the view that belongs to what is stored.
 
     Raises
     ------
-    CellError : the factors cannot be read.
+    CellError : no study is stored, or its factors cannot be read.
     """
-    return view_statement(*_kind_and_factors(connection)) if has_study(connection) else None
+    return view_statement(*_kind_and_factors(connection))
 
 
 def _kind_and_factors(connection: sqlite3.Connection) -> tuple[str, dict[str, list[str]]]:

@@ -93,7 +93,12 @@ def problems_of_shape(connection: sqlite3.Connection, version: int) -> Iterator[
     found: Objects = {(kind, name): _plain(sql) for kind, name, sql in rows}
     model = dict(_model(version))
     if version >= long_form.FIRST_VERSION and found.get(_STUDY) == model[_STUDY]:
-        model.update(_view(connection))
+        try:
+            view = long_form.expected_view(connection)
+        except CellError as error:  # Its columns are the factors, which cannot be read.
+            yield error.message
+            return
+        model["view", long_form.NAME] = _plain(view)[:_TEXT_MAX]
     for (kind, name), sql in model.items():
         there = found.pop((kind, name), None)
         if there is None and kind != "trigger":  # They keep writers from mistakes, no more.
@@ -103,15 +108,6 @@ def problems_of_shape(connection: sqlite3.Connection, version: int) -> Iterator[
     for kind, name in sorted(found):
         place = "in the place of a table" if ("table", name) in model else "that iolab never makes"
         yield f"there is a {kind} {name} {place}"
-
-
-def _view(connection: sqlite3.Connection) -> Objects:
-    """The only object that depends on what is stored: the view of the values, by its factors."""
-    try:
-        statement = long_form.expected_view(connection)
-    except (CellError, sqlite3.DatabaseError):
-        return {}  # Whoever reads the study says what is wrong with its row.
-    return {} if statement is None else {("view", long_form.NAME): _plain(statement)[:_TEXT_MAX]}
 
 
 def problems_of_pages(connection: sqlite3.Connection) -> Iterator[str]:
