@@ -7,7 +7,7 @@
 //! Left out for now: file systems and the page cache.
 
 pub mod api;
-pub mod calendar;
+
 pub mod compare;
 pub mod device;
 pub mod error;
@@ -29,6 +29,6 @@ pub use api::bio::{
 pub use api::layer::{Info, Layer, WriteCache};
 pub use api::request::{Direction, Request, RequestId, Requests};
 pub use api::scheduler::{Framework, Hz, Merge, MergeEnd, Scheduler, SchedulerContext};
-pub use calendar::Calendar;
 pub use error::SimError;
+pub use iolab_model::Calendar;
 pub use profile::Profile;

@@ -7,9 +7,9 @@ use iolab_model::{Bytes, Completion, Ns, Sector, TraceEvent};
 use serde::{Deserialize, Serialize};
 
 use super::namespace::{Namespace, Placement};
+use crate::Calendar;
 use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, ProcessId, Status, Submitter};
 use crate::api::layer::{Incident, Info, Layer};
-use crate::calendar::Calendar;
 
 /// Cost of software per op, on the worker's CPU.
 ///
