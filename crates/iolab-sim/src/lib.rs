@@ -4,13 +4,15 @@
 //! layers. Time is an argument everywhere, so the same seed gives the same events on every machine.
 //! Policies ([`Scheduler`]) are deciders: plain data in, decisions out.
 //!
-//! Left out for now: file systems and the page cache.
+//! A file system may lie on a stack ([`files`]); it and the page cache are the crate
+//! `iolab-files`.
 
 pub mod api;
 
 pub mod compare;
 pub mod device;
 pub mod error;
+pub mod files;
 pub mod limits;
 pub mod probe;
 pub mod profile;

@@ -49,6 +49,8 @@ pub struct Call<'a> {
     pub path: Option<&'a Path>,
     /// Path that the op names second.
     pub other: Option<&'a Path>,
+    /// Answer that the caller knows already, whatever the op moves.
+    pub answer: Option<Bytes>,
 }
 
 type Begun = Result<Vec<Work>, Errno>;
@@ -63,12 +65,13 @@ impl Machine {
         let index = self.spawn(runner, call.token);
         self.spend(index, self.settings.cost.call_ns);
         let task = self.task(index);
+        task.works.extend(call.answer.map(Work::Answer));
         task.works.extend(works.into_iter().rev());
         self.run(index);
         Ok(())
     }
 
-    /// Begins a transfer that needs nothing but one work, without asking the heap.
+    /// Works of a call, in their order.
     fn works_of(&mut self, call: Call<'_>) -> Begun {
         let lane = call.lane;
         match *call.op {

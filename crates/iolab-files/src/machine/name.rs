@@ -150,10 +150,9 @@ impl Machine {
             }
             Naming::List(path) => self.tree.find(path).and_then(|owner| {
                 let children = self.tree.node(owner).children.as_ref();
-                let count = children.ok_or(super::tree::ENOTDIR)?.len() as u64;
+                children.ok_or(super::tree::ENOTDIR)?;
                 let id = self.tree.node(owner).id;
                 self.fs.list(&mut cx, id);
-                self.task(index).bytes = Bytes(count);
                 Ok(Flow::Done)
             }),
             Naming::Stat(path) => self.tree.find(path).map(|owner| {
