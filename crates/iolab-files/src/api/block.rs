@@ -74,9 +74,9 @@ pub enum Place {
     Hole,
     /// Space is reserved, the place is not chosen yet; the data are in the cache alone.
     Delayed,
-    /// They have blocks that were never written: reads give zeros without any I/O. Holds the first.
+    /// Blocks that were never written are there: reads give zeros without any I/O. Holds the first.
     Unwritten(DeviceId, u64),
-    /// They have blocks with data. Holds the first.
+    /// Blocks with data are there. Holds the first.
     Written(DeviceId, u64),
 }
 

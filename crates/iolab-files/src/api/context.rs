@@ -40,7 +40,7 @@ pub struct Effects {
     /// Metadata that had to be looked at: the caller waits for those which no cache holds.
     pub reads: Vec<BlockRun>,
     /// Metadata changed in memory that no journal takes care of: pages of the device become dirty
-    /// and are written by their age, or when a [`super::file_system::Job`] says so.
+    /// and are written by their age, or when a [`super::file_system::FsJob`] says so.
     pub dirtied: Vec<BlockRun>,
     /// Work of the caller's processor.
     pub cpu: Ns,

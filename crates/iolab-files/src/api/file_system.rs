@@ -48,7 +48,7 @@ pub struct Write {
 
 /// Circumstances of a last close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Closed {
+pub struct ClosedHandle {
     /// The handle could write.
     pub was_writer: bool,
     /// Handles that can write and remain.
@@ -83,7 +83,7 @@ pub enum Reshape {
 
 /// Promise that a call makes when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sync {
+pub enum Promise {
     /// fsync(2), `O_SYNC`: data and all metadata of the file.
     Full,
     /// fdatasync(2), `O_DSYNC`: data, and the metadata needed to find them.
@@ -117,12 +117,12 @@ pub enum RunsAs {
 
 /// Work that leads to something durable: steps in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Job {
+pub struct FsJob {
     /// Its name, for [`FileSystem::job_done`].
     pub id: JobId,
     /// Process whose name its requests carry.
     pub runs_as: RunsAs,
-    /// Somebody waits for it: its requests are marked so.
+    /// True if somebody waits for it: its requests are marked so.
     pub is_sync: bool,
     /// Its steps. Those without a [`Step::Wait`] between them are on their way together.
     pub steps: Vec<Step>,
@@ -325,7 +325,7 @@ pub trait FileSystem {
     fn opened(&mut self, cx: &mut Context, node: NodeId, is_writer: bool);
 
     /// A handle was closed.
-    fn closed(&mut self, cx: &mut Context, node: NodeId, closed: Closed);
+    fn closed(&mut self, cx: &mut Context, node: NodeId, closed: ClosedHandle);
 
     /// Lock that a use of a file takes.
     fn lock(&self, usage: Use) -> Lock;
@@ -333,7 +333,7 @@ pub trait FileSystem {
     // --- Durability ---
 
     /// Steps that remain for a promise about a file whose data were written and waited for.
-    fn sync(&mut self, cx: &mut Context, node: NodeId, sync: Sync) -> SyncNeed;
+    fn sync(&mut self, cx: &mut Context, node: NodeId, promise: Promise) -> SyncNeed;
 
     /// Steps that remain for sync(2), after the data of all files were written and waited for.
     fn sync_all(&mut self, cx: &mut Context) -> SyncNeed;
@@ -346,7 +346,7 @@ pub trait FileSystem {
 
     /// The next job, if there is one to start now. Called after every call that may have asked for
     /// one and at [`FileSystem::next_timer`], until there is none.
-    fn poll(&mut self, cx: &mut Context) -> Option<Job>;
+    fn poll(&mut self, cx: &mut Context) -> Option<FsJob>;
 
     /// A job has ended: what it wrote is durable as far as its flags and flushes go.
     fn job_done(&mut self, cx: &mut Context, job: JobId);

@@ -63,7 +63,7 @@ impl FrameFlags {
 
 /// A frame that holds a page.
 #[derive(Clone, Copy, Debug)]
-pub struct Frame {
+pub struct PageFrame {
     /// Neighbour in its list towards the head; of a free frame, nothing.
     pub newer: FrameId,
     /// Neighbour in its list towards the tail.
@@ -83,22 +83,22 @@ pub struct Frame {
 /// All frames.
 #[derive(Clone, Debug, Default)]
 pub struct Frames {
-    table: Vec<Frame>,
+    table: Vec<PageFrame>,
     free: Vec<FrameId>,
 }
 
 impl core::ops::Index<FrameId> for Frames {
-    type Output = Frame;
+    type Output = PageFrame;
 
     #[inline]
-    fn index(&self, id: FrameId) -> &Frame {
+    fn index(&self, id: FrameId) -> &PageFrame {
         &self.table[id.0 as usize]
     }
 }
 
 impl core::ops::IndexMut<FrameId> for Frames {
     #[inline]
-    fn index_mut(&mut self, id: FrameId) -> &mut Frame {
+    fn index_mut(&mut self, id: FrameId) -> &mut PageFrame {
         &mut self.table[id.0 as usize]
     }
 }
@@ -112,7 +112,7 @@ impl Frames {
     /// A frame for a page; in no list yet.
     #[inline]
     pub fn take(&mut self, owner: u32, index: u32) -> FrameId {
-        let frame = Frame {
+        let frame = PageFrame {
             newer: FrameId::NONE,
             older: FrameId::NONE,
             owner,
@@ -188,7 +188,7 @@ impl FrameList {
     /// Takes a frame out.
     #[inline]
     pub fn remove(&mut self, frames: &mut Frames, id: FrameId) {
-        let Frame { newer, older, .. } = frames[id];
+        let PageFrame { newer, older, .. } = frames[id];
         if newer == FrameId::NONE {
             self.head = older;
         } else {

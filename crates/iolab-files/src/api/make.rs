@@ -3,7 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use super::options::Options;
+use super::options::FsOptions;
 use crate::error::FilesError;
 
 /// Version of the kernel whose rules hold, as in `kernel = "6.18"`.
@@ -79,9 +79,9 @@ pub struct MakeSpec {
     /// Version of the kernel.
     pub kernel: Kernel,
     /// Options of mkfs.
-    pub mkfs: Options,
+    pub mkfs: FsOptions,
     /// Options of mount.
-    pub mount: Options,
+    pub mount: FsOptions,
     /// Processors of the machine.
     pub cpus: u16,
 }

@@ -30,7 +30,7 @@ pub enum Values {
 
 /// An option that a model knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OptionRow {
+pub struct FsOption {
     /// Name, as it is typed.
     pub name: &'static str,
     /// Values that it takes.
@@ -52,9 +52,9 @@ pub enum Value {
 
 /// Options that were typed; the last one of a name counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Options(Vec<(&'static str, Value)>);
+pub struct FsOptions(Vec<(&'static str, Value)>);
 
-impl Options {
+impl FsOptions {
     /// Value of an option, if it was typed.
     pub fn get(&self, name: &str) -> Option<Value> {
         self.0.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| *value)
@@ -93,7 +93,7 @@ impl Options {
     /// Reads what follows `mount -o`: texts of words between commas.
     pub fn mount(
         file_system: &'static str,
-        rows: &[OptionRow],
+        rows: &[FsOption],
         texts: &[String],
     ) -> Result<Self, FilesError> {
         let reader = Reader { file_system, kind: "mount", rows };
@@ -108,7 +108,7 @@ impl Options {
     /// Reads the words of a mkfs command line.
     pub fn mkfs(
         file_system: &'static str,
-        rows: &[OptionRow],
+        rows: &[FsOption],
         words: &[String],
     ) -> Result<Self, FilesError> {
         let reader = Reader { file_system, kind: "mkfs", rows };
@@ -149,7 +149,7 @@ fn split(word: &str) -> (&str, Option<&str>) {
 struct Reader<'a> {
     file_system: &'static str,
     kind: &'static str,
-    rows: &'a [OptionRow],
+    rows: &'a [FsOption],
 }
 
 impl Reader<'_> {
@@ -163,7 +163,7 @@ impl Reader<'_> {
         }
     }
 
-    fn row(&self, name: &str) -> Result<&OptionRow, FilesError> {
+    fn row(&self, name: &str) -> Result<&FsOption, FilesError> {
         self.rows.iter().find(|row| row.name == name).ok_or_else(|| self.unknown(name))
     }
 
@@ -205,17 +205,17 @@ impl Reader<'_> {
 mod tests {
     use super::*;
 
-    const MOUNT: &[OptionRow] = &[
-        OptionRow { name: "delalloc", values: Values::Flag, help: "" },
-        OptionRow { name: "nodelalloc", values: Values::Flag, help: "" },
-        OptionRow { name: "commit", values: Values::Number { min: 1, max: 900 }, help: "" },
-        OptionRow { name: "data", values: Values::Choice(&["ordered", "journal"]), help: "" },
+    const MOUNT: &[FsOption] = &[
+        FsOption { name: "delalloc", values: Values::Flag, help: "" },
+        FsOption { name: "nodelalloc", values: Values::Flag, help: "" },
+        FsOption { name: "commit", values: Values::Number { min: 1, max: 900 }, help: "" },
+        FsOption { name: "data", values: Values::Choice(&["ordered", "journal"]), help: "" },
     ];
-    const MKFS: &[OptionRow] = &[
-        OptionRow { name: "-b", values: Values::Size { min: 1024, max: 4096 }, help: "" },
-        OptionRow { name: "-O has_journal", values: Values::Flag, help: "" },
-        OptionRow { name: "-E stride", values: Values::Number { min: 0, max: 99 }, help: "" },
-        OptionRow { name: "-q", values: Values::Flag, help: "" },
+    const MKFS: &[FsOption] = &[
+        FsOption { name: "-b", values: Values::Size { min: 1024, max: 4096 }, help: "" },
+        FsOption { name: "-O has_journal", values: Values::Flag, help: "" },
+        FsOption { name: "-E stride", values: Values::Number { min: 0, max: 99 }, help: "" },
+        FsOption { name: "-q", values: Values::Flag, help: "" },
     ];
 
     fn owned(words: &[&str]) -> Vec<String> {
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn words_of_a_mount_are_read_in_order() {
         let texts = owned(&["nodelalloc,commit=10", "data=journal,delalloc"]);
-        let options = Options::mount("ext4", MOUNT, &texts).unwrap();
+        let options = FsOptions::mount("ext4", MOUNT, &texts).unwrap();
         assert_eq!(options.either("delalloc", "nodelalloc"), Some(true));
         assert_eq!((options.number("commit"), options.choice("data")), (Some(10), Some("journal")));
         assert_eq!(options.flag("nobarrier"), None);
@@ -234,20 +234,21 @@ mod tests {
     #[test]
     fn switches_of_mkfs_are_read_with_and_without_a_space() {
         let words = owned(&["-b4k", "-q", "-O", "^has_journal", "-E stride=16"]);
-        let options = Options::mkfs("ext4", MKFS, &words).unwrap();
+        let options = FsOptions::mkfs("ext4", MKFS, &words).unwrap();
         assert_eq!((options.number("-b"), options.number("-E stride")), (Some(4096), Some(16)));
         assert_eq!((options.flag("-O has_journal"), options.flag("-q")), (Some(false), Some(true)));
     }
 
     #[test]
     fn an_unknown_option_is_refused_by_name() {
-        let error = Options::mount("ext4", MOUNT, &owned(&["nodelaloc"])).unwrap_err().to_string();
+        let error =
+            FsOptions::mount("ext4", MOUNT, &owned(&["nodelaloc"])).unwrap_err().to_string();
         assert!(error.starts_with("ext4: mount option `nodelaloc` is not modelled (did you mean"));
         for word in ["commit", "commit=0", "data=x", "delalloc=1"] {
-            assert!(Options::mount("ext4", MOUNT, &owned(&[word])).is_err(), "{word}");
+            assert!(FsOptions::mount("ext4", MOUNT, &owned(&[word])).is_err(), "{word}");
         }
         for word in ["b", "-", "-E stripe=1", "-b 8k", "-é"] {
-            assert!(Options::mkfs("ext4", MKFS, &owned(&[word])).is_err(), "{word}");
+            assert!(FsOptions::mkfs("ext4", MKFS, &owned(&[word])).is_err(), "{word}");
         }
     }
 }

@@ -128,7 +128,7 @@ pub trait Flusher {
     /// Time at which to poll next; [`Ns::MAX`] if never.
     fn next_timer(&self) -> Ns;
 
-    /// Somebody wants background write-back, or all of it (`is_all`: space is short).
+    /// Starts background write-back now, or writes all of it (`is_all`: space is short).
     fn wake(&mut self, now: Ns, is_all: bool);
 
     /// The next chunk, if there is something to write now. `wants_background` answers whether dirty

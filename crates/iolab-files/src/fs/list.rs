@@ -3,8 +3,8 @@
 use iolab_model::nearest::did_you_mean;
 
 use crate::api::file_system::FileSystem;
-use crate::api::make::{Kernel, MakeSpec};
-use crate::api::options::OptionRow;
+use crate::api::make::MakeSpec;
+use crate::api::options::FsOption;
 use crate::error::FilesError;
 
 /// A file system that can be made.
@@ -14,9 +14,9 @@ pub struct FileSystemRow {
     /// One line for people.
     pub title: &'static str,
     /// Options of mkfs that the model knows.
-    pub mkfs: &'static [OptionRow],
+    pub mkfs: &'static [FsOption],
     /// Options of mount that the model knows.
-    pub mount: &'static [OptionRow],
+    pub mount: &'static [FsOption],
     /// Makes and mounts a fresh one.
     pub make: fn(&MakeSpec) -> Result<Box<dyn FileSystem>, FilesError>,
 }
@@ -40,15 +40,4 @@ pub fn find(name: &str) -> Result<&'static FileSystemRow, FilesError> {
             remedy: format!("known: {}", known.join(", ")),
         }
     })
-}
-
-/// Options and devices of a file system as they were typed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Typed {
-    /// Words of mkfs.
-    pub mkfs: Vec<String>,
-    /// Words of mount.
-    pub mount: Vec<String>,
-    /// Version of the kernel.
-    pub kernel: Kernel,
 }
