@@ -22,7 +22,13 @@ pub struct FileSystemRow {
 }
 
 /// Every file system, in the order in which they are named.
-pub const FILE_SYSTEMS: &[FileSystemRow] = &[];
+pub const FILE_SYSTEMS: &[FileSystemRow] = &[FileSystemRow {
+    name: "xfs",
+    title: "xfs: allocation groups, delayed allocation and logging",
+    mkfs: super::xfs::options::MKFS,
+    mount: super::xfs::options::MOUNT,
+    make: |spec| Ok(Box::new(super::xfs::Xfs::make(spec)?)),
+}];
 
 /// The row of a name.
 pub fn find(name: &str) -> Result<&'static FileSystemRow, FilesError> {

@@ -3,3 +3,4 @@
 pub mod buddy;
 pub mod extent_map;
 pub mod list;
+pub mod xfs;
