@@ -225,6 +225,18 @@ impl PageCache {
         }
     }
 
+    /// The pages of a file are no longer mapped.
+    pub fn unmap(&mut self, owner: u32) {
+        for index in 0..self.file(owner).page_end() {
+            if let Some(frame) = self.frame(owner, index) {
+                let flags = &mut self.frames[frame].flags;
+                flags.clear(FrameFlags::MAPPED);
+                flags.clear(FrameFlags::WRITABLE);
+                flags.clear(FrameFlags::YOUNG);
+            }
+        }
+    }
+
     /// Forgets the clean pages of a file.
     pub fn forget_clean(&mut self, owner: u32) {
         if self.file(owner).present() == 0 {

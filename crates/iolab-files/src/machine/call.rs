@@ -34,6 +34,8 @@ pub struct HandleInfo {
     pub(super) read: ReadState,
     pub(super) hint: Hint,
     pub(super) stream: Stream,
+    /// Bytes of the file that are mapped; 0: none.
+    pub(super) mapped: u64,
 }
 
 /// A call of a worker.
@@ -52,6 +54,9 @@ pub struct Call<'a> {
     /// Answer that the caller knows already, whatever the op moves.
     pub answer: Option<Bytes>,
 }
+
+/// No such device or address: nothing is mapped (asm-generic/errno-base.h).
+const ENXIO: Errno = Errno(6);
 
 type Begun = Result<Vec<Work>, Errno>;
 
@@ -75,14 +80,18 @@ impl Machine {
     fn works_of(&mut self, call: Call<'_>) -> Begun {
         let lane = call.lane;
         match *call.op {
+            Op::Read(transfer) | Op::Write(transfer) if self.is_stream(lane, transfer.handle) => {
+                self.stream_transfer(lane, transfer, matches!(call.op, Op::Write(_)))
+            }
             Op::Read(transfer) => self.transfer(lane, transfer, false).map(|work| vec![work]),
             Op::Write(transfer) => self.transfer(lane, transfer, true).map(|work| vec![work]),
             Op::Fsync { handle } => self.flush_of(lane, handle, Promise::Full),
             Op::Fdatasync { handle } => self.flush_of(lane, handle, Promise::Data),
-            Op::Msync { is_async: true, handle, .. } => {
-                self.handle(lane, handle).map(|_| Vec::new())
-            }
-            Op::Msync { handle, at, length, .. } => {
+            Op::Msync { is_async, handle, at, length } => {
+                self.mapped(lane, handle, (at.0, length.0))?;
+                if is_async {
+                    return Ok(Vec::new());
+                }
                 self.range(lane, handle, (at, length), Some(Promise::Full))
             }
             Op::SyncFileRange { handle, at, length } => {
@@ -95,9 +104,9 @@ impl Machine {
             }
             Op::Burn { duration } => Ok(vec![Work::Burn(duration)]),
             Op::Map { handle, length } => self.map_file(lane, handle, length),
-            Op::Unmap { handle } => self.handle(lane, handle).map(|_| Vec::new()),
+            Op::Unmap { handle } => self.unmap_file(lane, handle),
             Op::Touch { handle, at, length, is_write } => {
-                self.touch(lane, handle, (at.0, at.0 + length.0), is_write)
+                self.touch(lane, handle, (at.0, length.0), is_write)
             }
             Op::Advise { handle, advice } => self.advise(lane, handle, advice),
             Op::StreamRead { handle, length } => self.stream_read(lane, handle, length.0),
@@ -150,10 +159,7 @@ impl Machine {
                     .appending(is_appending),
             )),
             Access::Mapped => {
-                let end = if is_write { end } else { end.min(size).max(at) };
-                if is_write && end > size {
-                    return Err(Errno::EINVAL);
-                }
+                self.mapped(lane, transfer.handle, (at, transfer.length.0))?;
                 let touch = TouchWork::new(owner, lane, (at, end), is_write);
                 Ok(Work::Touch(touch.advised(info.hint)))
             }
@@ -167,9 +173,11 @@ impl Machine {
         }
     }
 
-    fn flush_of(&self, lane: u32, handle: Handle, promise: Promise) -> Begun {
+    fn flush_of(&mut self, lane: u32, handle: Handle, promise: Promise) -> Begun {
         let owner = self.handle(lane, handle)?.owner;
-        Ok(vec![Work::Flush(FlushWork::file(self.flushable(owner)?, promise))])
+        let mut works = self.stream_flush(lane, handle).unwrap_or_default();
+        works.push(Work::Flush(FlushWork::file(self.flushable(owner)?, promise)));
+        Ok(works)
     }
 
     fn range(
@@ -188,19 +196,59 @@ impl Machine {
         Ok(vec![Work::Flush(FlushWork::new(Scope::Pages(extent, promise)))])
     }
 
-    fn map_file(&mut self, lane: u32, handle: Handle, _: Bytes) -> Begun {
-        let owner = self.handle(lane, handle)?.owner;
+    fn map_file(&mut self, lane: u32, handle: Handle, length: Bytes) -> Begun {
+        let HandleInfo { owner, mapped, .. } = self.handle(lane, handle)?;
+        if mapped > 0 {
+            return Err(Errno::EBUSY);
+        }
         let pages = self.settings.read_ahead_kb / 4;
         self.tree.node_mut(owner).mapped = self.rule.opened(pages);
+        if let Some(info) = self.handle_mut(lane, handle) {
+            info.mapped = length.0;
+        }
         Ok(Vec::new())
     }
 
-    fn touch(&mut self, lane: u32, handle: Handle, (at, end): (u64, u64), is_write: bool) -> Begun {
-        let HandleInfo { owner, hint, .. } = self.handle(lane, handle)?;
-        if end > self.tree.node(owner).size.next_multiple_of(4096) {
-            return Err(Errno::EINVAL);
+    fn unmap_file(&mut self, lane: u32, handle: Handle) -> Begun {
+        let HandleInfo { owner, mapped, .. } = self.handle(lane, handle)?;
+        if mapped == 0 {
+            return Err(ENXIO);
         }
-        Ok(vec![Work::Touch(TouchWork::new(owner, lane, (at, end), is_write).advised(hint))])
+        if let Some(info) = self.handle_mut(lane, handle) {
+            info.mapped = 0;
+        }
+        self.cache.unmap(owner);
+        Ok(Vec::new())
+    }
+
+    /// Check that a range lies in what is mapped.
+    fn mapped(
+        &self,
+        lane: u32,
+        handle: Handle,
+        (at, length): (u64, u64),
+    ) -> Result<HandleInfo, Errno> {
+        let info = self.handle(lane, handle)?;
+        if info.mapped == 0 {
+            return Err(ENXIO);
+        }
+        let is_inside = at.checked_add(length).is_some_and(|end| end <= info.mapped);
+        if is_inside { Ok(info) } else { Err(Errno::EINVAL) }
+    }
+
+    fn touch(
+        &mut self,
+        lane: u32,
+        handle: Handle,
+        (at, length): (u64, u64),
+        is_write: bool,
+    ) -> Begun {
+        let HandleInfo { owner, hint, how, .. } = self.mapped(lane, handle, (at, length))?;
+        if is_write && !how.is_writable {
+            return Err(Errno::EBADF);
+        }
+        let touch = TouchWork::new(owner, lane, (at, at + length), is_write);
+        Ok(vec![Work::Touch(touch.advised(hint))])
     }
 
     fn advise(&mut self, lane: u32, handle: Handle, advice: Advice) -> Begun {

@@ -88,6 +88,10 @@ impl Machine {
                     self.job_write(index, to, WriteFlags::default(), work.job.is_sync);
                 }
                 Step::Write(run, flags) => self.job_write(index, run, flags, work.job.is_sync),
+                Step::WriteSectors(device, first, sectors, flags) => {
+                    let range = (first.0, first.0 + u64::from(sectors));
+                    self.job_sectors(index, (device, range), flags, work.job.is_sync);
+                }
                 Step::Flush(device) => self.send_flush(index, device),
             }
         }
@@ -151,7 +155,18 @@ impl Machine {
 
     fn job_write(&mut self, index: TaskIndex, run: BlockRun, flags: WriteFlags, is_sync: bool) {
         let sectors = u64::from(self.facts.block_bytes) / 512;
-        let (mut at, end) = (run.first * sectors, run.end() * sectors);
+        let range = (run.first * sectors, run.end() * sectors);
+        self.job_sectors(index, (run.device, range), flags, is_sync);
+    }
+
+    fn job_sectors(
+        &mut self,
+        index: TaskIndex,
+        (device, (from, end)): (DeviceId, (u64, u64)),
+        flags: WriteFlags,
+        is_sync: bool,
+    ) {
+        let mut at = from;
         let most = self.max_sectors();
         let runner = self.task(index).runner;
         let mut is_first = true;
@@ -162,7 +177,7 @@ impl Machine {
                 is_sync,
                 is_preflush: flags.is_preflush && is_first,
                 is_fua: flags.is_fua && at + now == end,
-                ..Want::new(OutgoingKind::Write, run.device, Sector(at), now)
+                ..Want::new(OutgoingKind::Write, device, Sector(at), now)
             };
             let id = self.send(want, Cargo::Plain, runner);
             self.await_request(index, id);

@@ -209,7 +209,7 @@ impl Machine {
     ) {
         let read = self.rule.opened(self.settings.read_ahead_kb / 4);
         let (hint, stream) = (Hint::Normal, Stream::default());
-        let info = HandleInfo { owner, how, position: 0, read, hint, stream };
+        let info = HandleInfo { owner, how, position: 0, read, hint, stream, mapped: 0 };
         let handles = &mut self.lanes[lane as usize].handles;
         let slot = handle as usize;
         if handles.len() <= slot {

@@ -4,7 +4,7 @@
 //! buffers go past the buffer.
 
 use iolab_model::error::Errno;
-use iolab_model::op::{Access, Handle};
+use iolab_model::op::{Access, Handle, Position, Transfer};
 use iolab_model::{Bytes, Ns};
 
 use super::buffered_read::ReadWork;
@@ -30,7 +30,45 @@ const fn buffer(info: &HandleInfo) -> u64 {
 impl Machine {
     fn stream(&self, lane: u32, handle: Handle) -> Result<HandleInfo, Errno> {
         let info = self.handle(lane, handle)?;
-        if info.how.access == Access::Stdio { Ok(info) } else { Err(Errno::EOPNOTSUPP) }
+        if info.how.access == Access::Stdio { Ok(info) } else { Err(Errno::EINVAL) }
+    }
+
+    /// Tell whether a handle is a stream.
+    pub(super) fn is_stream(&self, lane: u32, handle: Handle) -> bool {
+        self.stream(lane, handle).is_ok()
+    }
+
+    /// A transfer at a place: the stream goes there first, if it is elsewhere.
+    pub(super) fn stream_transfer(
+        &mut self,
+        lane: u32,
+        transfer: Transfer,
+        is_write: bool,
+    ) -> Result<Vec<Work>, Errno> {
+        let Transfer { handle, at, length, flags, call_bytes, .. } = transfer;
+        if !flags.is_empty() || call_bytes > 0 {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let mut info = self.stream(lane, handle)?;
+        let at = match at {
+            Position::At(at) => at.0,
+            Position::Current => info.position,
+            Position::End => return Err(Errno::EOPNOTSUPP),
+        };
+        let mut works = Vec::new();
+        if at != info.position {
+            works = self.stream_flush(lane, handle)?;
+            info = self.stream(lane, handle)?;
+            info.stream.held = 0;
+            info.position = at;
+            self.set_handle(lane, handle, info);
+        }
+        works.extend(if is_write {
+            self.stream_write(lane, handle, length.0)?
+        } else {
+            self.stream_read(lane, handle, length.0)?
+        });
+        Ok(works)
     }
 
     pub(super) fn stream_read(

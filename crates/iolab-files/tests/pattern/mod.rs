@@ -397,9 +397,7 @@ impl Small {
         let node = self.names.remove(from).unwrap();
         let mut cx = self.context();
         let target = Entry { directory: to_directory, name: to_name };
-        self.fs
-            .rename(&mut cx, (Entry { directory, name }, node), target, replaced)
-            .unwrap();
+        self.fs.rename(&mut cx, (Entry { directory, name }, node), target, replaced).unwrap();
         self.names.insert(to.to_owned(), node);
         self.after(&cx);
         if let Some(replaced) = replaced {
@@ -475,7 +473,9 @@ impl Small {
                         last.1 += next.1;
                     }
                     (last, next) => {
-                        rows.extend(last.map(|l| format!("{path},{},{},{},{}", l.0, l.1, l.2, l.3)));
+                        rows.extend(
+                            last.map(|l| format!("{path},{},{},{},{}", l.0, l.1, l.2, l.3)),
+                        );
                         *last = next;
                     }
                 }
