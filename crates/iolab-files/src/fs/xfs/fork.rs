@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 /// Longest extent: 2^21 - 1 blocks (Linux fs/xfs/libxfs/xfs_format.h).
 pub const EXTENT_BLOCKS_MAX: u64 = (1 << 21) - 1;
 
-/// State of neighbouring blocks.
+/// BlockState of neighbouring blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum BlockState {
     /// Promised; no place yet.
     Delayed,
     /// Blocks that were never written.
@@ -25,8 +25,8 @@ pub struct Piece {
     pub count: u64,
     /// First block of the device; 0 while delayed.
     pub at: u64,
-    /// State.
-    pub state: State,
+    /// BlockState.
+    pub state: BlockState,
 }
 
 impl Piece {
@@ -37,7 +37,7 @@ impl Piece {
 
     /// Tell whether it has blocks.
     pub fn is_real(&self) -> bool {
-        self.state != State::Delayed
+        self.state != BlockState::Delayed
     }
 
     /// The part in a range, if there is one.
@@ -58,13 +58,13 @@ impl Piece {
 /// The map of a file.
 #[derive(Clone, Debug, Default)]
 pub struct Fork {
-    pieces: BTreeMap<u64, (u64, u64, State)>,
+    pieces: BTreeMap<u64, (u64, u64, BlockState)>,
     real: u32,
     delayed: u64,
 }
 
 impl Fork {
-    fn piece((first, (count, at, state)): (&u64, &(u64, u64, State))) -> Piece {
+    fn piece((first, (count, at, state)): (&u64, &(u64, u64, BlockState))) -> Piece {
         Piece { first: *first, count: *count, at: *at, state: *state }
     }
 
@@ -160,12 +160,12 @@ impl Fork {
         let mut at = from;
         while let Some(piece) = self.at_or_after(at).filter(|piece| piece.first < to) {
             at = piece.end();
-            if piece.state != State::Unwritten {
+            if piece.state != BlockState::Unwritten {
                 continue;
             }
             let Some(part) = piece.part(from, to) else { continue };
             self.remove(part.first, part.end());
-            let part = Piece { state: State::Written, ..part };
+            let part = Piece { state: BlockState::Written, ..part };
             self.insert(part);
             changed.push(part);
         }
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn agrees_with_one_state_per_block() {
         const BLOCKS: u64 = 500;
-        let mut plain: Vec<Option<(u64, State)>> = vec![None; BLOCKS as usize];
+        let mut plain: Vec<Option<(u64, BlockState)>> = vec![None; BLOCKS as usize];
         let mut fork = Fork::default();
         let mut random = Seed(3).stream("fork", 0);
         for step in 0..200_000 {
@@ -196,13 +196,13 @@ mod tests {
                 1 => {
                     fork.set_written(from, to);
                     for (_, state) in plain[range].iter_mut().flatten() {
-                        if *state == State::Unwritten {
-                            *state = State::Written;
+                        if *state == BlockState::Unwritten {
+                            *state = BlockState::Written;
                         }
                     }
                 }
                 kind if plain[range.clone()].iter().all(Option::is_none) => {
-                    let state = if kind == 2 { State::Delayed } else { State::Unwritten };
+                    let state = if kind == 2 { BlockState::Delayed } else { BlockState::Unwritten };
                     let at = if kind == 2 { 0 } else { 1_000 + from };
                     fork.insert(Piece { first: from, count: to - from, at, state });
                     for (i, block) in range.enumerate() {

@@ -18,7 +18,7 @@ pub struct Leaves {
 }
 
 /// The records that the leaves hold, as far as they have to be looked at.
-pub trait Records {
+pub trait LeafKeys {
     /// The greatest key below.
     fn before(&self, key: Key) -> Option<Key>;
     /// The least key above.
@@ -51,7 +51,7 @@ impl Leaves {
     }
 
     /// Adds a key that `records` does not hold yet.
-    pub fn insert(&mut self, key: Key, records: &impl Records) {
+    pub fn insert(&mut self, key: Key, records: &impl LeafKeys) {
         let mut at = self.position(key);
         if self.leaves[at].1 == self.max {
             self.make_room(at, records);
@@ -66,7 +66,7 @@ impl Leaves {
         }
     }
 
-    fn make_room(&mut self, at: usize, records: &impl Records) {
+    fn make_room(&mut self, at: usize, records: &impl LeafKeys) {
         if self.leaves.get(at + 1).is_some_and(|right| right.1 < self.max) {
             if let Some(moved) = records.before(self.leaves[at + 1].0) {
                 self.leaves[at + 1] = (moved, self.leaves[at + 1].1 + 1);
@@ -91,7 +91,7 @@ impl Leaves {
     }
 
     /// Takes a key out that `records` does not hold any more.
-    pub fn remove(&mut self, key: Key, records: &impl Records) {
+    pub fn remove(&mut self, key: Key, records: &impl LeafKeys) {
         let at = self.position(key);
         let leaf = &mut self.leaves[at];
         leaf.1 -= 1;
@@ -104,7 +104,7 @@ impl Leaves {
     }
 
     /// Moves a record into a leaf that has too few, or joins it with a neighbour.
-    fn fill(&mut self, at: usize, records: &impl Records) {
+    fn fill(&mut self, at: usize, records: &impl LeafKeys) {
         let min = self.max / 2;
         let mine = self.leaves[at].1;
         if let Some(right) = self.leaves.get(at + 1).copied()

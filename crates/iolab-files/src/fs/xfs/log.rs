@@ -1,4 +1,4 @@
-//! `Log`: changes collected in memory, written as checkpoints (delayed logging).
+//! `XfsLog`: changes collected in memory, written as checkpoints (delayed logging).
 //!
 //! A checkpoint is a transaction number of the interface. An object that is changed many times
 //! in one checkpoint is written once. Sources: Linux fs/xfs/xfs_log_cil.c, xfs_log.c,
@@ -10,11 +10,11 @@ use iolab_model::Ns;
 
 use crate::api::block::{BlockRun, NodeId};
 use crate::api::context::Tid;
-use crate::api::file_system::{Job, JobId, RunsAs, Step, WriteFlags};
+use crate::api::file_system::{FsJob, JobId, RunsAs, Step, WriteFlags};
 
 use super::geometry::{BLOCK_BYTES, Geometry};
 
-/// Log buffers.
+/// XfsLog buffers.
 const BUFFERS: u64 = 8;
 /// Heads, formats and regions of a checkpoint that are there whatever it holds.
 const CHECKPOINT_BYTES: u64 = 512 + 100;
@@ -59,7 +59,7 @@ struct Written {
 
 /// The log.
 #[derive(Clone, Debug)]
-pub struct Log {
+pub struct XfsLog {
     geometry: Geometry,
     buffer_bytes: u64,
     /// Number of the checkpoint that collects changes.
@@ -68,7 +68,7 @@ pub struct Log {
     bytes: u64,
     /// The checkpoint must be written.
     is_wanted: bool,
-    /// Somebody waits for it.
+    /// A caller waits for it.
     has_waiter: bool,
     in_flight: VecDeque<Written>,
     durable: Tid,
@@ -89,7 +89,7 @@ pub struct Log {
     pub log_bytes: u64,
 }
 
-impl Log {
+impl XfsLog {
     /// An empty log with buffers of so many bytes (`logbsize`).
     pub fn new(geometry: Geometry, buffer_bytes: u64) -> Self {
         Self {
@@ -180,7 +180,7 @@ impl Log {
     }
 
     /// The next job; `true` with it if a checkpoint was closed for it.
-    pub fn poll(&mut self) -> Option<(Job, bool)> {
+    pub fn poll(&mut self) -> Option<(FsJob, bool)> {
         if self.is_wanted && (self.in_flight.len() as u64) < BUFFERS / 2 {
             return Some((self.write_checkpoint(), true));
         }
@@ -195,7 +195,7 @@ impl Log {
         None
     }
 
-    fn write_checkpoint(&mut self) -> Job {
+    fn write_checkpoint(&mut self) -> FsJob {
         let id = self.new_job();
         let bytes = self.bytes + CHECKPOINT_BYTES;
         let blocks = bytes.div_ceil(BLOCK_BYTES);
@@ -226,10 +226,10 @@ impl Log {
         self.in_flight.push_back(Written { tid: self.current, job: id, is_done: false });
         self.current.0 += 1;
         let is_sync = core::mem::take(&mut self.has_waiter);
-        Job { id, runs_as: RunsAs::Thread(0), is_sync, steps }
+        FsJob { id, runs_as: RunsAs::Thread(0), is_sync, steps }
     }
 
-    fn write_in_place(&mut self) -> Option<Job> {
+    fn write_in_place(&mut self) -> Option<FsJob> {
         let mut runs: Vec<BlockRun> = Vec::new();
         for block in core::mem::take(&mut self.dirty) {
             match runs.last_mut() {
@@ -244,7 +244,7 @@ impl Log {
         let id = self.new_job();
         self.in_place.insert(id, core::mem::take(&mut self.held));
         let steps = runs.into_iter().map(|run| Step::Write(run, WriteFlags::default())).collect();
-        Some(Job { id, runs_as: RunsAs::Thread(1), is_sync: false, steps })
+        Some(FsJob { id, runs_as: RunsAs::Thread(1), is_sync: false, steps })
     }
 
     /// A job has ended; checkpoints become durable in order.

@@ -1,4 +1,4 @@
-//! `Node`: a file or directory in memory, and `Inode`: what of it is on the device.
+//! `XfsNode`: a file or directory in memory, and `Inode`: what of it is on the device.
 
 use super::fork::{Fork, Piece};
 use super::geometry::BLOCK_INODES;
@@ -6,9 +6,9 @@ use super::inodes::{LITERAL_BYTES, Listing};
 
 /// Bytes of a record of an extent.
 const RECORD_BYTES: u32 = 16;
-/// Records of a leaf of a file's map: (4096 - 72) / 16, Linux fs/xfs/libxfs/xfs_format.h.
+/// LeafKeys of a leaf of a file's map: (4096 - 72) / 16, Linux fs/xfs/libxfs/xfs_format.h.
 const LEAF_RECORDS: u32 = 251;
-/// Records that an inode holds itself.
+/// LeafKeys that an inode holds itself.
 pub const INLINE_RECORDS: u32 = LITERAL_BYTES / RECORD_BYTES;
 
 /// Part of a node that a checkpoint holds, without its map.
@@ -38,7 +38,7 @@ impl Inode {
 /// A node in memory.
 #[derive(Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "flags of the kernel's inode, each its own")]
-pub struct Node {
+pub struct XfsNode {
     /// Part that is on the device as well.
     pub inode: Inode,
     /// Map, with promised blocks.
@@ -67,7 +67,7 @@ pub struct Node {
     pub is_map_read: bool,
 }
 
-impl Node {
+impl XfsNode {
     /// Notes a change of the map.
     pub fn touch(&mut self, from: u64, to: u64) {
         let (first, end) = self.touched.unwrap_or((from, to));
@@ -88,8 +88,7 @@ impl Node {
 
     /// Map and inode as the checkpoint that is being closed holds them.
     pub fn snapshot(&mut self) -> Snapshot {
-        let (from, to) =
-            if self.is_new { (0, u64::MAX) } else { self.touched.unwrap_or((0, 0)) };
+        let (from, to) = if self.is_new { (0, u64::MAX) } else { self.touched.unwrap_or((0, 0)) };
         self.touched = None;
         let is_new = core::mem::take(&mut self.is_new);
         let mut pieces = Vec::new();
@@ -114,14 +113,14 @@ pub struct Snapshot {
 
 /// A node on the device.
 #[derive(Clone, Debug, Default)]
-pub struct Stored {
+pub struct StoredNode {
     /// Inode.
     pub inode: Inode,
     /// Map.
     pub fork: Fork,
 }
 
-impl Stored {
+impl StoredNode {
     /// Applies what a checkpoint holds.
     pub fn apply(&mut self, snapshot: Snapshot) {
         if snapshot.is_new {
@@ -135,12 +134,12 @@ impl Stored {
     }
 
     /// The node as a mount reads it.
-    pub fn read(&self) -> Node {
-        Node {
+    pub fn read(&self) -> XfsNode {
+        XfsNode {
             inode: self.inode.clone(),
             fork: self.fork.clone(),
             size: self.inode.size,
-            ..Node::default()
+            ..XfsNode::default()
         }
     }
 }

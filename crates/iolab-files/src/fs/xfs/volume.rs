@@ -14,22 +14,22 @@ use super::fork::Piece;
 use super::geometry::Geometry;
 use super::groups::{Groups, ROOT_INODES};
 use super::inodes::Listing;
-use super::log::{Item, Log};
-use super::node::{Inode, Node, Snapshot, Stored};
+use super::log::{Item, XfsLog};
+use super::node::{Inode, Snapshot, StoredNode, XfsNode};
 use super::options::Mounted;
 
-/// Work of a processor for promising a block, in nanoseconds [assume: models.md 2.4].
+/// Work of a processor for promising a block, in nanoseconds (assumed).
 pub(super) const RESERVE_COST: u64 = 150;
-/// Work for placing an extent, in nanoseconds [assume: models.md 2.4].
+/// Work for placing an extent, in nanoseconds (assumed).
 pub(super) const PLACE_COST: u64 = 3_000;
-/// Work for a change of a name, in nanoseconds [assume: 1 us of a call, 2 us of trees].
+/// Work for a change of a name, in nanoseconds (assumed: 2 us of trees, 1 us of the rest).
 pub(super) const NAME_COST: u64 = 3_000;
 /// Share of the blocks that is kept for the file system itself: a twentieth, at most 8192
 /// (xfs_default_resblks).
 const POOL_BLOCKS_MAX: u64 = 8_192;
 
 /// A checkpoint that was closed and is not durable: nodes, and freed blocks.
-pub(super) type Closed = (Vec<(NodeId, Option<Snapshot>)>, Vec<(u64, u64)>);
+pub(super) type ClosedCheckpoint = (Vec<(NodeId, Option<Snapshot>)>, Vec<(u64, u64)>);
 
 /// A mounted file system.
 #[derive(Clone, Debug)]
@@ -37,21 +37,21 @@ pub struct Xfs {
     pub(super) geometry: Geometry,
     pub(super) mounted: Mounted,
     pub(super) groups: Groups,
-    pub(super) nodes: Vec<Option<Node>>,
+    pub(super) nodes: Vec<Option<XfsNode>>,
     pub(super) unused: Vec<u32>,
     /// Group of the next new directory.
     pub(super) rotor: u32,
     /// Blocks promised to dirty data.
     pub(super) delayed: u64,
-    pub(super) log: Log,
+    pub(super) log: XfsLog,
     /// Nodes changed in the collecting checkpoint.
     pub(super) changed: BTreeSet<NodeId>,
     /// Blocks freed in the collecting checkpoint.
     pub(super) freed: Vec<(u64, u64)>,
     /// Checkpoints that are being written, by their number.
-    pub(super) closed: BTreeMap<u64, Closed>,
+    pub(super) closed: BTreeMap<u64, ClosedCheckpoint>,
     /// Nodes as they are on the device.
-    pub(super) stored: BTreeMap<NodeId, Stored>,
+    pub(super) stored: BTreeMap<NodeId, StoredNode>,
     /// Files that may have blocks beyond their end.
     pub(super) beyond: BTreeSet<NodeId>,
     pub(super) next_trim: Ns,
@@ -84,7 +84,7 @@ impl Xfs {
             links: 1,
             ..Inode::default()
         };
-        let root = Stored { inode, ..Stored::default() };
+        let root = StoredNode { inode, ..StoredNode::default() };
         debug_assert!(ROOT_INODES > 0, "the first of them is the root");
         Ok(Self {
             geometry,
@@ -93,7 +93,7 @@ impl Xfs {
             unused: Vec::new(),
             rotor: 0,
             delayed: 0,
-            log: Log::new(geometry, mounted.log_buffer_bytes),
+            log: XfsLog::new(geometry, mounted.log_buffer_bytes),
             mounted,
             changed: BTreeSet::new(),
             freed: Vec::new(),
@@ -106,12 +106,12 @@ impl Xfs {
     }
 
     /// A node that exists.
-    pub(super) fn node(&self, node: NodeId) -> &Node {
+    pub(super) fn node(&self, node: NodeId) -> &XfsNode {
         self.nodes[node.0 as usize].as_ref().expect("the machine names nodes that exist")
     }
 
     /// A node that exists.
-    pub(super) fn node_mut(&mut self, node: NodeId) -> &mut Node {
+    pub(super) fn node_mut(&mut self, node: NodeId) -> &mut XfsNode {
         self.nodes[node.0 as usize].as_mut().expect("the machine names nodes that exist")
     }
 
@@ -226,7 +226,7 @@ impl Xfs {
         let mut nodes = Vec::new();
         for node in core::mem::take(&mut self.changed) {
             let held = self.nodes[node.0 as usize].as_mut();
-            nodes.push((node, held.map(Node::snapshot)));
+            nodes.push((node, held.map(XfsNode::snapshot)));
         }
         self.closed.insert(tid, (nodes, core::mem::take(&mut self.freed)));
     }
