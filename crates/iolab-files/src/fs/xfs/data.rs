@@ -94,6 +94,11 @@ impl Xfs {
             aligned_at: is_aligned.then_some(want.first),
         };
         let (at, count) = self.groups.allocate(&request).ok_or(Errno::ENOSPC)?;
+        if core::mem::take(&mut self.groups.has_forced) {
+            let tid = self.log.last_changed();
+            self.log.force(tid);
+            cx.effects.wait = Some(tid);
+        }
         let piece = Piece { first: want.first, count, at, state: BlockState::Unwritten };
         let file = self.node_mut(want.node);
         let promised = file.fork.remove(piece.first, piece.end());
@@ -104,7 +109,7 @@ impl Xfs {
         self.counts.placed_blocks += count;
         cx.spends(Ns(PLACE_COST));
         self.log_space(cx, at);
-        self.grow_map(cx, want.node)?;
+        self.fit_map(cx, want.node)?;
         self.log_node(cx, want.node, true);
         Ok(piece)
     }
@@ -267,7 +272,7 @@ impl Xfs {
         Ok(self.mapped(run))
     }
 
-    /// BlockState of the blocks from `run.first` on.
+    /// State of the blocks from `run.first` on.
     pub(super) fn mapped(&self, run: FileRun) -> Mapped {
         let main = crate::api::block::DeviceId::MAIN;
         let next = self.node(run.node).fork.at_or_after(run.first);
@@ -296,6 +301,11 @@ impl Xfs {
         if grows {
             file.inode.size = size.0;
             file.size = file.size.max(size.0);
+        }
+        if !changed.is_empty() {
+            // The promise of a place has reserved what the map may need.
+            let fitted = self.fit_map(cx, run.node);
+            debug_assert!(fitted.is_ok(), "space for the map was reserved");
         }
         if grows || !changed.is_empty() {
             self.log_node(cx, run.node, true);

@@ -46,6 +46,8 @@ pub struct Groups {
     /// Shape.
     pub geometry: Geometry,
     groups: Vec<Group>,
+    /// Busy blocks were given away: the log has to be forced before data go there.
+    pub has_forced: bool,
 }
 
 impl core::ops::Index<u32> for Groups {
@@ -77,7 +79,7 @@ impl Groups {
     /// Fresh groups, with the chunk of the root directory at its place.
     pub fn new(geometry: Geometry) -> Self {
         let groups = (0..geometry.groups).map(|index| Self::fresh(&geometry, index)).collect();
-        let mut all = Self { geometry, groups };
+        let mut all = Self { geometry, groups, has_forced: false };
         let root = all.root_block();
         all[0].space.take(FreeRun { first: root, count: CHUNK_BLOCKS });
         all[0].chunks.add(root, ROOT_INODES);
@@ -214,6 +216,7 @@ impl Groups {
                     break found;
                 }
                 // The log is forced, and what was busy may be used.
+                self.has_forced = true;
                 self[group].space.settle_all();
             };
             if let Nearest::Blocks(run) = found {

@@ -106,7 +106,7 @@ const BLOCK_TAIL_BYTES: u32 = 8;
 /// Hash and place of an entry.
 const HASH_BYTES: u32 = 8;
 
-/// ListingForm of a directory, by its size.
+/// Form of a directory, by its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListingForm {
     /// In the inode.
@@ -123,7 +123,7 @@ pub struct Listing {
     entries: u32,
     short_bytes: u32,
     data_bytes: u32,
-    /// ListingForm now.
+    /// Form now.
     pub form: ListingForm,
 }
 

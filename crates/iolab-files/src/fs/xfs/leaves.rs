@@ -31,6 +31,16 @@ impl Leaves {
         Self { leaves: vec![((0, 0), 0)], max }
     }
 
+    /// One leaf with so many records.
+    pub fn of(max: u32, first: Key, count: u32) -> Self {
+        Self { leaves: vec![(first, count)], max }
+    }
+
+    /// Number of leaves.
+    pub fn leaves(&self) -> u32 {
+        self.leaves.len() as u32
+    }
+
     /// First key of the last leaf; a search that finds a key from there on is in that leaf.
     pub fn last_first(&self) -> Key {
         if self.leaves.len() == 1 { (0, 0) } else { self.leaves[self.leaves.len() - 1].0 }
@@ -94,7 +104,8 @@ impl Leaves {
     pub fn remove(&mut self, key: Key, records: &impl LeafKeys) {
         let at = self.position(key);
         let leaf = &mut self.leaves[at];
-        leaf.1 -= 1;
+        debug_assert!(leaf.1 > 0, "a leaf that holds a key has a record");
+        leaf.1 = leaf.1.saturating_sub(1);
         if leaf.0 == key {
             leaf.0 = records.after(key).unwrap_or(key);
         }

@@ -6,16 +6,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use iolab_model::Ns;
+use iolab_model::{Ns, Sector};
 
-use crate::api::block::{BlockRun, NodeId};
+use crate::api::block::{BlockRun, DeviceId, NodeId};
 use crate::api::context::Tid;
 use crate::api::file_system::{FsJob, JobId, RunsAs, Step, WriteFlags};
 
 use super::geometry::{BLOCK_BYTES, Geometry};
 
-/// XfsLog buffers.
+/// Log buffers.
 const BUFFERS: u64 = 8;
+const SECTOR_BYTES: u64 = 512;
+const BLOCK_SECTORS: u64 = BLOCK_BYTES / SECTOR_BYTES;
 /// Heads, formats and regions of a checkpoint that are there whatever it holds.
 const CHECKPOINT_BYTES: u64 = 512 + 100;
 /// An inode: its format (56), core (176), one extent (16) and three region heads (12 each).
@@ -73,7 +75,7 @@ pub struct XfsLog {
     in_flight: VecDeque<Written>,
     durable: Tid,
     next_job: u64,
-    /// Block of the log that is written next.
+    /// Sector of the log that is written next.
     head: u64,
     /// Bytes that the log holds for blocks not yet written in place.
     held: u64,
@@ -198,28 +200,12 @@ impl XfsLog {
     fn write_checkpoint(&mut self) -> FsJob {
         let id = self.new_job();
         let bytes = self.bytes + CHECKPOINT_BYTES;
-        let blocks = bytes.div_ceil(BLOCK_BYTES);
-        let mut steps = Vec::new();
-        let per_buffer = (self.buffer_bytes / BLOCK_BYTES).max(1);
-        let mut left = blocks;
-        while left > 0 {
-            let room = u64::from(self.geometry.log_blocks) - self.head;
-            let count = left.min(per_buffer).min(room);
-            let first =
-                self.geometry.block(self.geometry.log_group, self.geometry.log_first) + self.head;
-            left -= count;
-            self.head = (self.head + count) % u64::from(self.geometry.log_blocks);
-            if left == 0 && !steps.is_empty() {
-                // The record that ends the checkpoint waits for those before.
-                steps.push(Step::Wait);
-            }
-            let flags = WriteFlags { is_preflush: left == 0, is_fua: left == 0 };
-            steps.push(Step::Write(BlockRun::new(first, count), flags));
-        }
+        let sectors = bytes.div_ceil(SECTOR_BYTES);
+        let steps = self.records(sectors);
         self.dirty.extend(self.items.iter().map(|item| item.block()));
         self.items.clear();
         self.held += bytes;
-        self.log_bytes += blocks * BLOCK_BYTES;
+        self.log_bytes += sectors * SECTOR_BYTES;
         self.bytes = 0;
         self.is_wanted = false;
         self.checkpoints += 1;
@@ -227,6 +213,29 @@ impl XfsLog {
         self.current.0 += 1;
         let is_sync = core::mem::take(&mut self.has_waiter);
         FsJob { id, runs_as: RunsAs::Thread(0), is_sync, steps }
+    }
+
+    /// Records of a checkpoint, one for each log buffer; the one that ends it waits for those
+    /// before, flushes the device and is durable when done.
+    fn records(&mut self, sectors: u64) -> Vec<Step> {
+        let start = self.geometry.block(self.geometry.log_group, self.geometry.log_first);
+        let (start, whole) =
+            (start * BLOCK_SECTORS, u64::from(self.geometry.log_blocks) * BLOCK_SECTORS);
+        let most = self.buffer_bytes / SECTOR_BYTES;
+        let mut steps = Vec::new();
+        let mut left = sectors;
+        while left > 0 {
+            let count = left.min(most).min(whole - self.head);
+            let first = Sector(start + self.head);
+            left -= count;
+            self.head = (self.head + count) % whole;
+            if left == 0 && !steps.is_empty() {
+                steps.push(Step::Wait);
+            }
+            let flags = WriteFlags { is_preflush: left == 0, is_fua: left == 0 };
+            steps.push(Step::WriteSectors(DeviceId::MAIN, first, count as u32, flags));
+        }
+        steps
     }
 
     fn write_in_place(&mut self) -> Option<FsJob> {

@@ -6,9 +6,9 @@ use super::inodes::{LITERAL_BYTES, Listing};
 
 /// Bytes of a record of an extent.
 const RECORD_BYTES: u32 = 16;
-/// LeafKeys of a leaf of a file's map: (4096 - 72) / 16, Linux fs/xfs/libxfs/xfs_format.h.
-const LEAF_RECORDS: u32 = 251;
-/// LeafKeys that an inode holds itself.
+/// Keys of a node of a file's map: (4096 - 72) / 16, as of a leaf.
+const NODE_RECORDS: u32 = 251;
+/// Records that an inode holds itself.
 pub const INLINE_RECORDS: u32 = LITERAL_BYTES / RECORD_BYTES;
 
 /// Part of a node that a checkpoint holds, without its map.
@@ -74,15 +74,11 @@ impl XfsNode {
         self.touched = Some((first.min(from), end.max(to)));
     }
 
-    /// Blocks of the map that it needs: none while the inode holds all records, else leaves that
-    /// records were appended to, and a level above them for more than the inode can name.
+    /// Blocks that the map needs outside the inode: its leaves, and a level above them for more
+    /// than the inode can name.
     pub fn map_blocks_needed(&self) -> usize {
-        let records = self.fork.records();
-        if records <= INLINE_RECORDS && self.inode.map_blocks.is_empty() {
-            return 0;
-        }
-        let leaves = records.saturating_sub(1) / LEAF_RECORDS + 1;
-        let above = if leaves > INLINE_RECORDS { leaves.div_ceil(LEAF_RECORDS) } else { 0 };
+        let leaves = self.fork.leaves();
+        let above = if leaves > INLINE_RECORDS { leaves.div_ceil(NODE_RECORDS) } else { 0 };
         (leaves + above) as usize
     }
 

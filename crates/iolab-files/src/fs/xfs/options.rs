@@ -78,7 +78,6 @@ pub const MOUNT: &[FsOption] = &[
     FsOption { name: "nodiratime", values: Values::Flag, help: "no effect" },
     FsOption { name: "relatime", values: Values::Flag, help: "the default" },
     FsOption { name: "nodiscard", values: Values::Flag, help: "the default" },
-    FsOption { name: "discard", values: Values::Flag, help: "freed blocks are discarded" },
     FsOption { name: "noquota", values: Values::Flag, help: "the default" },
     FsOption { name: "inode64", values: Values::Flag, help: "the default" },
 ];
@@ -101,8 +100,6 @@ pub struct Mounted {
     pub is_lazy: bool,
     /// Reads change no times.
     pub has_no_atime: bool,
-    /// Freed blocks are discarded.
-    pub discards: bool,
 }
 
 impl Mounted {
@@ -141,7 +138,6 @@ impl Mounted {
             log_buffer_bytes: buffer,
             is_lazy: has("lazytime"),
             has_no_atime: spec.mount.either("noatime", "relatime") == Some(true),
-            discards: spec.mount.either("discard", "nodiscard") == Some(true),
         })
     }
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::leaves::{Key, LeafKeys, Leaves};
 
-/// LeafKeys of a leaf of a free-space tree: (4096 - 56) / 8, Linux fs/xfs/libxfs/xfs_format.h.
+/// Records of a leaf of a free-space tree: (4096 - 56) / 8, Linux fs/xfs/libxfs/xfs_format.h.
 const LEAF_RECORDS: u32 = 505;
 
 /// Neighbouring free blocks of a group.

@@ -28,7 +28,7 @@ impl FileSystem for Xfs {
             has_large_folios: self.mounted.kernel >= crate::api::make::Kernel::new(5, 18),
             allocate_blocks_max: EXTENT_BLOCKS_MAX,
             is_delayed: true,
-            discards: self.mounted.discards,
+            discards: false,
             file_bytes_max: (1 << 63) - 1,
         }
     }

@@ -187,15 +187,26 @@ impl Xfs {
         }
         self.give_back(cx, &pieces);
         if has_real {
-            self.shrink_map(cx, node);
+            // A split by a hole may need a block more; there is space where some was just freed.
+            let fitted = self.fit_map(cx, node);
+            debug_assert!(fitted.is_ok(), "freed space holds the map");
             self.log_node(cx, node, true);
         }
         pieces.iter().map(|piece| piece.count).sum()
     }
 
-    /// Adds blocks to the map of a file that has grown.
-    pub(super) fn grow_map(&mut self, cx: &mut Context, node: NodeId) -> Result<(), Errno> {
-        while self.node(node).inode.map_blocks.len() < self.node(node).map_blocks_needed() {
+    /// Fits the blocks of a file's map to its records.
+    pub(super) fn fit_map(&mut self, cx: &mut Context, node: NodeId) -> Result<(), Errno> {
+        let file = self.node_mut(node);
+        file.fork.hold_outside(file.fork.records() > super::node::INLINE_RECORDS);
+        let needed = file.map_blocks_needed();
+        while self.node(node).inode.map_blocks.len() > needed {
+            let Some(block) = self.node_mut(node).inode.map_blocks.pop() else { break };
+            self.groups.give(block, 1);
+            self.freed.push((block, 1));
+            self.log_space(cx, block);
+        }
+        while self.node(node).inode.map_blocks.len() < needed {
             let last = self.node(node).inode.map_blocks.last().copied();
             let goal = last.unwrap_or_else(|| self.inode_block(node));
             let block = self.groups.allocate_metadata(goal).ok_or(Errno::ENOSPC)?;
@@ -207,18 +218,6 @@ impl Xfs {
             self.log_block(cx, last);
         }
         Ok(())
-    }
-
-    /// Gives back the blocks of the map of a file whose inode can hold it again.
-    fn shrink_map(&mut self, cx: &mut Context, node: NodeId) {
-        if self.node(node).fork.records() > super::node::INLINE_RECORDS {
-            return;
-        }
-        for block in core::mem::take(&mut self.node_mut(node).inode.map_blocks) {
-            self.groups.give(block, 1);
-            self.freed.push((block, 1));
-            self.log_space(cx, block);
-        }
     }
 
     /// Closes the collecting checkpoint: what it holds is as it is now.
