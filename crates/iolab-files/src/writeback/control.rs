@@ -1,4 +1,4 @@
-//! `Control`: dirty throttling by pauses since Linux 3.2, by writing oneself before.
+//! `DirtyControl`: dirty throttling by pauses since Linux 3.2, by writing oneself before.
 //!
 //! Source: Linux mm/page-writeback.c (`balance_dirty_pages`, of 6.12 and of 2.6.32).
 
@@ -33,7 +33,7 @@ struct Dirtier {
     paused_at: u64,
     /// The pause that it comes from was paid: it goes on.
     has_paid: bool,
-    /// It has written pages itself (old kernels).
+    /// Has written pages itself (old kernels).
     has_written: bool,
 }
 
@@ -60,7 +60,7 @@ struct Backing {
 
 /// Dirty throttling.
 #[derive(Clone, Debug)]
-pub struct Control {
+pub struct DirtyControl {
     settings: VmSettings,
     cpus: u64,
     pauses: bool,
@@ -78,7 +78,7 @@ pub struct Control {
     slept: Ns,
 }
 
-impl Control {
+impl DirtyControl {
     /// Throttling with these settings.
     pub fn new(settings: VmSettings, cpus: u32, kernel: Kernel) -> Self {
         Self {
@@ -264,7 +264,7 @@ impl Dirtier {
     }
 }
 
-impl Throttle for Control {
+impl Throttle for DirtyControl {
     fn dirtied(&mut self, _: Ns, task: TaskId, to: BackingId, pages: u64) -> bool {
         let device = self.device(to);
         device.dirtied += pages;
@@ -310,7 +310,7 @@ impl Throttle for Control {
     }
 }
 
-impl Control {
+impl DirtyControl {
     fn unseen_hard(&self) -> u64 {
         if self.unseen_max == u64::MAX { u64::MAX / 16 } else { self.unseen_max * 32 * self.cpus }
     }

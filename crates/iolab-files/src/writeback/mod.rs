@@ -5,5 +5,5 @@ pub mod limits;
 pub mod pace;
 pub mod writer;
 
-pub use control::Control;
+pub use control::DirtyControl;
 pub use writer::Writer;

@@ -12,7 +12,7 @@ use crate::api::context::Context;
 use crate::api::file_system::{ClosedHandle, Reshape, Write};
 use crate::api::make::Kernel;
 
-use super::fork::{BlockState, EXTENT_BLOCKS_MAX, Piece};
+use super::fork::{EXTENT_BLOCKS_MAX, Piece, PieceState};
 use super::geometry::BLOCK_BYTES;
 use super::groups::Request;
 use super::node::XfsNode;
@@ -99,7 +99,7 @@ impl Xfs {
             self.log.force(tid);
             cx.effects.wait = Some(tid);
         }
-        let piece = Piece { first: want.first, count, at, state: BlockState::Unwritten };
+        let piece = Piece { first: want.first, count, at, state: PieceState::Unwritten };
         let file = self.node_mut(want.node);
         let promised = file.fork.remove(piece.first, piece.end());
         file.fork.insert(piece);
@@ -196,7 +196,7 @@ impl Xfs {
         let whole = (length + more).min(EXTENT_BLOCKS_MAX);
         let whole = if whole > free { length } else { whole };
         self.delayed += whole;
-        let piece = Piece { first: at, count: whole, at: 0, state: BlockState::Delayed };
+        let piece = Piece { first: at, count: whole, at: 0, state: PieceState::Delayed };
         self.node_mut(node).fork.insert(piece);
         if whole > length {
             self.beyond.insert(node);
@@ -283,9 +283,9 @@ impl Xfs {
             return Mapped { place: Place::Hole, count: piece.first - run.first };
         }
         let place = match piece.state {
-            BlockState::Delayed => Place::Delayed,
-            BlockState::Unwritten => Place::Unwritten(main, piece.at),
-            BlockState::Written => Place::Written(main, piece.at),
+            PieceState::Delayed => Place::Delayed,
+            PieceState::Unwritten => Place::Unwritten(main, piece.at),
+            PieceState::Written => Place::Written(main, piece.at),
         };
         Mapped { place, count: piece.count }
     }

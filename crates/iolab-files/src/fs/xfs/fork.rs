@@ -10,7 +10,7 @@ pub const EXTENT_BLOCKS_MAX: u64 = (1 << 21) - 1;
 
 /// State of neighbouring blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BlockState {
+pub enum PieceState {
     /// Promised; no place yet.
     Delayed,
     /// Blocks that were never written.
@@ -29,7 +29,7 @@ pub struct Piece {
     /// First block of the device; 0 while delayed.
     pub at: u64,
     /// State.
-    pub state: BlockState,
+    pub state: PieceState,
 }
 
 impl Piece {
@@ -40,7 +40,7 @@ impl Piece {
 
     /// Tell whether it has blocks.
     pub fn is_real(&self) -> bool {
-        self.state != BlockState::Delayed
+        self.state != PieceState::Delayed
     }
 
     /// The part in a range, if there is one.
@@ -52,9 +52,9 @@ impl Piece {
 
     const fn place(&self) -> Place {
         match self.state {
-            BlockState::Delayed => Place::Delayed,
-            BlockState::Unwritten => Place::Unwritten(DeviceId::MAIN, self.at),
-            BlockState::Written => Place::Written(DeviceId::MAIN, self.at),
+            PieceState::Delayed => Place::Delayed,
+            PieceState::Unwritten => Place::Unwritten(DeviceId::MAIN, self.at),
+            PieceState::Written => Place::Written(DeviceId::MAIN, self.at),
         }
     }
 }
@@ -62,9 +62,9 @@ impl Piece {
 impl From<FileExtent> for Piece {
     fn from(extent: FileExtent) -> Self {
         let (at, state) = match extent.place {
-            Place::Hole | Place::Delayed => (0, BlockState::Delayed),
-            Place::Unwritten(_, at) => (at, BlockState::Unwritten),
-            Place::Written(_, at) => (at, BlockState::Written),
+            Place::Hole | Place::Delayed => (0, PieceState::Delayed),
+            Place::Unwritten(_, at) => (at, PieceState::Unwritten),
+            Place::Written(_, at) => (at, PieceState::Written),
         };
         Self { first: extent.first, count: extent.count, at, state }
     }
@@ -232,11 +232,11 @@ impl Fork {
         let mut at = from;
         while let Some(piece) = self.at_or_after(at).filter(|piece| piece.first < to) {
             at = piece.end();
-            if piece.state != BlockState::Unwritten {
+            if piece.state != PieceState::Unwritten {
                 continue;
             }
             let Some(part) = piece.part(from, to) else { continue };
-            let part = Piece { state: BlockState::Written, ..part };
+            let part = Piece { state: PieceState::Written, ..part };
             self.insert(part);
             changed.push(part);
         }
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn agrees_with_one_state_per_block() {
         const BLOCKS: u64 = 500;
-        let mut plain: Vec<Option<(u64, BlockState)>> = vec![None; BLOCKS as usize];
+        let mut plain: Vec<Option<(u64, PieceState)>> = vec![None; BLOCKS as usize];
         let mut fork = Fork::default();
         let mut random = Seed(3).stream("fork", 0);
         for step in 0..200_000 {
@@ -267,13 +267,13 @@ mod tests {
                 1 => {
                     fork.set_written(from, to);
                     for (_, state) in plain[range].iter_mut().flatten() {
-                        if *state == BlockState::Unwritten {
-                            *state = BlockState::Written;
+                        if *state == PieceState::Unwritten {
+                            *state = PieceState::Written;
                         }
                     }
                 }
                 kind if plain[range.clone()].iter().all(Option::is_none) => {
-                    let state = if kind == 2 { BlockState::Delayed } else { BlockState::Unwritten };
+                    let state = if kind == 2 { PieceState::Delayed } else { PieceState::Unwritten };
                     let at = if kind == 2 { 0 } else { 1_000 + from };
                     fork.insert(Piece { first: from, count: to - from, at, state });
                     for (i, block) in range.enumerate() {

@@ -8,7 +8,7 @@ use super::geometry::{
 };
 use super::inodes::Chunks;
 use super::near::{Nearest, Want, by_size_alone, exact, near};
-use super::space::{FreeRun, FreeSpace};
+use super::space::{FreeBlocks, FreeSpace};
 
 /// Blocks of a group that no extent can have: headers, roots of trees, their list
 /// (xfs_alloc_ag_max_usable).
@@ -81,7 +81,7 @@ impl Groups {
         let groups = (0..geometry.groups).map(|index| Self::fresh(&geometry, index)).collect();
         let mut all = Self { geometry, groups, has_forced: false };
         let root = all.root_block();
-        all[0].space.take(FreeRun { first: root, count: CHUNK_BLOCKS });
+        all[0].space.take(FreeBlocks { first: root, count: CHUNK_BLOCKS });
         all[0].chunks.add(root, ROOT_INODES);
         all
     }
@@ -101,8 +101,8 @@ impl Groups {
             (0..0, HEADER_BLOCKS)
         };
         let list = after..after + LIST_BLOCKS;
-        let left = FreeRun { first: before.start, count: before.end - before.start };
-        let rest = FreeRun { first: list.end, count: blocks.saturating_sub(list.end) };
+        let left = FreeBlocks { first: before.start, count: before.end - before.start };
+        let rest = FreeBlocks { first: list.end, count: blocks.saturating_sub(list.end) };
         // The trees of free inodes and of reference counts may have to hold everything: least
         // records per leaf and node 126 and 252, and 168 and 252.
         let usable = if has_log { blocks - geometry.log_blocks } else { blocks };
@@ -236,7 +236,7 @@ impl Groups {
     /// Gives blocks back; they are busy until their checkpoint is durable.
     pub fn give(&mut self, first: u64, count: u64) {
         let (group, block) = self.geometry.place(first);
-        let run = FreeRun { first: block, count: count as u32 };
+        let run = FreeBlocks { first: block, count: count as u32 };
         self[group].space.give(run);
         self[group].space.mark_busy(run);
     }
@@ -244,7 +244,7 @@ impl Groups {
     /// Freed blocks are durably free.
     pub fn settle(&mut self, first: u64, count: u64) {
         let (group, block) = self.geometry.place(first);
-        self[group].space.settle(FreeRun { first: block, count: count as u32 });
+        self[group].space.settle(FreeBlocks { first: block, count: count as u32 });
     }
 
     /// Blocks for a new chunk of inodes in a group: behind the last chunk, else near the root of
@@ -277,7 +277,7 @@ impl Groups {
     /// Takes blocks that a mount finds owned.
     pub fn occupy(&mut self, first: u64, count: u64) {
         let (group, block) = self.geometry.place(first);
-        self[group].space.take(FreeRun { first: block, count: count as u32 });
+        self[group].space.take(FreeBlocks { first: block, count: count as u32 });
     }
 
     /// Takes an inode that a mount finds in use, with its chunk.
@@ -285,7 +285,7 @@ impl Groups {
         let block = inode / CHUNK_INODES * CHUNK_BLOCKS;
         let here = &mut self[group];
         if here.chunks.blocks().all(|run| run.first != block) {
-            here.space.take(FreeRun { first: block, count: CHUNK_BLOCKS });
+            here.space.take(FreeBlocks { first: block, count: CHUNK_BLOCKS });
             here.chunks.add(block, 0);
         }
         here.chunks.take_exactly(inode);

@@ -10,7 +10,7 @@ use crate::api::block::NodeId;
 use crate::api::context::Context;
 use crate::api::file_system::{Entry, NodeKind};
 
-use super::fork::{BlockState, Piece};
+use super::fork::{Piece, PieceState};
 use super::inodes::{LITERAL_BYTES, Listing, ListingForm};
 use super::node::{Inode, XfsNode};
 use super::volume::{NAME_COST, Xfs};
@@ -97,7 +97,7 @@ impl Xfs {
             let goal = self.goal(node, block, 1, is_end);
             let at = self.groups.allocate_metadata(goal).ok_or(Errno::ENOSPC)?;
             let held = self.node_mut(node);
-            held.fork.insert(Piece { first: block, count: 1, at, state: BlockState::Written });
+            held.fork.insert(Piece { first: block, count: 1, at, state: PieceState::Written });
             held.touch(block, block + 1);
             self.log_space(cx, at);
             self.log_block(cx, at);

@@ -302,7 +302,7 @@ impl Lab {
         for (node, stored) in &fs.stored {
             let mut owners = BTreeSet::new();
             for piece in stored.fork.iter().filter(|_| *node != fs.root()) {
-                if piece.state == super::fork::BlockState::Written {
+                if piece.state == super::fork::PieceState::Written {
                     owners.extend((0..piece.count).map(|i| self.device[&(piece.at + i)].0));
                 }
             }

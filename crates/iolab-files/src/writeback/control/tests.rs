@@ -20,7 +20,7 @@ fn run(
     dirtyable: u64,
     seconds: u64,
 ) -> (Vec<u64>, (u64, u64), Ns) {
-    let mut control = Control::new(VmSettings::default(), 2, Kernel::DEFAULT);
+    let mut control = DirtyControl::new(VmSettings::default(), 2, Kernel::DEFAULT);
     let mut dirty = vec![0u64; speeds.len()];
     let (mut range, mut longest) = ((u64::MAX, 0), Ns(0));
     let mut half = Vec::new();
@@ -120,7 +120,7 @@ fn wb_13_a_source_runs_free_up_to_the_mean_of_the_limits() {
 
 #[test]
 fn a_writer_of_an_old_kernel_writes_itself() {
-    let mut control = Control::new(VmSettings::default(), 2, Kernel::new(2, 6));
+    let mut control = DirtyControl::new(VmSettings::default(), 2, Kernel::new(2, 6));
     let view = |dirty| DirtyView { dirtyable: 1 << 20, dirty, device_dirty: dirty, cpus: 2 };
     let (task, to) = (TaskId(1), BackingId(0));
     assert_eq!(control.look(Ns(0), task, to, &view(100_000)), Pause::Go);
