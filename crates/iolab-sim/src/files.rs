@@ -9,7 +9,7 @@ use iolab_files::fs::list::{FILE_SYSTEMS, FileSystemRow, find};
 use iolab_files::machine::{Deciders, Machine, MachineCost, MachineSettings};
 use iolab_files::readahead::{ReadAheadEra, Walk};
 use iolab_files::reclaim::TwoLists;
-use iolab_files::writeback::{Control, Writer};
+use iolab_files::writeback::{DirtyControl, Writer};
 use iolab_model::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -228,7 +228,7 @@ pub(crate) fn machine(
     };
     let deciders = Deciders {
         file_system,
-        throttle: Box::new(Control::new(vm, u32::from(below.cpus), kernel)),
+        throttle: Box::new(DirtyControl::new(vm, u32::from(below.cpus), kernel)),
         flusher: Box::new(Writer::new(vm, kernel)),
         replacement: Box::new(TwoLists::new()),
     };

@@ -9,13 +9,13 @@ use iolab_model::{Bytes, Ns};
 
 use crate::api::block::{FileRun, Mapped, NodeId, Place};
 use crate::api::context::Context;
-use crate::api::file_system::{Closed, Reshape, Write};
+use crate::api::file_system::{ClosedHandle, Reshape, Write};
 use crate::api::make::Kernel;
 
-use super::fork::{EXTENT_BLOCKS_MAX, Piece, State};
+use super::fork::{EXTENT_BLOCKS_MAX, Piece, PieceState};
 use super::geometry::BLOCK_BYTES;
 use super::groups::Request;
-use super::node::Node;
+use super::node::XfsNode;
 use super::prealloc::Growth;
 use super::volume::{PLACE_COST, RESERVE_COST, Xfs};
 
@@ -26,7 +26,8 @@ const GAP_UNITS: u64 = 4;
 /// Kernel from which a write beyond the end gives promised blocks on the way a place, instead of
 /// writing zeros into the cache there.
 const CONVERTS_BEYOND_END: Kernel = Kernel::new(6, 13);
-/// Interval of the search for blocks beyond the end of files (fs.xfs.speculative_prealloc_lifetime).
+/// Interval of the search for blocks beyond the end of files
+/// (fs.xfs.speculative_prealloc_lifetime).
 pub(super) const TRIM_INTERVAL: Ns = Ns(300_000_000_000);
 
 /// First block that begins at or after a byte.
@@ -93,7 +94,12 @@ impl Xfs {
             aligned_at: is_aligned.then_some(want.first),
         };
         let (at, count) = self.groups.allocate(&request).ok_or(Errno::ENOSPC)?;
-        let piece = Piece { first: want.first, count, at, state: State::Unwritten };
+        if core::mem::take(&mut self.groups.has_forced) {
+            let tid = self.log.last_changed();
+            self.log.force(tid);
+            cx.effects.wait = Some(tid);
+        }
+        let piece = Piece { first: want.first, count, at, state: PieceState::Unwritten };
         let file = self.node_mut(want.node);
         let promised = file.fork.remove(piece.first, piece.end());
         file.fork.insert(piece);
@@ -103,7 +109,7 @@ impl Xfs {
         self.counts.placed_blocks += count;
         cx.spends(Ns(PLACE_COST));
         self.log_space(cx, at);
-        self.grow_map(cx, want.node)?;
+        self.fit_map(cx, want.node)?;
         self.log_node(cx, want.node, true);
         Ok(piece)
     }
@@ -159,13 +165,7 @@ impl Xfs {
 
     /// One step of a buffered write: the map from `at` on, of a file of `size` bytes, for a write
     /// that ends at `end`. Answers the block up to which the map serves the write now.
-    fn promise(
-        &mut self,
-        node: NodeId,
-        at: u64,
-        end_bytes: u64,
-        size: u64,
-    ) -> Result<u64, Errno> {
+    fn promise(&mut self, node: NodeId, at: u64, end_bytes: u64, size: u64) -> Result<u64, Errno> {
         let fork = &self.node(node).fork;
         let next = fork.at_or_after(at);
         if let Some(here) = next.filter(|next| next.first <= at) {
@@ -196,7 +196,7 @@ impl Xfs {
         let whole = (length + more).min(EXTENT_BLOCKS_MAX);
         let whole = if whole > free { length } else { whole };
         self.delayed += whole;
-        let piece = Piece { first: at, count: whole, at: 0, state: State::Delayed };
+        let piece = Piece { first: at, count: whole, at: 0, state: PieceState::Delayed };
         self.node_mut(node).fork.insert(piece);
         if whole > length {
             self.beyond.insert(node);
@@ -283,9 +283,9 @@ impl Xfs {
             return Mapped { place: Place::Hole, count: piece.first - run.first };
         }
         let place = match piece.state {
-            State::Delayed => Place::Delayed,
-            State::Unwritten => Place::Unwritten(main, piece.at),
-            State::Written => Place::Written(main, piece.at),
+            PieceState::Delayed => Place::Delayed,
+            PieceState::Unwritten => Place::Unwritten(main, piece.at),
+            PieceState::Written => Place::Written(main, piece.at),
         };
         Mapped { place, count: piece.count }
     }
@@ -301,6 +301,11 @@ impl Xfs {
         if grows {
             file.inode.size = size.0;
             file.size = file.size.max(size.0);
+        }
+        if !changed.is_empty() {
+            // The promise of a place has reserved what the map may need.
+            let fitted = self.fit_map(cx, run.node);
+            debug_assert!(fitted.is_ok(), "space for the map was reserved");
         }
         if grows || !changed.is_empty() {
             self.log_node(cx, run.node, true);
@@ -321,7 +326,7 @@ impl Xfs {
     }
 
     /// A handle was closed.
-    pub(super) fn close_handle(&mut self, cx: &mut Context, node: NodeId, closed: Closed) {
+    pub(super) fn close_handle(&mut self, cx: &mut Context, node: NodeId, closed: ClosedHandle) {
         let file = self.node_mut(node);
         if !closed.was_writer || file.inode.listing.is_some() || file.inode.links == 0 {
             return;
@@ -329,8 +334,7 @@ impl Xfs {
         if core::mem::take(&mut file.is_shortened) {
             file.is_trimmed = false;
             if file.fork.delayed() > 0 {
-                let run = FileRun { node, first: 0, count: block_after(file.size) };
-                cx.effects.push.push(run);
+                self.flush_at_close(cx, node);
             }
         }
         if !self.node(node).is_trimmed {
@@ -338,10 +342,27 @@ impl Xfs {
         }
     }
 
+    /// A file that was shortened is written at its close, and before blocks beyond its end go.
+    fn flush_at_close(&mut self, cx: &mut Context, node: NodeId) {
+        let count = block_after(self.node(node).size);
+        let promised: Vec<u64> = self
+            .node(node)
+            .fork
+            .iter()
+            .filter(|piece| !piece.is_real() && piece.first < count)
+            .map(|piece| piece.first)
+            .collect();
+        // Where there is no space the promise stays, and write-back tells.
+        let placed = promised.into_iter().try_for_each(|block| self.convert(cx, node, block));
+        if placed.is_ok() {
+            cx.effects.push.push(FileRun { node, first: 0, count });
+        }
+    }
+
     /// Every 300 s: blocks beyond the end of files without promised data are given back.
     pub(super) fn trim_all(&mut self, cx: &mut Context) {
         for node in self.beyond.clone() {
-            let has_dirty = |file: &Node| {
+            let has_dirty = |file: &XfsNode| {
                 let first = file.fork.iter().find(|piece| !piece.is_real());
                 first.is_some_and(|piece| piece.first < block_after(file.size))
             };

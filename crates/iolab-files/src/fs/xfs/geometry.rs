@@ -1,4 +1,4 @@
-//! `Geometry`: what mkfs.xfs makes of a device.
+//! `Geometry`: the shape that mkfs.xfs gives a device.
 //!
 //! Sources: mkfs.xfs 6.1 (mkfs/xfs_mkfs.c, libxfs/topology.c), checked against what it prints and
 //! what xfs_db shows of a fresh file system.
@@ -60,9 +60,10 @@ impl Geometry {
             problem,
             remedy: remedy.into(),
         };
-        let device = spec.devices.first().ok_or_else(|| {
-            refuse("has no device".into(), "give the file system one")
-        })?;
+        let device = spec
+            .devices
+            .first()
+            .ok_or_else(|| refuse("has no device".into(), "give the file system one"))?;
         if device.bytes < DEVICE_BYTES_MIN {
             return Err(refuse(
                 format!("a device of {} MiB is too small", device.bytes >> 20),

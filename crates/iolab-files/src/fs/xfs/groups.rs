@@ -7,8 +7,8 @@ use super::geometry::{
     BLOCK_INODES, CHUNK_BLOCKS, CHUNK_INODES, Geometry, HEADER_BLOCKS, LIST_BLOCKS,
 };
 use super::inodes::Chunks;
-use super::near::{Found, Want, by_size_alone, exact, near};
-use super::space::{FreeSpace, Run};
+use super::near::{Nearest, Want, by_size_alone, exact, near};
+use super::space::{FreeBlocks, FreeSpace};
 
 /// Blocks of a group that no extent can have: headers, roots of trees, their list
 /// (xfs_alloc_ag_max_usable).
@@ -46,6 +46,8 @@ pub struct Groups {
     /// Shape.
     pub geometry: Geometry,
     groups: Vec<Group>,
+    /// Busy blocks were given away: the log has to be forced before data go there.
+    pub has_forced: bool,
 }
 
 impl core::ops::Index<u32> for Groups {
@@ -77,9 +79,9 @@ impl Groups {
     /// Fresh groups, with the chunk of the root directory at its place.
     pub fn new(geometry: Geometry) -> Self {
         let groups = (0..geometry.groups).map(|index| Self::fresh(&geometry, index)).collect();
-        let mut all = Self { geometry, groups };
+        let mut all = Self { geometry, groups, has_forced: false };
         let root = all.root_block();
-        all[0].space.take(Run { first: root, count: CHUNK_BLOCKS });
+        all[0].space.take(FreeBlocks { first: root, count: CHUNK_BLOCKS });
         all[0].chunks.add(root, ROOT_INODES);
         all
     }
@@ -99,8 +101,8 @@ impl Groups {
             (0..0, HEADER_BLOCKS)
         };
         let list = after..after + LIST_BLOCKS;
-        let left = Run { first: before.start, count: before.end - before.start };
-        let rest = Run { first: list.end, count: blocks.saturating_sub(list.end) };
+        let left = FreeBlocks { first: before.start, count: before.end - before.start };
+        let rest = FreeBlocks { first: list.end, count: blocks.saturating_sub(list.end) };
         // The trees of free inodes and of reference counts may have to hold everything: least
         // records per leaf and node 126 and 252, and 168 and 252.
         let usable = if has_log { blocks - geometry.log_blocks } else { blocks };
@@ -109,7 +111,7 @@ impl Groups {
         Group {
             space: FreeSpace::new(&[left, rest], list),
             chunks: Chunks::default(),
-            reserved: inodes + counts - 2,
+            reserved: inodes + counts,
         }
     }
 
@@ -155,7 +157,7 @@ impl Groups {
     fn room(&self, group: u32, least: u32) -> Option<u32> {
         let Group { space, reserved, .. } = &self[group];
         let kept = space.kept().min(space.kept_min());
-        let room = (space.free() + kept).checked_sub(reserved + space.kept_min() + 1)?;
+        let room = (space.free() + kept).checked_sub(reserved + space.kept_min())?;
         (self.longest(group) >= least && room >= least).then_some(room)
     }
 
@@ -210,13 +212,14 @@ impl Groups {
                 let space = &self[group].space;
                 let found =
                     if group == start { near(space, &want) } else { by_size_alone(space, &want) };
-                if found != Found::Busy {
+                if found != Nearest::Busy {
                     break found;
                 }
                 // The log is forced, and what was busy may be used.
+                self.has_forced = true;
                 self[group].space.settle_all();
             };
-            if let Found::Blocks(run) = found {
+            if let Nearest::Blocks(run) = found {
                 self[group].space.take(run);
                 return Some((self.geometry.block(group, run.first), u64::from(run.count)));
             }
@@ -233,7 +236,7 @@ impl Groups {
     /// Gives blocks back; they are busy until their checkpoint is durable.
     pub fn give(&mut self, first: u64, count: u64) {
         let (group, block) = self.geometry.place(first);
-        let run = Run { first: block, count: count as u32 };
+        let run = FreeBlocks { first: block, count: count as u32 };
         self[group].space.give(run);
         self[group].space.mark_busy(run);
     }
@@ -241,7 +244,7 @@ impl Groups {
     /// Freed blocks are durably free.
     pub fn settle(&mut self, first: u64, count: u64) {
         let (group, block) = self.geometry.place(first);
-        self[group].space.settle(Run { first: block, count: count as u32 });
+        self[group].space.settle(FreeBlocks { first: block, count: count as u32 });
     }
 
     /// Blocks for a new chunk of inodes in a group: behind the last chunk, else near the root of
@@ -257,13 +260,12 @@ impl Groups {
         here.space.refill();
         let want = Want { goal: 3, min: CHUNK_BLOCKS, max: CHUNK_BLOCKS, align, is_data: false };
         let next = here.chunks.next_block();
-        let behind =
-            next.and_then(|goal| exact(&here.space, &Want { goal, align: 1, ..want }));
+        let behind = next.and_then(|goal| exact(&here.space, &Want { goal, align: 1, ..want }));
         let run = behind.or_else(|| {
             [want, Want { align: CHUNK_BLOCKS, ..want }].iter().find_map(|want| {
                 match near(&here.space, want) {
-                    Found::Blocks(run) => Some(run),
-                    Found::Busy | Found::Nothing => None,
+                    Nearest::Blocks(run) => Some(run),
+                    Nearest::Busy | Nearest::Nothing => None,
                 }
             })
         })?;
@@ -275,7 +277,7 @@ impl Groups {
     /// Takes blocks that a mount finds owned.
     pub fn occupy(&mut self, first: u64, count: u64) {
         let (group, block) = self.geometry.place(first);
-        self[group].space.take(Run { first: block, count: count as u32 });
+        self[group].space.take(FreeBlocks { first: block, count: count as u32 });
     }
 
     /// Takes an inode that a mount finds in use, with its chunk.
@@ -283,7 +285,7 @@ impl Groups {
         let block = inode / CHUNK_INODES * CHUNK_BLOCKS;
         let here = &mut self[group];
         if here.chunks.blocks().all(|run| run.first != block) {
-            here.space.take(Run { first: block, count: CHUNK_BLOCKS });
+            here.space.take(FreeBlocks { first: block, count: CHUNK_BLOCKS });
             here.chunks.add(block, 0);
         }
         here.chunks.take_exactly(inode);

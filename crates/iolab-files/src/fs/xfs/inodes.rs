@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::geometry::{BLOCK_BYTES, BLOCK_INODES, CHUNK_BLOCKS, CHUNK_INODES};
-use super::space::Run;
+use super::space::FreeBlocks;
 
 /// Chunks of inodes, by their first inode in the group; a set bit is a free inode.
 #[derive(Clone, Debug, Default)]
@@ -75,7 +75,7 @@ impl Chunks {
     }
 
     /// Gives an inode back; answers the blocks of its chunk if that has become empty.
-    pub fn give(&mut self, inode: u32) -> Option<Run> {
+    pub fn give(&mut self, inode: u32) -> Option<FreeBlocks> {
         let (first, free) = self.chunks.range_mut(..=inode).next_back()?;
         let first = *first;
         *free |= 1 << (inode - first);
@@ -86,12 +86,14 @@ impl Chunks {
         if self.newest == Some(first) {
             self.newest = None;
         }
-        Some(Run { first: first / BLOCK_INODES, count: CHUNK_BLOCKS })
+        Some(FreeBlocks { first: first / BLOCK_INODES, count: CHUNK_BLOCKS })
     }
 
     /// Blocks of all chunks.
-    pub fn blocks(&self) -> impl Iterator<Item = Run> + '_ {
-        self.chunks.keys().map(|first| Run { first: first / BLOCK_INODES, count: CHUNK_BLOCKS })
+    pub fn blocks(&self) -> impl Iterator<Item = FreeBlocks> + '_ {
+        self.chunks
+            .keys()
+            .map(|first| FreeBlocks { first: first / BLOCK_INODES, count: CHUNK_BLOCKS })
     }
 }
 
@@ -108,7 +110,7 @@ const HASH_BYTES: u32 = 8;
 
 /// Form of a directory, by its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ListingForm {
     /// In the inode.
     Short,
     /// One block with entries and hashes.
@@ -124,7 +126,7 @@ pub struct Listing {
     short_bytes: u32,
     data_bytes: u32,
     /// Form now.
-    pub form: Form,
+    pub form: ListingForm,
 }
 
 impl Default for Listing {
@@ -134,7 +136,7 @@ impl Default for Listing {
             short_bytes: SHORT_HEAD_BYTES,
             // Entries of the directory itself and of its parent, in the forms with blocks.
             data_bytes: entry_bytes(1) + entry_bytes(2),
-            form: Form::Short,
+            form: ListingForm::Short,
         }
     }
 }
@@ -155,14 +157,14 @@ impl Listing {
         self.entries += 1;
         self.short_bytes += name + 3 + 4 + 1;
         self.data_bytes += entry_bytes(name);
-        if self.form == Form::Short && self.short_bytes > LITERAL_BYTES {
-            self.form = Form::Block;
+        if self.form == ListingForm::Short && self.short_bytes > LITERAL_BYTES {
+            self.form = ListingForm::Block;
         }
         let hashes = (self.entries + 2) * HASH_BYTES + BLOCK_TAIL_BYTES;
-        if self.form == Form::Block
+        if self.form == ListingForm::Block
             && DATA_HEAD_BYTES + self.data_bytes + hashes > BLOCK_BYTES as u32
         {
-            self.form = Form::Leaf;
+            self.form = ListingForm::Leaf;
         }
     }
 
@@ -171,8 +173,8 @@ impl Listing {
         self.entries = self.entries.saturating_sub(1);
         self.short_bytes = self.short_bytes.saturating_sub(name + 8).max(SHORT_HEAD_BYTES);
         self.data_bytes = self.data_bytes.saturating_sub(entry_bytes(name));
-        if self.short_bytes <= LITERAL_BYTES && self.form == Form::Block {
-            self.form = Form::Short;
+        if self.short_bytes <= LITERAL_BYTES && self.form == ListingForm::Block {
+            self.form = ListingForm::Short;
         }
     }
 
@@ -180,9 +182,9 @@ impl Listing {
     pub fn blocks(&self) -> (u32, u32) {
         let room = BLOCK_BYTES as u32 - DATA_HEAD_BYTES;
         match self.form {
-            Form::Short => (0, 0),
-            Form::Block => (1, 0),
-            Form::Leaf => {
+            ListingForm::Short => (0, 0),
+            ListingForm::Block => (1, 0),
+            ListingForm::Leaf => {
                 let leaves = ((self.entries + 2) * HASH_BYTES).div_ceil(room);
                 // A node form has a root and a table of free space besides its leaves.
                 let more = if leaves > 1 { 2 } else { 0 };

@@ -18,7 +18,7 @@ pub struct Leaves {
 }
 
 /// The records that the leaves hold, as far as they have to be looked at.
-pub trait Records {
+pub trait LeafKeys {
     /// The greatest key below.
     fn before(&self, key: Key) -> Option<Key>;
     /// The least key above.
@@ -29,6 +29,16 @@ impl Leaves {
     /// No record yet, in leaves of at most `max`.
     pub fn new(max: u32) -> Self {
         Self { leaves: vec![((0, 0), 0)], max }
+    }
+
+    /// One leaf with so many records.
+    pub fn of(max: u32, first: Key, count: u32) -> Self {
+        Self { leaves: vec![(first, count)], max }
+    }
+
+    /// Number of leaves.
+    pub fn leaves(&self) -> u32 {
+        self.leaves.len() as u32
     }
 
     /// First key of the last leaf; a search that finds a key from there on is in that leaf.
@@ -51,7 +61,7 @@ impl Leaves {
     }
 
     /// Adds a key that `records` does not hold yet.
-    pub fn insert(&mut self, key: Key, records: &impl Records) {
+    pub fn insert(&mut self, key: Key, records: &impl LeafKeys) {
         let mut at = self.position(key);
         if self.leaves[at].1 == self.max {
             self.make_room(at, records);
@@ -66,7 +76,7 @@ impl Leaves {
         }
     }
 
-    fn make_room(&mut self, at: usize, records: &impl Records) {
+    fn make_room(&mut self, at: usize, records: &impl LeafKeys) {
         if self.leaves.get(at + 1).is_some_and(|right| right.1 < self.max) {
             if let Some(moved) = records.before(self.leaves[at + 1].0) {
                 self.leaves[at + 1] = (moved, self.leaves[at + 1].1 + 1);
@@ -91,10 +101,11 @@ impl Leaves {
     }
 
     /// Takes a key out that `records` does not hold any more.
-    pub fn remove(&mut self, key: Key, records: &impl Records) {
+    pub fn remove(&mut self, key: Key, records: &impl LeafKeys) {
         let at = self.position(key);
         let leaf = &mut self.leaves[at];
-        leaf.1 -= 1;
+        debug_assert!(leaf.1 > 0, "a leaf that holds a key has a record");
+        leaf.1 = leaf.1.saturating_sub(1);
         if leaf.0 == key {
             leaf.0 = records.after(key).unwrap_or(key);
         }
@@ -104,7 +115,7 @@ impl Leaves {
     }
 
     /// Moves a record into a leaf that has too few, or joins it with a neighbour.
-    fn fill(&mut self, at: usize, records: &impl Records) {
+    fn fill(&mut self, at: usize, records: &impl LeafKeys) {
         let min = self.max / 2;
         let mine = self.leaves[at].1;
         if let Some(right) = self.leaves.get(at + 1).copied()

@@ -1,4 +1,4 @@
-//! `Log`: changes collected in memory, written as checkpoints (delayed logging).
+//! `XfsLog`: changes collected in memory, written as checkpoints (delayed logging).
 //!
 //! A checkpoint is a transaction number of the interface. An object that is changed many times
 //! in one checkpoint is written once. Sources: Linux fs/xfs/xfs_log_cil.c, xfs_log.c,
@@ -6,16 +6,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use iolab_model::Ns;
+use iolab_model::{Ns, Sector};
 
-use crate::api::block::{BlockRun, NodeId};
+use crate::api::block::{BlockRun, DeviceId, NodeId};
 use crate::api::context::Tid;
-use crate::api::file_system::{Job, JobId, RunsAs, Step, WriteFlags};
+use crate::api::file_system::{FsJob, JobId, RunsAs, Step, WriteFlags};
 
 use super::geometry::{BLOCK_BYTES, Geometry};
 
 /// Log buffers.
 const BUFFERS: u64 = 8;
+const SECTOR_BYTES: u64 = 512;
+const BLOCK_SECTORS: u64 = BLOCK_BYTES / SECTOR_BYTES;
 /// Heads, formats and regions of a checkpoint that are there whatever it holds.
 const CHECKPOINT_BYTES: u64 = 512 + 100;
 /// An inode: its format (56), core (176), one extent (16) and three region heads (12 each).
@@ -59,7 +61,7 @@ struct Written {
 
 /// The log.
 #[derive(Clone, Debug)]
-pub struct Log {
+pub struct XfsLog {
     geometry: Geometry,
     buffer_bytes: u64,
     /// Number of the checkpoint that collects changes.
@@ -68,12 +70,12 @@ pub struct Log {
     bytes: u64,
     /// The checkpoint must be written.
     is_wanted: bool,
-    /// Somebody waits for it.
+    /// A caller waits for it.
     has_waiter: bool,
     in_flight: VecDeque<Written>,
     durable: Tid,
     next_job: u64,
-    /// Block of the log that is written next.
+    /// Sector of the log that is written next.
     head: u64,
     /// Bytes that the log holds for blocks not yet written in place.
     held: u64,
@@ -89,7 +91,7 @@ pub struct Log {
     pub log_bytes: u64,
 }
 
-impl Log {
+impl XfsLog {
     /// An empty log with buffers of so many bytes (`logbsize`).
     pub fn new(geometry: Geometry, buffer_bytes: u64) -> Self {
         Self {
@@ -180,7 +182,7 @@ impl Log {
     }
 
     /// The next job; `true` with it if a checkpoint was closed for it.
-    pub fn poll(&mut self) -> Option<(Job, bool)> {
+    pub fn poll(&mut self) -> Option<(FsJob, bool)> {
         if self.is_wanted && (self.in_flight.len() as u64) < BUFFERS / 2 {
             return Some((self.write_checkpoint(), true));
         }
@@ -195,41 +197,48 @@ impl Log {
         None
     }
 
-    fn write_checkpoint(&mut self) -> Job {
+    fn write_checkpoint(&mut self) -> FsJob {
         let id = self.new_job();
         let bytes = self.bytes + CHECKPOINT_BYTES;
-        let blocks = bytes.div_ceil(BLOCK_BYTES);
-        let mut steps = Vec::new();
-        let per_buffer = (self.buffer_bytes / BLOCK_BYTES).max(1);
-        let mut left = blocks;
-        while left > 0 {
-            let room = u64::from(self.geometry.log_blocks) - self.head;
-            let count = left.min(per_buffer).min(room);
-            let first =
-                self.geometry.block(self.geometry.log_group, self.geometry.log_first) + self.head;
-            left -= count;
-            self.head = (self.head + count) % u64::from(self.geometry.log_blocks);
-            if left == 0 && !steps.is_empty() {
-                // The record that ends the checkpoint waits for those before.
-                steps.push(Step::Wait);
-            }
-            let flags = WriteFlags { is_preflush: left == 0, is_fua: left == 0 };
-            steps.push(Step::Write(BlockRun::new(first, count), flags));
-        }
+        let sectors = bytes.div_ceil(SECTOR_BYTES);
+        let steps = self.records(sectors);
         self.dirty.extend(self.items.iter().map(|item| item.block()));
         self.items.clear();
         self.held += bytes;
-        self.log_bytes += blocks * BLOCK_BYTES;
+        self.log_bytes += sectors * SECTOR_BYTES;
         self.bytes = 0;
         self.is_wanted = false;
         self.checkpoints += 1;
         self.in_flight.push_back(Written { tid: self.current, job: id, is_done: false });
         self.current.0 += 1;
         let is_sync = core::mem::take(&mut self.has_waiter);
-        Job { id, runs_as: RunsAs::Thread(0), is_sync, steps }
+        FsJob { id, runs_as: RunsAs::Thread(0), is_sync, steps }
     }
 
-    fn write_in_place(&mut self) -> Option<Job> {
+    /// Records of a checkpoint, one for each log buffer; the one that ends it waits for those
+    /// before, flushes the device and is durable when done.
+    fn records(&mut self, sectors: u64) -> Vec<Step> {
+        let start = self.geometry.block(self.geometry.log_group, self.geometry.log_first);
+        let (start, whole) =
+            (start * BLOCK_SECTORS, u64::from(self.geometry.log_blocks) * BLOCK_SECTORS);
+        let most = self.buffer_bytes / SECTOR_BYTES;
+        let mut steps = Vec::new();
+        let mut left = sectors;
+        while left > 0 {
+            let count = left.min(most).min(whole - self.head);
+            let first = Sector(start + self.head);
+            left -= count;
+            self.head = (self.head + count) % whole;
+            if left == 0 && !steps.is_empty() {
+                steps.push(Step::Wait);
+            }
+            let flags = WriteFlags { is_preflush: left == 0, is_fua: left == 0 };
+            steps.push(Step::WriteSectors(DeviceId::MAIN, first, count as u32, flags));
+        }
+        steps
+    }
+
+    fn write_in_place(&mut self) -> Option<FsJob> {
         let mut runs: Vec<BlockRun> = Vec::new();
         for block in core::mem::take(&mut self.dirty) {
             match runs.last_mut() {
@@ -244,7 +253,7 @@ impl Log {
         let id = self.new_job();
         self.in_place.insert(id, core::mem::take(&mut self.held));
         let steps = runs.into_iter().map(|run| Step::Write(run, WriteFlags::default())).collect();
-        Some(Job { id, runs_as: RunsAs::Thread(1), is_sync: false, steps })
+        Some(FsJob { id, runs_as: RunsAs::Thread(1), is_sync: false, steps })
     }
 
     /// A job has ended; checkpoints become durable in order.

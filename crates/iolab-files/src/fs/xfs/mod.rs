@@ -19,3 +19,6 @@ mod names;
 mod system;
 
 pub use volume::Xfs;
+
+#[cfg(test)]
+mod tests;

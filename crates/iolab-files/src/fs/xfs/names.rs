@@ -10,9 +10,9 @@ use crate::api::block::NodeId;
 use crate::api::context::Context;
 use crate::api::file_system::{Entry, NodeKind};
 
-use super::fork::{Piece, State};
-use super::inodes::{Form, LITERAL_BYTES, Listing};
-use super::node::{Inode, Node};
+use super::fork::{Piece, PieceState};
+use super::inodes::{LITERAL_BYTES, Listing, ListingForm};
+use super::node::{Inode, XfsNode};
 use super::volume::{NAME_COST, Xfs};
 
 /// Block of a directory where its hashes begin: 32 GiB.
@@ -63,7 +63,7 @@ impl Xfs {
         let (group, number) = self.take_inode(cx, entry.directory, kind)?;
         let listing = (kind == NodeKind::Directory).then(Listing::default);
         let inode = Inode { group, number, listing, links: 1, ..Inode::default() };
-        let node = Node { inode, is_new: true, ..Node::default() };
+        let node = XfsNode { inode, is_new: true, ..XfsNode::default() };
         let id = self.unused.pop().unwrap_or_else(|| {
             self.nodes.push(None);
             self.nodes.len() as u32 - 1
@@ -97,7 +97,7 @@ impl Xfs {
             let goal = self.goal(node, block, 1, is_end);
             let at = self.groups.allocate_metadata(goal).ok_or(Errno::ENOSPC)?;
             let held = self.node_mut(node);
-            held.fork.insert(Piece { first: block, count: 1, at, state: State::Written });
+            held.fork.insert(Piece { first: block, count: 1, at, state: PieceState::Written });
             held.touch(block, block + 1);
             self.log_space(cx, at);
             self.log_block(cx, at);
@@ -109,7 +109,7 @@ impl Xfs {
     fn fit_listing(&mut self, cx: &mut Context, node: NodeId) -> Result<(), Errno> {
         let Some(listing) = self.node(node).inode.listing else { return Ok(()) };
         let (data, hashes) = listing.blocks();
-        if listing.form == Form::Short {
+        if listing.form == ListingForm::Short {
             self.cut(cx, node, 0, u64::MAX);
             return Ok(());
         }

@@ -3,7 +3,7 @@
 //! Rules and order of the searches: Linux fs/xfs/libxfs/xfs_alloc.c (xfs_alloc_ag_vextent_exact,
 //! _near, _size). A cursor that the kernel deactivates is `None` here.
 
-use super::space::{FreeSpace, Run};
+use super::space::{FreeBlocks, FreeSpace};
 
 /// Blocks that are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,9 +22,9 @@ pub struct Want {
 
 /// Answer of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum Nearest {
     /// These blocks.
-    Blocks(Run),
+    Blocks(FreeBlocks),
     /// Nothing, but busy blocks would do: force the log, then search again.
     Busy,
     /// Nothing.
@@ -34,25 +34,25 @@ pub enum Found {
 /// Best candidate so far.
 #[derive(Clone, Copy)]
 struct Best {
-    run: Run,
+    run: FreeBlocks,
     distance: u32,
     has_met_busy: bool,
 }
 
 impl Best {
     const NONE: Self =
-        Self { run: Run { first: 0, count: 0 }, distance: u32::MAX, has_met_busy: false };
+        Self { run: FreeBlocks { first: 0, count: 0 }, distance: u32::MAX, has_met_busy: false };
 
-    fn found(self) -> Found {
+    fn found(self) -> Nearest {
         match (self.run.count, self.has_met_busy) {
-            (0, true) => Found::Busy,
-            (0, false) => Found::Nothing,
-            _ => Found::Blocks(self.run),
+            (0, true) => Nearest::Busy,
+            (0, false) => Nearest::Nothing,
+            _ => Nearest::Blocks(self.run),
         }
     }
 }
 
-/// What one look at a run has shown.
+/// Result of one look at a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Look {
     is_better: bool,
@@ -61,7 +61,7 @@ struct Look {
 }
 
 /// The part of a free run that may be used: without busy blocks (xfs_extent_busy_trim).
-pub fn without_busy(space: &FreeSpace, want: &Want, run: Run) -> (Run, bool) {
+pub fn without_busy(space: &FreeSpace, want: &Want, run: FreeBlocks) -> (FreeBlocks, bool) {
     let mut rest = run;
     let mut met = false;
     while rest.count > 0 {
@@ -69,8 +69,8 @@ pub fn without_busy(space: &FreeSpace, want: &Want, run: Run) -> (Run, bool) {
         met = true;
         let (left, right) =
             (busy.first.saturating_sub(rest.first), rest.end().saturating_sub(busy.end()));
-        let from_right = Run { first: busy.end(), count: right };
-        let from_left = Run { first: rest.first, count: left };
+        let from_right = FreeBlocks { first: busy.end(), count: right };
+        let from_left = FreeBlocks { first: rest.first, count: left };
         rest = if left == 0 {
             from_right
         } else if right == 0 || left >= want.max {
@@ -80,19 +80,19 @@ pub fn without_busy(space: &FreeSpace, want: &Want, run: Run) -> (Run, bool) {
         } else if left >= want.min {
             from_left
         } else {
-            Run { first: run.first, count: 0 }
+            FreeBlocks { first: run.first, count: 0 }
         };
     }
-    (Run { first: run.first, count: 0 }, met)
+    (FreeBlocks { first: run.first, count: 0 }, met)
 }
 
 /// Usable part of a run after alignment (xfs_alloc_compute_aligned).
-fn usable(space: &FreeSpace, want: &Want, run: Run) -> (Run, bool) {
+fn usable(space: &FreeSpace, want: &Want, run: FreeBlocks) -> (FreeBlocks, bool) {
     let (rest, met) = without_busy(space, want, run);
     if want.align > 1 && rest.count >= want.min {
         let first = rest.first.next_multiple_of(want.align);
         let skipped = (first - rest.first).min(rest.count);
-        return (Run { first, count: rest.count - skipped }, met);
+        return (FreeBlocks { first, count: rest.count - skipped }, met);
     }
     (rest, met)
 }
@@ -100,7 +100,7 @@ fn usable(space: &FreeSpace, want: &Want, run: Run) -> (Run, bool) {
 /// First block for `count` blocks inside a usable run, as near to the goal as the rules want it:
 /// data that cannot reach the goal begin at the run's start, so that the file may grow
 /// (xfs_alloc_compute_diff).
-fn place(want: &Want, count: u32, run: Run) -> Option<(u32, u32)> {
+fn place(want: &Want, count: u32, run: FreeBlocks) -> Option<(u32, u32)> {
     let (goal, end, align) = (want.goal, run.end(), want.align);
     let goal_end = u64::from(goal) + u64::from(count);
     let reaches = u64::from(end) >= goal_end;
@@ -136,7 +136,13 @@ fn place(want: &Want, count: u32, run: Run) -> Option<(u32, u32)> {
 }
 
 /// Looks at one run (xfs_alloc_cur_check).
-fn look(space: &FreeSpace, want: &Want, best: &mut Best, run: Run, is_by_size: bool) -> Look {
+fn look(
+    space: &FreeSpace,
+    want: &Want,
+    best: &mut Best,
+    run: FreeBlocks,
+    is_by_size: bool,
+) -> Look {
     let worse = |is_last| Look { is_better: false, is_last };
     if run.count < want.min {
         return worse(is_by_size);
@@ -154,26 +160,26 @@ fn look(space: &FreeSpace, want: &Want, best: &mut Best, run: Run, is_by_size: b
     if distance > best.distance {
         return worse(!is_by_size);
     }
-    best.run = Run { first, count: count.min(rest.end() - first) };
+    best.run = FreeBlocks { first, count: count.min(rest.end() - first) };
     best.distance = distance;
     Look { is_better: true, is_last: distance == 0 && count == want.max }
 }
 
 /// Exactly at the goal (xfs_alloc_ag_vextent_exact).
-pub fn exact(space: &FreeSpace, want: &Want) -> Option<Run> {
+pub fn exact(space: &FreeSpace, want: &Want) -> Option<FreeBlocks> {
     let run = space.at_or_before(want.goal)?;
     let (rest, _) = without_busy(space, want, run);
     let fits = rest.first <= want.goal
         && rest.count >= want.min
         && u64::from(rest.end()) >= u64::from(want.goal) + u64::from(want.min);
     let end = u64::from(rest.end()).min(u64::from(want.goal) + u64::from(want.max));
-    fits.then(|| Run { first: want.goal, count: (end - u64::from(want.goal)) as u32 })
+    fits.then(|| FreeBlocks { first: want.goal, count: (end - u64::from(want.goal)) as u32 })
 }
 
 /// Near the goal (xfs_alloc_ag_vextent_near).
-pub fn near(space: &FreeSpace, want: &Want) -> Found {
+pub fn near(space: &FreeSpace, want: &Want) -> Nearest {
     let fitting = space.of_size(want.max, 0);
-    let Some(start) = fitting.or_else(|| space.last()) else { return Found::Nothing };
+    let Some(start) = fitting.or_else(|| space.last()) else { return Nearest::Nothing };
     let mut best = Best::NONE;
     if space.is_in_last_leaf(start) {
         let mut at = Some(start);
@@ -190,14 +196,14 @@ pub fn near(space: &FreeSpace, want: &Want) -> Found {
             at = space.longer(run);
         }
         if best.run.count > 0 {
-            return Found::Blocks(best.run);
+            return Nearest::Blocks(best.run);
         }
     }
     locality(space, want, best)
 }
 
 /// Search of both trees at once (xfs_alloc_ag_vextent_locality).
-fn locality(space: &FreeSpace, want: &Want, mut best: Best) -> Found {
+fn locality(space: &FreeSpace, want: &Want, mut best: Best) -> Nearest {
     let mut left = space.at_or_before(want.goal);
     let mut right = space.at_or_after(want.goal);
     let mut size = Some(want.max);
@@ -241,8 +247,8 @@ fn walk(
     space: &FreeSpace,
     want: &Want,
     best: &mut Best,
-    from: Option<Run>,
-    step: fn(&FreeSpace, Run) -> Option<Run>,
+    from: Option<FreeBlocks>,
+    step: fn(&FreeSpace, FreeBlocks) -> Option<FreeBlocks>,
 ) {
     let mut at = from;
     while let Some(run) = at {
@@ -274,7 +280,7 @@ fn by_size(space: &FreeSpace, want: &Want, best: &mut Best, size: u32) -> Option
 }
 
 /// By size alone (xfs_alloc_ag_vextent_size).
-pub fn by_size_alone(space: &FreeSpace, want: &Want) -> Found {
+pub fn by_size_alone(space: &FreeSpace, want: &Want) -> Nearest {
     let mut met = false;
     let mut at = space.of_size(want.max.saturating_add(want.align - 1), 0);
     let has_long = at.is_some();
@@ -282,21 +288,21 @@ pub fn by_size_alone(space: &FreeSpace, want: &Want) -> Found {
         let (rest, busy) = usable(space, want, run);
         met |= busy;
         if rest.count >= want.max {
-            return Found::Blocks(Run { first: rest.first, count: want.max });
+            return Nearest::Blocks(FreeBlocks { first: rest.first, count: want.max });
         }
         at = space.longer(run);
     }
     if has_long && met {
-        return Found::Busy;
+        return Nearest::Busy;
     }
-    let mut best = Run { first: 0, count: 0 };
+    let mut best = FreeBlocks { first: 0, count: 0 };
     let mut at = space.last();
     while let Some(run) = at.filter(|run| run.count >= best.count.max(1)) {
         let (rest, busy) = usable(space, want, run);
         met |= busy;
         let count = rest.count.min(want.max);
         if count > best.count {
-            best = Run { first: rest.first, count };
+            best = FreeBlocks { first: rest.first, count };
         }
         if count == want.max {
             break;
@@ -304,8 +310,8 @@ pub fn by_size_alone(space: &FreeSpace, want: &Want) -> Found {
         at = space.shorter(run);
     }
     match best.count >= want.min.max(1) {
-        true => Found::Blocks(best),
-        false if met => Found::Busy,
-        false => Found::Nothing,
+        true => Nearest::Blocks(best),
+        false if met => Nearest::Busy,
+        false => Nearest::Nothing,
     }
 }

@@ -1,4 +1,4 @@
-//! `Node`: a file or directory in memory, and `Inode`: what of it is on the device.
+//! `XfsNode`: a file or directory in memory, and `Inode`: what of it is on the device.
 
 use super::fork::{Fork, Piece};
 use super::geometry::BLOCK_INODES;
@@ -6,8 +6,8 @@ use super::inodes::{LITERAL_BYTES, Listing};
 
 /// Bytes of a record of an extent.
 const RECORD_BYTES: u32 = 16;
-/// Records of a leaf of a file's map: (4096 - 72) / 16, Linux fs/xfs/libxfs/xfs_format.h.
-const LEAF_RECORDS: u32 = 251;
+/// Keys of a node of a file's map: (4096 - 72) / 16, as of a leaf.
+const NODE_RECORDS: u32 = 251;
 /// Records that an inode holds itself.
 pub const INLINE_RECORDS: u32 = LITERAL_BYTES / RECORD_BYTES;
 
@@ -38,7 +38,7 @@ impl Inode {
 /// A node in memory.
 #[derive(Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "flags of the kernel's inode, each its own")]
-pub struct Node {
+pub struct XfsNode {
     /// Part that is on the device as well.
     pub inode: Inode,
     /// Map, with promised blocks.
@@ -67,29 +67,24 @@ pub struct Node {
     pub is_map_read: bool,
 }
 
-impl Node {
+impl XfsNode {
     /// Notes a change of the map.
     pub fn touch(&mut self, from: u64, to: u64) {
         let (first, end) = self.touched.unwrap_or((from, to));
         self.touched = Some((first.min(from), end.max(to)));
     }
 
-    /// Blocks of the map that it needs: none while the inode holds all records, else leaves that
-    /// records were appended to, and a level above them for more than the inode can name.
+    /// Blocks that the map needs outside the inode: its leaves, and a level above them for more
+    /// than the inode can name.
     pub fn map_blocks_needed(&self) -> usize {
-        let records = self.fork.records();
-        if records <= INLINE_RECORDS && self.inode.map_blocks.is_empty() {
-            return 0;
-        }
-        let leaves = records.saturating_sub(1) / LEAF_RECORDS + 1;
-        let above = if leaves > INLINE_RECORDS { leaves.div_ceil(LEAF_RECORDS) } else { 0 };
+        let leaves = self.fork.leaves();
+        let above = if leaves > INLINE_RECORDS { leaves.div_ceil(NODE_RECORDS) } else { 0 };
         (leaves + above) as usize
     }
 
     /// Map and inode as the checkpoint that is being closed holds them.
     pub fn snapshot(&mut self) -> Snapshot {
-        let (from, to) =
-            if self.is_new { (0, u64::MAX) } else { self.touched.unwrap_or((0, 0)) };
+        let (from, to) = if self.is_new { (0, u64::MAX) } else { self.touched.unwrap_or((0, 0)) };
         self.touched = None;
         let is_new = core::mem::take(&mut self.is_new);
         let mut pieces = Vec::new();
@@ -114,14 +109,14 @@ pub struct Snapshot {
 
 /// A node on the device.
 #[derive(Clone, Debug, Default)]
-pub struct Stored {
+pub struct StoredNode {
     /// Inode.
     pub inode: Inode,
     /// Map.
     pub fork: Fork,
 }
 
-impl Stored {
+impl StoredNode {
     /// Applies what a checkpoint holds.
     pub fn apply(&mut self, snapshot: Snapshot) {
         if snapshot.is_new {
@@ -135,12 +130,12 @@ impl Stored {
     }
 
     /// The node as a mount reads it.
-    pub fn read(&self) -> Node {
-        Node {
+    pub fn read(&self) -> XfsNode {
+        XfsNode {
             inode: self.inode.clone(),
             fork: self.fork.clone(),
             size: self.inode.size,
-            ..Node::default()
+            ..XfsNode::default()
         }
     }
 }

@@ -1,52 +1,52 @@
-//! Options of mkfs.xfs and of mount that the model knows.
+//! FsOptions of mkfs.xfs and of mount that the model knows.
 
 use crate::api::make::{Kernel, MakeSpec};
-use crate::api::options::{OptionRow, Values};
+use crate::api::options::{FsOption, Values};
 use crate::error::FilesError;
 
 use super::geometry::{BLOCK_BYTES, Geometry};
 
 /// Words of mkfs.xfs.
-pub const MKFS: &[OptionRow] = &[
-    OptionRow { name: "-f", values: Values::Flag, help: "overwrite what is there: no effect here" },
-    OptionRow { name: "-K", values: Values::Flag, help: "do not discard: no effect here" },
-    OptionRow { name: "-q", values: Values::Flag, help: "print nothing: no effect here" },
-    OptionRow {
+pub const MKFS: &[FsOption] = &[
+    FsOption { name: "-f", values: Values::Flag, help: "overwrite what is there: no effect here" },
+    FsOption { name: "-K", values: Values::Flag, help: "do not discard: no effect here" },
+    FsOption { name: "-q", values: Values::Flag, help: "print nothing: no effect here" },
+    FsOption {
         name: "-b size",
         values: Values::Size { min: 4096, max: 4096 },
         help: "size of a block; only 4096 is modelled",
     },
-    OptionRow {
+    FsOption {
         name: "-d agcount",
         values: Values::Number { min: 1, max: 1_000_000 },
         help: "number of allocation groups",
     },
-    OptionRow {
+    FsOption {
         name: "-d su",
         values: Values::Size { min: 0, max: 1 << 30 },
         help: "unit of a striped volume in bytes",
     },
-    OptionRow {
+    FsOption {
         name: "-d sw",
         values: Values::Number { min: 0, max: 1024 },
         help: "units of a stripe with data",
     },
-    OptionRow {
+    FsOption {
         name: "-i size",
         values: Values::Size { min: 512, max: 512 },
         help: "size of an inode; only 512 is modelled",
     },
-    OptionRow {
+    FsOption {
         name: "-l size",
         values: Values::Size { min: 8 << 20, max: 2 << 30 },
         help: "size of the log",
     },
-    OptionRow {
+    FsOption {
         name: "-m crc",
         values: Values::Number { min: 1, max: 1 },
         help: "checksums; only 1 is modelled",
     },
-    OptionRow {
+    FsOption {
         name: "-m reflink",
         values: Values::Number { min: 0, max: 1 },
         help: "shared blocks: no effect, for nothing shares any",
@@ -54,33 +54,32 @@ pub const MKFS: &[OptionRow] = &[
 ];
 
 /// Words of mount.
-pub const MOUNT: &[OptionRow] = &[
-    OptionRow { name: "defaults", values: Values::Flag, help: "no effect" },
-    OptionRow { name: "rw", values: Values::Flag, help: "no effect" },
-    OptionRow {
+pub const MOUNT: &[FsOption] = &[
+    FsOption { name: "defaults", values: Values::Flag, help: "no effect" },
+    FsOption { name: "rw", values: Values::Flag, help: "no effect" },
+    FsOption {
         name: "allocsize",
         values: Values::Size { min: 4096, max: 1 << 30 },
         help: "preallocation beyond the end of a growing file, a power of two",
     },
-    OptionRow { name: "noalign", values: Values::Flag, help: "ignore the unit of the volume" },
-    OptionRow {
+    FsOption { name: "noalign", values: Values::Flag, help: "ignore the unit of the volume" },
+    FsOption {
         name: "logbsize",
         values: Values::Size { min: 16 << 10, max: 256 << 10 },
         help: "size of a log buffer",
     },
-    OptionRow {
+    FsOption {
         name: "logbufs",
         values: Values::Number { min: 2, max: 8 },
         help: "number of log buffers",
     },
-    OptionRow { name: "lazytime", values: Values::Flag, help: "times stay in memory" },
-    OptionRow { name: "noatime", values: Values::Flag, help: "reads change no times" },
-    OptionRow { name: "nodiratime", values: Values::Flag, help: "no effect" },
-    OptionRow { name: "relatime", values: Values::Flag, help: "the default" },
-    OptionRow { name: "nodiscard", values: Values::Flag, help: "the default" },
-    OptionRow { name: "discard", values: Values::Flag, help: "freed blocks are discarded" },
-    OptionRow { name: "noquota", values: Values::Flag, help: "the default" },
-    OptionRow { name: "inode64", values: Values::Flag, help: "the default" },
+    FsOption { name: "lazytime", values: Values::Flag, help: "times stay in memory" },
+    FsOption { name: "noatime", values: Values::Flag, help: "reads change no times" },
+    FsOption { name: "nodiratime", values: Values::Flag, help: "no effect" },
+    FsOption { name: "relatime", values: Values::Flag, help: "the default" },
+    FsOption { name: "nodiscard", values: Values::Flag, help: "the default" },
+    FsOption { name: "noquota", values: Values::Flag, help: "the default" },
+    FsOption { name: "inode64", values: Values::Flag, help: "the default" },
 ];
 
 /// Meaning of the options of a mount.
@@ -91,7 +90,7 @@ pub struct Mounted {
     pub kernel: Kernel,
     /// Least preallocation.
     pub least_bytes: u64,
-    /// It was given: always that much.
+    /// That was given: always that much.
     pub is_least_fixed: bool,
     /// Unit and width of the volume are looked at.
     pub is_aligned: bool,
@@ -101,8 +100,6 @@ pub struct Mounted {
     pub is_lazy: bool,
     /// Reads change no times.
     pub has_no_atime: bool,
-    /// Freed blocks are discarded.
-    pub discards: bool,
 }
 
 impl Mounted {
@@ -141,7 +138,6 @@ impl Mounted {
             log_buffer_bytes: buffer,
             is_lazy: has("lazytime"),
             has_no_atime: spec.mount.either("noatime", "relatime") == Some(true),
-            discards: spec.mount.either("discard", "nodiscard") == Some(true),
         })
     }
 }

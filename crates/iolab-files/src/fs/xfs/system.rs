@@ -6,8 +6,8 @@ use iolab_model::{Bytes, Ns};
 use crate::api::block::{BlockRun, DeviceId, FileRun, Mapped, NodeId};
 use crate::api::context::{Context, Tid};
 use crate::api::file_system::{
-    CacheKind, Closed, Entry, Facts, FileSystem, Job, JobId, Lock, NodeKind, Reshape, Space, Sync,
-    SyncNeed, Touch, Use, Write,
+    CacheKind, ClosedHandle, Entry, Facts, FileSystem, FsJob, JobId, Lock, NodeKind, Promise,
+    Reshape, Space, SyncNeed, Touch, Use, Write,
 };
 
 use super::data::TRIM_INTERVAL;
@@ -28,7 +28,7 @@ impl FileSystem for Xfs {
             has_large_folios: self.mounted.kernel >= crate::api::make::Kernel::new(5, 18),
             allocate_blocks_max: EXTENT_BLOCKS_MAX,
             is_delayed: true,
-            discards: self.mounted.discards,
+            discards: false,
             file_bytes_max: (1 << 63) - 1,
         }
     }
@@ -177,7 +177,7 @@ impl FileSystem for Xfs {
         self.touch(cx, node, Touch::Look);
     }
 
-    fn closed(&mut self, cx: &mut Context, node: NodeId, closed: Closed) {
+    fn closed(&mut self, cx: &mut Context, node: NodeId, closed: ClosedHandle) {
         self.close_handle(cx, node, closed);
     }
 
@@ -188,11 +188,11 @@ impl FileSystem for Xfs {
         }
     }
 
-    fn sync(&mut self, _: &mut Context, node: NodeId, sync: Sync) -> SyncNeed {
+    fn sync(&mut self, _: &mut Context, node: NodeId, sync: Promise) -> SyncNeed {
         let file = self.node(node);
         let tid = match sync {
-            Sync::Full => Tid(file.any_change),
-            Sync::Data => Tid(file.data_change),
+            Promise::Full => Tid(file.any_change),
+            Promise::Data => Tid(file.data_change),
         };
         if tid <= self.log.durable() {
             return SyncNeed::Flush(DeviceId::MAIN);
@@ -218,7 +218,7 @@ impl FileSystem for Xfs {
         self.log.next_timer().min(self.next_trim)
     }
 
-    fn poll(&mut self, cx: &mut Context) -> Option<Job> {
+    fn poll(&mut self, cx: &mut Context) -> Option<FsJob> {
         if self.beyond.is_empty() {
             self.next_trim = Ns::MAX;
         } else if self.next_trim == Ns::MAX {

@@ -14,22 +14,22 @@ use super::fork::Piece;
 use super::geometry::Geometry;
 use super::groups::{Groups, ROOT_INODES};
 use super::inodes::Listing;
-use super::log::{Item, Log};
-use super::node::{Inode, Node, Snapshot, Stored};
+use super::log::{Item, XfsLog};
+use super::node::{Inode, Snapshot, StoredNode, XfsNode};
 use super::options::Mounted;
 
-/// Work of a processor for promising a block, in nanoseconds [assume: models.md 2.4].
+/// Work of a processor for promising a block, in nanoseconds (assumed).
 pub(super) const RESERVE_COST: u64 = 150;
-/// Work for placing an extent, in nanoseconds [assume: models.md 2.4].
+/// Work for placing an extent, in nanoseconds (assumed).
 pub(super) const PLACE_COST: u64 = 3_000;
-/// Work for a change of a name, in nanoseconds [assume: 1 us of a call, 2 us of trees].
+/// Work for a change of a name, in nanoseconds (assumed: 2 us of trees, 1 us of the rest).
 pub(super) const NAME_COST: u64 = 3_000;
 /// Share of the blocks that is kept for the file system itself: a twentieth, at most 8192
 /// (xfs_default_resblks).
 const POOL_BLOCKS_MAX: u64 = 8_192;
 
 /// A checkpoint that was closed and is not durable: nodes, and freed blocks.
-pub(super) type Closed = (Vec<(NodeId, Option<Snapshot>)>, Vec<(u64, u64)>);
+pub(super) type ClosedCheckpoint = (Vec<(NodeId, Option<Snapshot>)>, Vec<(u64, u64)>);
 
 /// A mounted file system.
 #[derive(Clone, Debug)]
@@ -37,21 +37,21 @@ pub struct Xfs {
     pub(super) geometry: Geometry,
     pub(super) mounted: Mounted,
     pub(super) groups: Groups,
-    pub(super) nodes: Vec<Option<Node>>,
+    pub(super) nodes: Vec<Option<XfsNode>>,
     pub(super) unused: Vec<u32>,
     /// Group of the next new directory.
     pub(super) rotor: u32,
     /// Blocks promised to dirty data.
     pub(super) delayed: u64,
-    pub(super) log: Log,
+    pub(super) log: XfsLog,
     /// Nodes changed in the collecting checkpoint.
     pub(super) changed: BTreeSet<NodeId>,
     /// Blocks freed in the collecting checkpoint.
     pub(super) freed: Vec<(u64, u64)>,
     /// Checkpoints that are being written, by their number.
-    pub(super) closed: BTreeMap<u64, Closed>,
+    pub(super) closed: BTreeMap<u64, ClosedCheckpoint>,
     /// Nodes as they are on the device.
-    pub(super) stored: BTreeMap<NodeId, Stored>,
+    pub(super) stored: BTreeMap<NodeId, StoredNode>,
     /// Files that may have blocks beyond their end.
     pub(super) beyond: BTreeSet<NodeId>,
     pub(super) next_trim: Ns,
@@ -84,7 +84,7 @@ impl Xfs {
             links: 1,
             ..Inode::default()
         };
-        let root = Stored { inode, ..Stored::default() };
+        let root = StoredNode { inode, ..StoredNode::default() };
         debug_assert!(ROOT_INODES > 0, "the first of them is the root");
         Ok(Self {
             geometry,
@@ -93,7 +93,7 @@ impl Xfs {
             unused: Vec::new(),
             rotor: 0,
             delayed: 0,
-            log: Log::new(geometry, mounted.log_buffer_bytes),
+            log: XfsLog::new(geometry, mounted.log_buffer_bytes),
             mounted,
             changed: BTreeSet::new(),
             freed: Vec::new(),
@@ -106,12 +106,12 @@ impl Xfs {
     }
 
     /// A node that exists.
-    pub(super) fn node(&self, node: NodeId) -> &Node {
+    pub(super) fn node(&self, node: NodeId) -> &XfsNode {
         self.nodes[node.0 as usize].as_ref().expect("the machine names nodes that exist")
     }
 
     /// A node that exists.
-    pub(super) fn node_mut(&mut self, node: NodeId) -> &mut Node {
+    pub(super) fn node_mut(&mut self, node: NodeId) -> &mut XfsNode {
         self.nodes[node.0 as usize].as_mut().expect("the machine names nodes that exist")
     }
 
@@ -187,15 +187,26 @@ impl Xfs {
         }
         self.give_back(cx, &pieces);
         if has_real {
-            self.shrink_map(cx, node);
+            // A split by a hole may need a block more; there is space where some was just freed.
+            let fitted = self.fit_map(cx, node);
+            debug_assert!(fitted.is_ok(), "freed space holds the map");
             self.log_node(cx, node, true);
         }
         pieces.iter().map(|piece| piece.count).sum()
     }
 
-    /// Adds blocks to the map of a file that has grown.
-    pub(super) fn grow_map(&mut self, cx: &mut Context, node: NodeId) -> Result<(), Errno> {
-        while self.node(node).inode.map_blocks.len() < self.node(node).map_blocks_needed() {
+    /// Fits the blocks of a file's map to its records.
+    pub(super) fn fit_map(&mut self, cx: &mut Context, node: NodeId) -> Result<(), Errno> {
+        let file = self.node_mut(node);
+        file.fork.hold_outside(file.fork.records() > super::node::INLINE_RECORDS);
+        let needed = file.map_blocks_needed();
+        while self.node(node).inode.map_blocks.len() > needed {
+            let Some(block) = self.node_mut(node).inode.map_blocks.pop() else { break };
+            self.groups.give(block, 1);
+            self.freed.push((block, 1));
+            self.log_space(cx, block);
+        }
+        while self.node(node).inode.map_blocks.len() < needed {
             let last = self.node(node).inode.map_blocks.last().copied();
             let goal = last.unwrap_or_else(|| self.inode_block(node));
             let block = self.groups.allocate_metadata(goal).ok_or(Errno::ENOSPC)?;
@@ -209,24 +220,12 @@ impl Xfs {
         Ok(())
     }
 
-    /// Gives back the blocks of the map of a file whose inode can hold it again.
-    fn shrink_map(&mut self, cx: &mut Context, node: NodeId) {
-        if self.node(node).fork.records() > super::node::INLINE_RECORDS {
-            return;
-        }
-        for block in core::mem::take(&mut self.node_mut(node).inode.map_blocks) {
-            self.groups.give(block, 1);
-            self.freed.push((block, 1));
-            self.log_space(cx, block);
-        }
-    }
-
     /// Closes the collecting checkpoint: what it holds is as it is now.
     pub(super) fn close_checkpoint(&mut self, tid: u64) {
         let mut nodes = Vec::new();
         for node in core::mem::take(&mut self.changed) {
             let held = self.nodes[node.0 as usize].as_mut();
-            nodes.push((node, held.map(Node::snapshot)));
+            nodes.push((node, held.map(XfsNode::snapshot)));
         }
         self.closed.insert(tid, (nodes, core::mem::take(&mut self.freed)));
     }
