@@ -1,5 +1,6 @@
 //! File systems: one folder per family, one row each in [`list`].
 
 pub mod buddy;
+pub mod ext;
 pub mod extent_map;
 pub mod list;
