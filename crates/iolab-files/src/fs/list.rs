@@ -6,6 +6,7 @@ use crate::api::file_system::FileSystem;
 use crate::api::make::MakeSpec;
 use crate::api::options::FsOption;
 use crate::error::FilesError;
+use crate::fs::ext;
 
 /// A file system that can be made.
 pub struct FileSystemRow {
@@ -22,7 +23,7 @@ pub struct FileSystemRow {
 }
 
 /// Every file system, in the order in which they are named.
-pub const FILE_SYSTEMS: &[FileSystemRow] = &[];
+pub const FILE_SYSTEMS: &[FileSystemRow] = &[ext::make::EXT2, ext::make::EXT3, ext::make::EXT4];
 
 /// The row of a name.
 pub fn find(name: &str) -> Result<&'static FileSystemRow, FilesError> {

@@ -3,4 +3,5 @@
 pub mod buddy;
 pub mod ext;
 pub mod extent_map;
+pub mod journal;
 pub mod list;

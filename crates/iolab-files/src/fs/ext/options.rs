@@ -14,10 +14,6 @@ const fn number(name: &'static str, min: u64, max: u64, help: &'static str) -> F
     FsOption { name, values: Values::Number { min, max }, help }
 }
 
-const fn size(name: &'static str, min: u64, max: u64, help: &'static str) -> FsOption {
-    FsOption { name, values: Values::Size { min, max }, help }
-}
-
 const fn choice(
     name: &'static str,
     words: &'static [&'static str],

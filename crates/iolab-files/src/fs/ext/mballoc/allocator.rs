@@ -99,6 +99,29 @@ impl Allocator {
         (0..self.groups.len()).map(|group| u64::from(self.groups.free(group))).sum()
     }
 
+    /// First free block in a range of blocks.
+    pub fn next_free_in(&mut self, range: Range<u64>) -> Option<u64> {
+        let mut at = range.start;
+        while at < range.end {
+            let (group, block) = self.geometry.group_of(at);
+            let end = self.geometry.block_at(group, 0) + u64::from(self.geometry.blocks_of(group));
+            if self.groups.free(group) > 0 {
+                let next = self.groups.buddy(&self.geometry, group).next_free(block);
+                let found = self.geometry.block_at(group, next);
+                if found < end.min(range.end) {
+                    return Some(found);
+                }
+            }
+            at = end;
+        }
+        None
+    }
+
+    /// Free blocks of a group.
+    pub fn free_in(&self, group: u32) -> u32 {
+        self.groups.free(group)
+    }
+
     /// Blocks in windows that nobody uses.
     pub fn window_blocks(&self) -> u64 {
         self.windows.unused_blocks()
