@@ -21,7 +21,7 @@ impl FileSystem for ExtFs {
             has_large_folios: self.mode.has_large_folios,
             allocate_blocks_max: WRITE_BACK_BLOCKS,
             is_delayed: self.is_delayed,
-            discards: self.mode.discards,
+            discards: false,
             file_bytes_max: self.blocks_max() * self.block_bytes(),
         }
     }

@@ -137,7 +137,6 @@ fn mode(
             && name == "ext4",
         access_times,
         is_lazy: mount.flag("lazytime") == Some(true),
-        discards: mount.either("discard", "nodiscard").unwrap_or(false),
         has_barriers: mount.either("barrier", "nobarrier").unwrap_or(barriers_by_default),
         has_large_folios: spec.kernel >= Kernel::new(6, 16)
             && data != DataMode::Journal

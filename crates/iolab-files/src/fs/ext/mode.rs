@@ -46,8 +46,6 @@ pub struct ExtMode {
     pub access_times: AccessTimes,
     /// Changes of times alone wait (`lazytime`).
     pub is_lazy: bool,
-    /// Freed blocks are discarded.
-    pub discards: bool,
     /// Caches and disks are flushed for durability.
     pub has_barriers: bool,
     /// Pages come in folios of several.

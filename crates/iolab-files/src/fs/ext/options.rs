@@ -49,13 +49,12 @@ pub const MKFS: &[FsOption] = &[
 ];
 
 /// FsOptions of mount that all three know.
-const COMMON: [FsOption; 9] = [
+const COMMON: [FsOption; 8] = [
     flag("noatime", "reading changes no inode"),
     flag("relatime", "reading changes an inode that was changed after the last such change"),
     flag("strictatime", "every read changes the inode"),
     flag("nodiratime", "listing changes no inode"),
     flag("lazytime", "times are written with something else or after a day"),
-    flag("discard", "freed blocks are discarded"),
     flag("nodiscard", "freed blocks are not discarded"),
     flag("rw", "writable"),
     flag("defaults", "nothing special"),
@@ -71,7 +70,7 @@ const JOURNAL: [FsOption; 5] = [
 ];
 
 /// FsOptions of mount of ext2.
-pub const MOUNT_EXT2: &[FsOption] = &join::<9, 2, 11>(
+pub const MOUNT_EXT2: &[FsOption] = &join::<8, 2, 10>(
     &COMMON,
     &[
         flag("reservation", "windows against fragments (kernels before 4.3 alone)"),
@@ -80,8 +79,8 @@ pub const MOUNT_EXT2: &[FsOption] = &join::<9, 2, 11>(
 );
 
 /// FsOptions of mount of ext3.
-pub const MOUNT_EXT3: &[FsOption] = &join::<11, 5, 16>(
-    &join::<9, 2, 11>(
+pub const MOUNT_EXT3: &[FsOption] = &join::<10, 5, 15>(
+    &join::<8, 2, 10>(
         &COMMON,
         &[
             flag("reservation", "windows against fragments (kernels before 4.3 alone)"),
@@ -92,8 +91,8 @@ pub const MOUNT_EXT3: &[FsOption] = &join::<11, 5, 16>(
 );
 
 /// FsOptions of mount of ext4.
-pub const MOUNT_EXT4: &[FsOption] = &join::<14, 10, 24>(
-    &join::<9, 5, 14>(&COMMON, &JOURNAL),
+pub const MOUNT_EXT4: &[FsOption] = &join::<13, 10, 23>(
+    &join::<8, 5, 13>(&COMMON, &JOURNAL),
     &[
         flag("delalloc", "blocks are chosen at write-back"),
         flag("nodelalloc", "blocks are chosen at write(2)"),
