@@ -1,4 +1,4 @@
-//! Extents of ext4, ext3 and ext2, block by block as the kernel placed them (6.18, one CPU, a fresh file system).
+//! Extents of ext4, ext3 and ext2, block by block as the kernel placed them (6.18, one CPU).
 
 mod pattern;
 

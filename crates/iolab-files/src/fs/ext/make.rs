@@ -9,6 +9,7 @@ use super::mode::{AccessTimes, DataMode, ExtMode};
 use super::options::{MKFS, MOUNT_EXT2, MOUNT_EXT3, MOUNT_EXT4, order_from};
 use crate::api::file_system::FileSystem;
 use crate::api::make::{Kernel, MakeSpec};
+use crate::api::options::FsOptions;
 use crate::error::FilesError;
 use crate::fs::journal::JournalRules;
 use crate::fs::list::FileSystemRow;
@@ -114,6 +115,7 @@ fn mode(
             remedy: "leave one of data= and -O ^has_journal out".into(),
         });
     }
+    refuse_contradictions(name, mount, data)?;
     let wants_delay = mount.either("delalloc", "nodelalloc").unwrap_or(name == "ext4");
     let is_delayed = wants_delay && data != DataMode::Journal;
     let unwritten = mount.either("dioread_nolock", "dioread_lock");
@@ -152,6 +154,29 @@ fn mode(
             LEARNS_AT
         },
     })
+}
+
+/// Combinations that the kernel refuses as well (`ext4_check_opt_consistency`).
+fn refuse_contradictions(
+    name: &'static str,
+    mount: &FsOptions,
+    data: DataMode,
+) -> Result<(), FilesError> {
+    let pairs = [
+        ("delalloc", DataMode::Journal, "data=journal"),
+        ("dioread_nolock", DataMode::Journal, "data=journal"),
+        ("journal_async_commit", DataMode::Ordered, "data=ordered"),
+    ];
+    for (word, mode, text) in pairs {
+        if mount.flag(word) == Some(true) && data == mode {
+            return Err(FilesError::Inconsistent {
+                subject: format!("{name}: {word}"),
+                problem: format!("does not go together with {text}"),
+                remedy: "leave one of them out".into(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Time after mount at which the kernel's thread has read all bitmaps: it begins after 0 to 5 s

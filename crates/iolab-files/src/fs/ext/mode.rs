@@ -26,7 +26,7 @@ pub enum AccessTimes {
     Always,
 }
 
-/// What options and kernel say.
+/// Options and rules of the kernel, decided.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct ExtMode {

@@ -104,7 +104,7 @@ pub struct BlockJournal {
     counts: JournalCounts,
 }
 
-/// What a finished commit leaves behind.
+/// Remainder of a finished commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
     /// The transaction.
