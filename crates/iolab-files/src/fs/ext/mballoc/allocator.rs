@@ -254,7 +254,11 @@ impl Allocator {
         };
         match way {
             Service::Exact => (plain, new(request.count)),
-            Service::Shared => (plain, new(self.rules.shared_window)),
+            Service::Shared => {
+                let mut search = new(self.rules.shared_window);
+                search.count_slow = request.count;
+                (plain, search)
+            }
             Service::Stream => {
                 let range = self.normalised(request);
                 let mut search = new((range.end - range.start) as u32);
