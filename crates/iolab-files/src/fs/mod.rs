@@ -5,3 +5,4 @@ pub mod ext;
 pub mod extent_map;
 pub mod journal;
 pub mod list;
+pub mod xfs;
