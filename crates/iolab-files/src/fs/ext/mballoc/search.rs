@@ -438,7 +438,7 @@ impl Allocator {
         if !self.rules.reads_sets || search.ahead.next != group {
             return;
         }
-        let (sets, all) = (self.rules.set_groups, self.groups.len());
+        let (sets, all) = (self.rules.set_groups, self.groups.count());
         let count = if sets > 1 { sets - group % sets } else { READ_AHEAD_GROUPS };
         let count = count.min(all);
         search.ahead = Ahead { next: (group + count) % all, count };
@@ -448,7 +448,7 @@ impl Allocator {
     fn learn_ahead(&mut self, search: &BlockSearch) {
         let mut group = search.ahead.next;
         for _ in 0..search.ahead.count {
-            group = group.checked_sub(1).unwrap_or(self.groups.len() - 1);
+            group = group.checked_sub(1).unwrap_or(self.groups.count() - 1);
             if self.groups.free(group) > 0 {
                 self.groups.learn(&self.geometry, group);
             }
