@@ -279,6 +279,11 @@ impl Fragile {
                         self.send(block, 0, *flags);
                     }
                 }
+                Step::WriteSectors(.., flags) => {
+                    if flags.is_preflush {
+                        self.flush();
+                    }
+                }
                 Step::Dirtied(run) => {
                     let mut cx = self.context();
                     self.fs.metadata_written(&mut cx, *run);

@@ -297,6 +297,7 @@ impl ExtFs {
         self.has_learnt = true;
         for (&number, node) in &mut self.nodes {
             node.delayed = crate::fs::extent_map::ExtentMap::default();
+            node.records = super::mapping::records_near(&node.blocks, 0, u64::MAX - 1);
             node.size = node.size_disk;
             node.writers = 0;
             node.is_flushing = false;

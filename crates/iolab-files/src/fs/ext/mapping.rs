@@ -10,6 +10,7 @@ use super::mballoc::allocator::{BlockRequest, Neighbour};
 use super::node::{ExtNode, Leaf, Undo};
 use crate::api::block::{DeviceId, Mapped, Place};
 use crate::api::context::Context;
+use crate::fs::extent_map::{ExtentMap, FileExtent};
 
 /// Records of an inode, and of a leaf per block byte (12 bytes each behind a header of 12).
 const ROOT_RECORDS: u64 = 4;
@@ -74,12 +75,13 @@ impl ExtFs {
     ) -> Result<(), Errno> {
         let Some(state) = self.nodes.get_mut(&node) else { return Ok(()) };
         let old: Vec<_> = state.blocks.within(first, count).collect();
-        let before = state.blocks.len();
+        let before = records_near(&state.blocks, first, count);
         state.blocks.set(first, count, place);
-        let after = state.blocks.len();
+        let after = records_near(&state.blocks, first, count);
+        state.records = (state.records + after).saturating_sub(before);
         self.undo(cx, Undo::Blocks(node, first, count, old));
         if self.has_extents {
-            self.grow_tree(cx, node, first, after as u64, before as u64)?;
+            self.grow_tree(cx, node, first, (before, after))?;
         }
         Ok(())
     }
@@ -178,12 +180,16 @@ impl ExtFs {
         cx: &mut Context,
         node: u32,
         first: u64,
-        after: u64,
-        before: u64,
+        (before, after): (u64, u64),
     ) -> Result<(), Errno> {
         let state = &self.nodes[&node];
         if state.maps.leaves.is_empty() {
-            return if after > ROOT_RECORDS { self.first_leaf(cx, node, after) } else { Ok(()) };
+            let records = state.records;
+            return if records > ROOT_RECORDS {
+                self.first_leaf(cx, node, records)
+            } else {
+                Ok(())
+            };
         }
         let leaves = &state.maps.leaves;
         let at = leaves.partition_point(|leaf| leaf.first <= first).saturating_sub(1);
@@ -329,6 +335,13 @@ impl ExtFs {
         let direct = direct.and_then(|extent| extent.place_of(extent.end() - 1).block());
         direct.map_or_else(|| self.inode_goal(cx, node), |(_, block)| block)
     }
+}
+
+/// Records on the device of all extents that a range touches or meets.
+pub fn records_near(map: &ExtentMap, first: u64, count: u64) -> u64 {
+    let from = first.saturating_sub(1);
+    let whole = |part: FileExtent| map.get(part.first).map_or(part.count, |all| all.count);
+    map.within(from, first - from + count + 1).map(|part| whole(part).div_ceil(UNWRITTEN_MAX)).sum()
 }
 
 /// Keys of the indirect blocks above a block of a file: 16 * level + depth, and a number.

@@ -49,6 +49,8 @@ pub struct ExtNode {
     pub blocks: ExtentMap,
     /// Blocks whose place is chosen later.
     pub delayed: ExtentMap,
+    /// Records of the extent tree.
+    pub records: u64,
     /// Blocks that map them.
     pub maps: Maps,
     /// Length in memory.
@@ -87,6 +89,7 @@ impl ExtNode {
             group,
             blocks: ExtentMap::default(),
             delayed: ExtentMap::default(),
+            records: 0,
             maps: Maps::default(),
             size: 0,
             size_disk: 0,

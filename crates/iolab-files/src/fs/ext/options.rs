@@ -1,4 +1,4 @@
-//! FsOptions of mkfs and mount that the models of ext2, ext3 and ext4 know, and their defaults.
+//! Options of mkfs and mount that the models of ext2, ext3 and ext4 know, and their defaults.
 //!
 //! Source: mke2fs(8) and `mke2fs.conf` of e2fsprogs 1.47; Linux fs/ext4/super.c.
 
@@ -22,7 +22,7 @@ const fn choice(
     FsOption { name, values: Values::Choice(words), help }
 }
 
-/// FsOptions of mkfs.ext2, mkfs.ext3 and mkfs.ext4.
+/// Options of mkfs.ext2, mkfs.ext3 and mkfs.ext4.
 pub const MKFS: &[FsOption] = &[
     choice("-b", &["1024", "2048", "4096"], "size of a block in bytes"),
     number("-i", 1024, 1 << 26, "bytes of the device for each inode"),
@@ -48,7 +48,7 @@ pub const MKFS: &[FsOption] = &[
     number("-m", 0, 50, "percent of blocks for root alone; iolab is root"),
 ];
 
-/// FsOptions of mount that all three know.
+/// Options of mount that all three know.
 const COMMON: [FsOption; 8] = [
     flag("noatime", "reading changes no inode"),
     flag("relatime", "reading changes an inode that was changed after the last such change"),
@@ -60,7 +60,7 @@ const COMMON: [FsOption; 8] = [
     flag("defaults", "nothing special"),
 ];
 
-/// FsOptions of mount that a file system with a journal knows.
+/// Options of mount that a file system with a journal knows.
 const JOURNAL: [FsOption; 5] = [
     choice("data", &["ordered", "writeback", "journal"], "what a transaction says about data"),
     number("commit", 1, 900, "seconds between commits"),
@@ -69,7 +69,7 @@ const JOURNAL: [FsOption; 5] = [
     flag("journal_async_commit", "the commit block does not wait for the others"),
 ];
 
-/// FsOptions of mount of ext2.
+/// Options of mount of ext2.
 pub const MOUNT_EXT2: &[FsOption] = &join::<8, 2, 10>(
     &COMMON,
     &[
@@ -78,7 +78,7 @@ pub const MOUNT_EXT2: &[FsOption] = &join::<8, 2, 10>(
     ],
 );
 
-/// FsOptions of mount of ext3.
+/// Options of mount of ext3.
 pub const MOUNT_EXT3: &[FsOption] = &join::<10, 5, 15>(
     &join::<8, 2, 10>(
         &COMMON,
@@ -90,7 +90,7 @@ pub const MOUNT_EXT3: &[FsOption] = &join::<10, 5, 15>(
     &JOURNAL,
 );
 
-/// FsOptions of mount of ext4.
+/// Options of mount of ext4.
 pub const MOUNT_EXT4: &[FsOption] = &join::<13, 10, 23>(
     &join::<8, 5, 13>(&COMMON, &JOURNAL),
     &[

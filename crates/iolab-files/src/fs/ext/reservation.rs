@@ -5,7 +5,7 @@
 //! next blocks of that file come from; windows never overlap, but blocks in them stay free for
 //! whoever finds nothing else.
 //! Source: Linux 4.2 fs/ext3/balloc.c (`ext3_new_blocks`, `alloc_new_reservation`,
-//! `find_next_reservable_window`), include/linux/ext3_fs.h.
+//! `find_next_reservable_window`), `include/linux/ext3_fs.h`.
 
 use core::ops::Range;
 use std::collections::BTreeMap;

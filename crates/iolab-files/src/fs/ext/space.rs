@@ -7,7 +7,7 @@ use iolab_model::error::Errno;
 use iolab_model::{Bytes, Ns};
 
 use super::driver::ExtFs;
-use super::mapping::Wish;
+use super::mapping::{Wish, records_near};
 use super::mode::DataMode;
 use super::node::Undo;
 use crate::api::block::{FileRun, Mapped, NodeId, Place};
@@ -271,6 +271,7 @@ impl ExtFs {
     pub(super) fn remove(&mut self, cx: &mut Context, node: NodeId, first: u64, count: u64) {
         let Some(state) = self.nodes.get_mut(&node.0) else { return };
         let taken = state.blocks.take(first, count);
+        state.records = records_near(&state.blocks, 0, u64::MAX - 1);
         if taken.is_empty() {
             return;
         }

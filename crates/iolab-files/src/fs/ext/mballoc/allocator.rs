@@ -96,7 +96,7 @@ impl Allocator {
 
     /// Blocks that are neither used nor in a window.
     pub fn free_blocks(&self) -> u64 {
-        (0..self.groups.len()).map(|group| u64::from(self.groups.free(group))).sum()
+        (0..self.groups.count()).map(|group| u64::from(self.groups.free(group))).sum()
     }
 
     /// First free block in a range of blocks.
@@ -186,7 +186,7 @@ impl Allocator {
 
     /// Looks at all groups, as a thread does soon after mount (`ext4_lazyinit_thread`).
     pub fn learn_all(&mut self) {
-        for group in 0..self.groups.len() {
+        for group in 0..self.groups.count() {
             if self.groups.free(group) > 0 {
                 self.groups.learn(&self.geometry, group);
             }
@@ -241,9 +241,9 @@ impl Allocator {
     fn prepared(&self, request: &BlockRequest, way: Service) -> (Range<u64>, BlockSearch) {
         let groups = if request.is_indirect {
             let reachable = u64::from(u32::MAX) / u64::from(self.geometry.blocks_per_group);
-            self.groups.len().min(reachable as u32)
+            self.groups.count().min(reachable as u32)
         } else {
-            self.groups.len()
+            self.groups.count()
         };
         let plain = request.logical..request.logical + u64::from(request.count);
         let new = |count| {
@@ -254,7 +254,11 @@ impl Allocator {
         };
         match way {
             Service::Exact => (plain, new(request.count)),
-            Service::Shared => (plain, new(self.rules.shared_window)),
+            Service::Shared => {
+                let mut search = new(self.rules.shared_window);
+                search.count_slow = request.count;
+                (plain, search)
+            }
             Service::Stream => {
                 let range = self.normalised(request);
                 let mut search = new((range.end - range.start) as u32);

@@ -52,7 +52,7 @@ impl Groups {
     }
 
     /// Number of groups.
-    pub fn len(&self) -> u32 {
+    pub const fn count(&self) -> u32 {
         self.groups.len() as u32
     }
 

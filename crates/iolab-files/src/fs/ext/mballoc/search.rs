@@ -27,6 +27,9 @@ pub struct BlockSearch {
     pub count: u32,
     /// Blocks wanted before the request was shortened.
     pub count_full: u32,
+    /// Blocks wanted once no list has a group for a shortened request (`ac_orig_goal_len`, which
+    /// for a shared window is the request itself).
+    pub count_slow: u32,
     /// Blocks that are needed.
     pub needed: u32,
     /// The goal itself is tried.
@@ -96,6 +99,7 @@ impl BlockSearch {
             goal,
             count,
             count_full: count,
+            count_slow: count,
             needed,
             tries_goal: false,
             is_data: false,
@@ -281,7 +285,10 @@ impl Allocator {
                 }
             }
         }
-        search.count = search.count_full;
+        search.count = match criteria {
+            SearchCriteria::Shortened => search.count_slow,
+            _ => search.count_full,
+        };
     }
 
     /// Lists to look into, and the number of blocks wanted there.
@@ -431,7 +438,7 @@ impl Allocator {
         if !self.rules.reads_sets || search.ahead.next != group {
             return;
         }
-        let (sets, all) = (self.rules.set_groups, self.groups.len());
+        let (sets, all) = (self.rules.set_groups, self.groups.count());
         let count = if sets > 1 { sets - group % sets } else { READ_AHEAD_GROUPS };
         let count = count.min(all);
         search.ahead = Ahead { next: (group + count) % all, count };
@@ -441,7 +448,7 @@ impl Allocator {
     fn learn_ahead(&mut self, search: &BlockSearch) {
         let mut group = search.ahead.next;
         for _ in 0..search.ahead.count {
-            group = group.checked_sub(1).unwrap_or(self.groups.len() - 1);
+            group = group.checked_sub(1).unwrap_or(self.groups.count() - 1);
             if self.groups.free(group) > 0 {
                 self.groups.learn(&self.geometry, group);
             }
