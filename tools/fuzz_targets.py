@@ -105,6 +105,7 @@ def _command_lines(program: str) -> tuple[tuple[str, ...], ...]:
 
 
 def mutated_words(rng: random.Random, lines: Sequence[tuple[str, ...]]) -> list[str]:
+    """Words of one of the lines, a few of them changed."""
     words = list(rng.choice(lines))
     known = sorted({word for line in lines for word in line})
     for _ in range(rng.choice((0, 1, 1, 2, 3, 5, 9))):

@@ -1,7 +1,7 @@
 //! Directory of a store: ours by a marker in it; another's is refused, whatever it holds.
 //!
-//! A store writes, renames and removes files by rules of its own, so a directory that holds anything
-//! is only opened if an earlier run made it, or if the user named it (safety R6).
+//! A store writes, renames and removes files by rules of its own, so a directory that holds
+//! anything is only opened if an earlier run made it, or if the user named it (safety R6).
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -18,12 +18,12 @@ const HEAD: &str = "iolab store 1";
 
 /// State of a directory before a store is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// It was made just now, or was empty.
+pub enum DirectoryState {
+    /// Made just now, or empty before.
     New,
-    /// A store of this kind made it.
+    /// Made by a store of this kind.
     Ours,
-    /// Somebody's, whom the user named.
+    /// Another's, which the user named.
     Named,
 }
 
@@ -32,13 +32,13 @@ pub enum State {
 /// # Errors
 ///
 /// It is somebody's and was not named, or cannot be made or read; nothing was touched.
-pub fn take(directory: &Path, store: &str, is_named: bool) -> Result<State, Error> {
+pub fn take(directory: &Path, store: &str, is_named: bool) -> Result<DirectoryState, Error> {
     match directory.symlink_metadata() {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let made = DirBuilder::new().mode(0o755).create(directory);
             made.map_err(|error| failed("making", directory, &error))?;
             mark(directory, store)?;
-            return Ok(State::New);
+            return Ok(DirectoryState::New);
         }
         Err(error) => return Err(failed("looking at", directory, &error)),
         Ok(found) if !found.is_dir() => return Err(foreign(directory, "is no directory")),
@@ -48,14 +48,14 @@ pub fn take(directory: &Path, store: &str, is_named: bool) -> Result<State, Erro
     let mut entries = read.map_err(|error| failed("reading", directory, &error))?;
     if entries.next().is_none() {
         mark(directory, store)?;
-        return Ok(State::New);
+        return Ok(DirectoryState::New);
     }
     match marked(directory) {
-        Some(found) if found == store => Ok(State::Ours),
+        Some(found) if found == store => Ok(DirectoryState::Ours),
         Some(found) => {
             Err(foreign(directory, &format!("holds a database of {found}, not of {store}")))
         }
-        None if is_named => Ok(State::Named),
+        None if is_named => Ok(DirectoryState::Named),
         None => Err(foreign(directory, "is not a database that iolab made")),
     }
 }
@@ -100,19 +100,23 @@ mod tests {
     fn a_directory_is_new_ours_or_refused() {
         let place = tempfile::tempdir().unwrap();
         let one = place.path().join("db");
-        assert_eq!(take(&one, "rocksdb", false).unwrap(), State::New);
-        assert_eq!(take(&one, "rocksdb", false).unwrap(), State::Ours);
+        assert_eq!(take(&one, "rocksdb", false).unwrap(), DirectoryState::New);
+        assert_eq!(take(&one, "rocksdb", false).unwrap(), DirectoryState::Ours);
         let other = take(&one, "fjall", false).unwrap_err().to_string();
         assert!(other.contains("of rocksdb, not of fjall"), "{other}");
         let theirs = place.path().join("theirs");
         std::fs::create_dir(&theirs).unwrap();
-        assert_eq!(take(&theirs, "rocksdb", false).unwrap(), State::New, "an empty one is free");
+        assert_eq!(
+            take(&theirs, "rocksdb", false).unwrap(),
+            DirectoryState::New,
+            "an empty one is free"
+        );
         std::fs::remove_file(theirs.join(MARKER)).unwrap();
         std::fs::write(theirs.join("letter"), "dear").unwrap();
         let refused = take(&theirs, "rocksdb", false).unwrap_err().to_string();
         assert!(refused.contains("not a database that iolab made"), "{refused}");
         assert!(!theirs.join(MARKER).exists(), "nothing was touched");
-        assert_eq!(take(&theirs, "rocksdb", true).unwrap(), State::Named);
+        assert_eq!(take(&theirs, "rocksdb", true).unwrap(), DirectoryState::Named);
         let link = place.path().join("link");
         std::os::unix::fs::symlink(&theirs, &link).unwrap();
         assert!(take(&link, "rocksdb", false).unwrap_err().to_string().contains("no directory"));

@@ -12,4 +12,4 @@ pub mod memory;
 pub mod rocksdb;
 
 pub use iolab_model::kv::KvStore;
-pub use list::{Store, StoreVisitor, visit};
+pub use list::{StoreKind, StoreVisitor, visit};

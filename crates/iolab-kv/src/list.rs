@@ -5,12 +5,12 @@ use std::path::Path;
 use iolab_model::Error;
 use iolab_model::kv::{KvOptions, KvStore};
 
-use crate::memory::Memory;
+use crate::memory::MemoryStore;
 use crate::rocksdb::RocksDb;
 
 iolab_model::registry! {
     /// A store by name.
-    pub enum Store as "store" {
+    pub enum StoreKind as "store" {
         /// `RocksDB`, of the system's library.
         RocksDb = "rocksdb",
         /// A map in this process.
@@ -18,7 +18,7 @@ iolab_model::registry! {
     }
 }
 
-impl Store {
+impl StoreKind {
     /// Tell whether it has a directory of its own.
     pub const fn has_directory(self) -> bool {
         matches!(self, Self::RocksDb)
@@ -36,13 +36,13 @@ pub trait StoreVisitor {
 
 /// Lets `visitor` work on a store that lies in `directory`, if it has one.
 pub fn visit<V: StoreVisitor>(
-    store: Store,
+    store: StoreKind,
     directory: &Path,
     options: &KvOptions,
     visitor: V,
 ) -> V::Output {
     match store {
-        Store::RocksDb => visitor.visit(|| RocksDb::open(directory, options)),
-        Store::Memory => visitor.visit(|| Ok(Memory::default())),
+        StoreKind::RocksDb => visitor.visit(|| RocksDb::open(directory, options)),
+        StoreKind::Memory => visitor.visit(|| Ok(MemoryStore::default())),
     }
 }

@@ -1,7 +1,7 @@
 //! A map in this process: what the clients cost where the store costs next to nothing.
 //!
-//! Values are found by a hash and lie each in a lock of its own; an ordered index beside them serves
-//! scans. Left out: removing memory of deleted keys, and everything about durability.
+//! Values are found by a hash and lie each in a lock of its own; an ordered index beside them
+//! serves scans. Left out: removing memory of deleted keys, and everything about durability.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -10,7 +10,7 @@ use iolab_model::kv::{KvError, KvFact, KvStore};
 
 type Key = Box<[u8]>;
 
-/// Where values are.
+/// Places of values, by key.
 #[derive(Debug, Default)]
 struct Index {
     places: HashMap<Key, usize>,
@@ -20,11 +20,11 @@ struct Index {
 
 /// The store.
 #[derive(Debug, Default)]
-pub struct Memory {
+pub struct MemoryStore {
     index: RwLock<Index>,
 }
 
-impl KvStore for Memory {
+impl KvStore for MemoryStore {
     fn name(&self) -> &'static str {
         "memory"
     }

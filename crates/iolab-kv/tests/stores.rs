@@ -1,8 +1,8 @@
-//! What every store must do; `RocksDB` where its library is installed.
+//! Contract of every store; that of `RocksDB` where its library is installed.
 
 use std::path::Path;
 
-use iolab_kv::{KvStore, Store, StoreVisitor, directory, rocksdb, visit};
+use iolab_kv::{KvStore, StoreKind, StoreVisitor, directory, rocksdb, visit};
 use iolab_model::Error;
 use iolab_model::kv::{KvDurability, KvOption, KvOptions};
 
@@ -61,7 +61,7 @@ impl StoreVisitor for Contract {
 
 #[test]
 fn memory_keeps_the_contract() {
-    visit(Store::Memory, Path::new("/nowhere"), &options(), Contract);
+    visit(StoreKind::Memory, Path::new("/nowhere"), &options(), Contract);
 }
 
 fn is_installed() -> bool {
@@ -76,7 +76,7 @@ fn rocksdb_keeps_the_contract_and_its_records() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("db");
     directory::take(&path, "rocksdb", false).unwrap();
-    visit(Store::RocksDb, &path, &options(), Contract);
+    visit(StoreKind::RocksDb, &path, &options(), Contract);
     let again = rocksdb::RocksDb::open(&path, &options()).unwrap();
     let mut value = Vec::new();
     assert!(!again.is_new() && again.get(b"user0007", &mut value).unwrap());

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use iolab_drive::clock::monotonic;
 use iolab_drive::coordinate::NoObserver;
-use iolab_drive::kv::{KvMeans, Nothing, run_kv};
+use iolab_drive::kv::{KvMeans, NoStore, run_kv};
 use iolab_drive::overhead::harness_ns_per_op;
 use iolab_drive::pump::{Part, run_threads};
 use iolab_drive::record::PhaseRecord;
@@ -60,7 +60,7 @@ fn run<T: Target + Sync>(target: &T, workload: &Workload) -> Result<Vec<PhaseRec
 /// Clients of a store that keeps nothing: their own cost.
 fn run_clients(workload: &Workload, phase: &Phase) -> Result<PhaseRecord, Error> {
     let means = KvMeans { now: monotonic, tell: &|_| {}, prepare: &|_| {} };
-    let open = || Ok(Nothing::default());
+    let open = || Ok(NoStore::default());
     let outcome = run_kv(open, (workload, phase), means, &mut NoObserver)?;
     Ok(PhaseRecord::new(outcome, phase, Access::Plain))
 }

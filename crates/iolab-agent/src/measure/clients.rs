@@ -4,8 +4,8 @@
 //! it is not loaded (safety R15).
 
 use iolab_drive::coordinate::PhaseOutcome;
-use iolab_drive::kv::{KvMeans, Nothing, run_kv};
-use iolab_kv::{KvStore, Store, StoreVisitor, directory, visit};
+use iolab_drive::kv::{KvMeans, NoStore, run_kv};
+use iolab_kv::{KvStore, StoreKind, StoreVisitor, directory, visit};
 use iolab_model::op::Access;
 use iolab_model::{Error, Ns};
 use iolab_real::affinity;
@@ -23,7 +23,7 @@ pub(super) fn has_clients(phase: &Phase) -> bool {
 }
 
 /// The store of a name; `None`: nothing is kept.
-pub(super) fn known_store(name: &str) -> Result<Option<Store>, Error> {
+pub(super) fn known_store(name: &str) -> Result<Option<StoreKind>, Error> {
     match name {
         "null" | "basic" => Ok(None),
         _ => name.parse().map(Some),
@@ -39,7 +39,7 @@ pub(super) fn take_places(request: &Request) -> Result<(), String> {
     for phase in request.workload.phases.iter().filter(|phase| has_clients(phase)) {
         let name = request.workload.engine_of(phase);
         let store = known_store(name).map_err(|error| error.to_string())?;
-        if request.device.is_some() || !store.is_some_and(Store::has_directory) {
+        if request.device.is_some() || !store.is_some_and(StoreKind::has_directory) {
             continue;
         }
         let file = phase.tenants[0].file_name(0);
@@ -109,9 +109,9 @@ impl Trial<'_> {
         let visitor = Clients { workload, phase, means, observer: observing };
         let outcome = match store {
             Some(store) => visit(store, &place, &work.store, visitor)?,
-            None => visitor.visit(|| Nothing::new(&work.store))?,
+            None => visitor.visit(|| NoStore::new(&work.store))?,
         };
-        let has_device = store.is_some_and(Store::has_directory);
+        let has_device = store.is_some_and(StoreKind::has_directory);
         let mut ended = self.ended((phase, Access::Plain), outcome, observer, has_device);
         // The store's own threads read, too.
         ended.record.own_read_bytes = None;

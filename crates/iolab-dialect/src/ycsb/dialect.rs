@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use super::options::GRAMMAR;
-use super::parse::{HELP, Here, parse};
-use super::render::{Event, EventKind, RowResult, logs, report};
-use super::table::{Form, PROPERTIES};
+use super::parse::{HELP, LocalFiles, parse};
+use super::render::{Event, RowResult, YcsbEventKind, logs, report};
+use super::table::{PROPERTIES, ValueForm};
 use crate::diagnostic::Diagnostic;
 use crate::option::{Standing, help_text, reference_text};
 use crate::{Dialect, RenderError, read_json};
@@ -19,19 +19,19 @@ impl Dialect for Ycsb {
     }
 
     fn parse(&self, words: &[String]) -> Result<String, Diagnostic> {
-        let plan = parse(words, &Here)?;
+        let plan = parse(words, &LocalFiles)?;
         Ok(serde_json::to_string(&plan).expect("a plan has only text keys"))
     }
 
     fn render(&self, plan: &str, event: &str) -> Result<String, RenderError> {
         let Event { event: kind } = read_json((self.name(), "event"), event)?;
-        if !matches!(kind, EventKind::Row | EventKind::Logs) {
+        if !matches!(kind, YcsbEventKind::Row | YcsbEventKind::Logs) {
             return Ok(String::new());
         }
         // Read by itself: sums of 128 bits do not pass through a tagged enum.
         let result: RowResult = read_json((self.name(), "event"), event)?;
         let plan = read_json((self.name(), "plan"), plan)?;
-        Ok(if kind == EventKind::Row { report(&plan, &result) } else { logs(&plan, &result) })
+        Ok(if kind == YcsbEventKind::Row { report(&plan, &result) } else { logs(&plan, &result) })
     }
 
     fn help(&self) -> String {
@@ -63,11 +63,11 @@ fn properties_text() -> String {
                 Standing::Refused(why, instead) => format!("**refused**: {why}; {instead}"),
             };
             let values = match row.form {
-                Form::Count => "whole number".to_owned(),
-                Form::Number => "number".into(),
-                Form::Flag => "true, false".into(),
-                Form::Choice(known) => known.join(", "),
-                Form::Text => "text".into(),
+                ValueForm::Count => "whole number".to_owned(),
+                ValueForm::Number => "number".into(),
+                ValueForm::Flag => "true, false".into(),
+                ValueForm::Choice(known) => known.join(", "),
+                ValueForm::Text => "text".into(),
             };
             let (name, default, doc) = (row.name, row.default, row.doc);
             let _ = writeln!(text, "| `{name}` | {values} | {default} | {doc} | {here} |");

@@ -30,7 +30,7 @@ pub type Plan = crate::plan::Plan<Show, Row>;
 pub struct Show {
     /// Lines before it begins, for people.
     pub banner: Vec<String>,
-    /// What is kept: the name of `measurementtype`.
+    /// Kind of what is kept: the name of `measurementtype`.
     pub kind: String,
     /// Percentiles, as typed.
     pub percentiles: Vec<String>,

@@ -8,7 +8,7 @@ use iolab_model::nearest::did_you_mean;
 use super::lower::{Command, Plan, lower};
 use super::options::{GRAMMAR, OPTIONS, Typed, Word};
 use super::properties::{Origin, Property, read as read_properties};
-use super::table::{self, Form, OPTION_PREFIX, PROPERTIES, PropertyRow, TABLE_PREFIX};
+use super::table::{self, OPTION_PREFIX, PROPERTIES, PropertyRow, TABLE_PREFIX, ValueForm};
 use crate::diagnostic::{Diagnostic, Problem, quoted};
 use crate::option::{Common, Standing, Takes, common_row, help_text, read};
 
@@ -34,15 +34,15 @@ Stores: rocksdb (the system's library; `iolab doctor` says whether it is there),
 ";
 
 /// Access to the files that a command line names.
-pub trait Files {
+pub trait FileTexts {
     /// Text of a file.
     fn read(&self, path: &str) -> Result<String, String>;
 }
 
-/// Files of this machine.
-pub struct Here;
+/// FileTexts of this machine.
+pub struct LocalFiles;
 
-impl Files for Here {
+impl FileTexts for LocalFiles {
     fn read(&self, path: &str) -> Result<String, String> {
         let found = Path::new(path).metadata().map_err(|error| reason(&error))?;
         if !found.is_file() {
@@ -69,8 +69,8 @@ pub struct Given<'a> {
     pub words: &'a [String],
     /// Values, by name.
     pub values: BTreeMap<String, Property>,
-    /// Files.
-    pub files: &'a dyn Files,
+    /// FileTexts.
+    pub files: &'a dyn FileTexts,
 }
 
 impl Given<'_> {
@@ -127,7 +127,7 @@ fn at(words: &[String], origin: &Origin, problem: Problem) -> Diagnostic {
 }
 
 /// Reads a command line, without the program's name.
-pub fn parse(words: &[String], files: &dyn Files) -> Result<Plan, Diagnostic> {
+pub fn parse(words: &[String], files: &dyn FileTexts) -> Result<Plan, Diagnostic> {
     check_words(words)?;
     let (mut typed, mut common) = (Typed::default(), Common::default());
     read(&GRAMMAR, words, &mut typed, &mut common)?;
@@ -228,7 +228,7 @@ fn command(words: &[String], typed: &Typed) -> Result<Command, Diagnostic> {
 fn properties(
     words: &[String],
     typed: &Typed,
-    files: &dyn Files,
+    files: &dyn FileTexts,
 ) -> Result<Vec<Property>, Diagnostic> {
     let mut found = Vec::new();
     for file in &typed.files {
@@ -287,30 +287,32 @@ fn unknown(name: &str, origin: &Origin) -> String {
 fn problem(row: &PropertyRow, value: &str) -> Option<(String, String)> {
     let name = row.name;
     let is_fit = match row.form {
-        Form::Count => value.parse::<u64>().is_ok_and(|count| count <= COUNT_MAX),
-        Form::Number => {
+        ValueForm::Count => value.parse::<u64>().is_ok_and(|count| count <= COUNT_MAX),
+        ValueForm::Number => {
             value.parse::<f64>().is_ok_and(|number| number.is_finite() && number >= 0.0)
         }
-        Form::Flag => value.eq_ignore_ascii_case("true") || value.eq_ignore_ascii_case("false"),
-        Form::Choice(known) => known.contains(&value),
-        Form::Text => true,
+        ValueForm::Flag => {
+            value.eq_ignore_ascii_case("true") || value.eq_ignore_ascii_case("false")
+        }
+        ValueForm::Choice(known) => known.contains(&value),
+        ValueForm::Text => true,
     };
     if is_fit {
         return None;
     }
     let example = if row.default.is_empty() { "1" } else { row.default };
     let (takes, remedy) = match row.form {
-        Form::Count => ("a whole number".to_owned(), format!("as in {name}={example}")),
-        Form::Number => ("a number of at least 0".into(), format!("as in {name}={example}")),
-        Form::Flag => ("true or false".into(), format!("as in {name}=true")),
-        Form::Choice(known) => {
+        ValueForm::Count => ("a whole number".to_owned(), format!("as in {name}={example}")),
+        ValueForm::Number => ("a number of at least 0".into(), format!("as in {name}={example}")),
+        ValueForm::Flag => ("true or false".into(), format!("as in {name}=true")),
+        ValueForm::Choice(known) => {
             let hint = did_you_mean(value, known.iter().copied());
             return Some((
                 format!("there is no {name} '{value}'{hint}"),
                 format!("choose among {}", known.join(", ")),
             ));
         }
-        Form::Text => return None,
+        ValueForm::Text => return None,
     };
     Some((format!("{name} takes {takes}, not '{value}'"), remedy))
 }

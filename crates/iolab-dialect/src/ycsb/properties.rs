@@ -12,7 +12,7 @@ pub struct Property {
     pub name: String,
     /// Its value, blanks at its end included.
     pub value: String,
-    /// Where it was written.
+    /// Place where it was written.
     pub origin: Origin,
 }
 
@@ -146,7 +146,7 @@ mod tests {
             }
         }
 
-        /// What is written plainly is read back.
+        /// A pair that is written plainly is read back.
         #[test]
         fn plain_pairs_are_read_back(name in "[a-z.]{1,12}", value in "[a-z0-9./]{0,12}") {
             proptest::prop_assert_eq!(pairs(&format!("{name}={value}\n")), [(name, value)]);

@@ -12,7 +12,7 @@ use super::lower::{Plan, Show};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "YcsbEventKind")]
-pub enum EventKind {
+pub enum YcsbEventKind {
     /// Before the first operation.
     Begin,
     /// A run has ended.
@@ -28,10 +28,10 @@ pub enum EventKind {
 #[schemars(rename = "YcsbEvent")]
 pub struct Event {
     /// Its sort.
-    pub event: EventKind,
+    pub event: YcsbEventKind,
 }
 
-/// What a run left, as far as a report needs it.
+/// Results of a run, as far as a report needs them.
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "YcsbRowResult")]
 pub struct RowResult {
@@ -47,13 +47,13 @@ pub struct RowResult {
 #[schemars(rename = "YcsbPhaseResult")]
 pub struct PhaseResult {
     /// Its tenants; there is one.
-    pub tenants: Vec<TenantResult>,
+    pub tenants: Vec<ClientsResult>,
 }
 
 /// Clients of a run.
 #[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "YcsbTenantResult")]
-pub struct TenantResult {
+pub struct ClientsResult {
     /// Counts of each client.
     pub workers: Vec<ClientResult>,
     /// Counts of all.

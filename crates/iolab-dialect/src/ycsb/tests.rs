@@ -8,13 +8,13 @@ use iolab_workload::kv::{
 };
 
 use super::lower::Plan;
-use super::parse::{Files, parse};
-use super::render::{ClientResult, PhaseResult, RawSeries, RowResult, TenantResult, report};
+use super::parse::{FileTexts, parse};
+use super::render::{ClientResult, ClientsResult, PhaseResult, RawSeries, RowResult, report};
 
-/// Files in memory.
+/// FileTexts in memory.
 struct Held(BTreeMap<&'static str, &'static str>);
 
-impl Files for Held {
+impl FileTexts for Held {
     fn read(&self, path: &str) -> Result<String, String> {
         let found = self.0.get(path).map(|text| (*text).to_owned());
         found.ok_or_else(|| "No such file or directory".into())
@@ -193,7 +193,7 @@ fn result(series: Vec<KvSeriesRecord>, raw: Vec<RawSeries>) -> RowResult {
     let kv = KvRecord { running_ns: 525_000_000, series, ..KvRecord::default() };
     let workers = vec![ClientResult { ops: 200 }];
     RowResult {
-        phases: vec![PhaseResult { tenants: vec![TenantResult { workers, kv: Some(kv) }] }],
+        phases: vec![PhaseResult { tenants: vec![ClientsResult { workers, kv: Some(kv) }] }],
         raw,
     }
 }
@@ -261,71 +261,81 @@ fn a_recorded_bucket_histogram_gives_the_recorded_lines() {
     assert_eq!(plain(&shown), plain(&recorded));
 }
 
+/// A series of one operation, with these results.
+fn one(name: &str, statuses: &[&str], has_plan: bool) -> KvSeriesRecord {
+    let mut hdr = Hdr::default();
+    hdr.record(7);
+    let latency = KvLatency {
+        sum_us: 7,
+        ms_counts: vec![1],
+        window_sums_us: vec![7, 0, 7],
+        window_ops: vec![1, 0, 1],
+        ..latency(&hdr)
+    };
+    let of = |status: &&str| KvReturned { status: (*status).into(), count: 1 };
+    let intended = has_plan.then(|| latency.clone());
+    let returned = statuses.iter().map(of).collect();
+    KvSeriesRecord { name: name.into(), returned, latency, intended }
+}
+
+/// Names of the lines of a report by series, and whether a window of time is among them.
+fn names(text: &str) -> BTreeMap<String, (Vec<String>, bool)> {
+    let is_window = |name: &str| name.parse::<u64>().is_ok();
+    let plain = |(name, lines): (String, Vec<(String, String)>)| {
+        let (windows, mut names): (Vec<String>, Vec<String>) =
+            lines.into_iter().map(|line| line.0).partition(|name| is_window(name));
+        names.sort();
+        (name, (names, !windows.is_empty()))
+    };
+    recorded(text).into_iter().map(plain).collect()
+}
+
+/// Recorded runs, the words that made them, and whether records were missing.
+const RECORDED: [(&str, &str, bool); 6] = [
+    (
+        include_str!("../../../../tests/golden/ycsb/run-a-both-target.stdout"),
+        "-p measurement.interval=both -p hdrhistogram.percentiles=50,90,99,99.9,99.99",
+        false,
+    ),
+    (
+        include_str!("../../../../tests/golden/ycsb/run-a-notfound.stdout"),
+        "-p hdrhistogram.percentiles=95,99",
+        true,
+    ),
+    (
+        include_str!("../../../../tests/golden/ycsb/run-a-timeseries.stdout"),
+        "-p measurementtype=timeseries -p timeseries.granularity=500",
+        false,
+    ),
+    (
+        include_str!("../../../../tests/golden/ycsb/run-a-hist.stdout"),
+        "-p measurementtype=histogram -p histogram.buckets=10",
+        false,
+    ),
+    (
+        include_str!("../../../../tests/golden/ycsb/run-a-raw.stdout"),
+        "-p measurementtype=raw",
+        false,
+    ),
+    (
+        include_str!("../../../../tests/golden/ycsb/run-a-hdrraw.stdout"),
+        "-p measurementtype=hdrhistogram+raw -p hdrhistogram.percentiles=95,99",
+        false,
+    ),
+];
+
 /// Names of all lines of the other recorded runs.
 #[test]
 fn every_form_has_the_recorded_names() {
-    let one = |name: &str, statuses: &[&str], has_plan: bool| {
-        let mut hdr = Hdr::default();
-        hdr.record(7);
-        let latency = KvLatency {
-            sum_us: 7,
-            ms_counts: vec![1],
-            window_sums_us: vec![7, 0, 7],
-            window_ops: vec![1, 0, 1],
-            ..latency(&hdr)
-        };
-        let of = |status: &&str| KvReturned { status: (*status).into(), count: 1 };
-        let intended = has_plan.then(|| latency.clone());
-        let returned = statuses.iter().map(of).collect();
-        KvSeriesRecord { name: name.into(), returned, latency, intended }
-    };
-    let ok = &["OK"][..];
-    for (text, words, failed, windows) in [
-        (
-            include_str!("../../../../tests/golden/ycsb/run-a-both-target.stdout"),
-            "-p measurement.interval=both -p hdrhistogram.percentiles=50,90,99,99.9,99.99",
-            false,
-            0,
-        ),
-        (
-            include_str!("../../../../tests/golden/ycsb/run-a-notfound.stdout"),
-            "-p hdrhistogram.percentiles=95,99",
-            true,
-            0,
-        ),
-        (
-            include_str!("../../../../tests/golden/ycsb/run-a-timeseries.stdout"),
-            "-p measurementtype=timeseries -p timeseries.granularity=500",
-            false,
-            2,
-        ),
-        (
-            include_str!("../../../../tests/golden/ycsb/run-a-hist.stdout"),
-            "-p measurementtype=histogram -p histogram.buckets=10",
-            false,
-            0,
-        ),
-        (
-            include_str!("../../../../tests/golden/ycsb/run-a-raw.stdout"),
-            "-p measurementtype=raw",
-            false,
-            0,
-        ),
-        (
-            include_str!("../../../../tests/golden/ycsb/run-a-hdrraw.stdout"),
-            "-p measurementtype=hdrhistogram+raw -p hdrhistogram.percentiles=95,99",
-            false,
-            0,
-        ),
-    ] {
+    for (text, words, has_missing) in RECORDED {
         let both = words.contains("both");
-        let statuses = if failed { &["OK", "NOT_FOUND"][..] } else { ok };
+        let statuses = if has_missing { &["OK", "NOT_FOUND"][..] } else { &["OK"][..] };
         let mut series = vec![
             one("READ", statuses, both),
             one("UPDATE", statuses, both),
             one("CLEANUP", &[], both),
         ];
-        if failed {
+        if has_missing {
             series.extend([one("READ-FAILED", &[], both), one("UPDATE-FAILED", &[], both)]);
         }
         let raw = ["READ", "UPDATE", "CLEANUP"].map(|name| RawSeries {
@@ -335,19 +345,7 @@ fn every_form_has_the_recorded_names() {
         });
         let raw = if words.contains("raw") { raw.to_vec() } else { Vec::new() };
         let plan = plan(&format!("run rocksdb -P a {words}"));
-        let names = |text: &str| {
-            let plain = |lines: &Vec<(String, String)>| {
-                let is_window = |name: &str| name.parse::<u64>().is_ok();
-                let all = lines.iter().map(|line| line.0.clone());
-                let mut names: Vec<String> = all.filter(|name| !is_window(name)).collect();
-                names.sort();
-                (names, windows > 0 && lines.iter().any(|line| is_window(&line.0)))
-            };
-            recorded(text).iter().map(|(name, lines)| (name.clone(), plain(lines))).collect()
-        };
-        let (ours, theirs): (BTreeMap<_, _>, BTreeMap<_, _>) =
-            (names(&report(&plan, &result(series, raw))), names(text));
-        assert_eq!(ours, theirs, "{words}");
+        assert_eq!(names(&report(&plan, &result(series, raw))), names(text), "{words}");
     }
 }
 
@@ -355,7 +353,8 @@ proptest::proptest! {
     /// Any words are a plan or a message, never a panic.
     #[test]
     fn any_words_are_a_plan_or_a_message(
-        text in "( ?(load|run|rocksdb|memory|-P [a-f]|-p [a-z]{0,12}=[ -~]{0,6}|-[a-z]{1,8}|[0-9]{1,20}|--[a-z]{0,8}|[ -~]{0,6})){0,8}"
+        text in "( ?(load|run|rocksdb|memory|-P [a-f]|-p [a-z]{0,12}=[ -~]{0,6}|-[a-z]{1,8}|\
+                 [0-9]{1,20}|--[a-z]{0,8}|[ -~]{0,6})){0,8}"
     ) {
         if let Err(error) = parse(&words(&text), &held()) {
             proptest::prop_assert!(!error.to_string().is_empty());

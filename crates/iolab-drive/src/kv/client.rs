@@ -8,7 +8,8 @@ use iolab_model::kv::{KvError, KvStore};
 use iolab_model::op::OpClass;
 use iolab_workload::kv::codec::{Fields, is_intact};
 use iolab_workload::kv::{
-    Drawn, KvAction, KvClient, KvCounts, KvEnd, KvLength, KvRequest, KvSeries, KvStage, KvStatus,
+    FieldChoice, KvAction, KvClient, KvCounts, KvEnd, KvLength, KvRequest, KvSeries, KvStage,
+    KvStatus,
 };
 
 use super::log::{KvLog, fields_text};
@@ -197,7 +198,7 @@ impl<'a, S: KvStore> Session<'a, S> {
         true
     }
 
-    fn read(&mut self, which: Drawn, intended: Option<Ns>) -> KvEnd {
+    fn read(&mut self, which: FieldChoice, intended: Option<Ns>) -> KvEnd {
         if self.is_printing {
             self.print_read("READ", None, which);
         }
@@ -244,7 +245,7 @@ impl<'a, S: KvStore> Session<'a, S> {
 
     /// Puts a whole record under the key.
     fn insert(&mut self, intended: Option<Ns>) -> KvEnd {
-        self.client.write_fields(Drawn::All, &mut self.record);
+        self.client.write_fields(FieldChoice::All, &mut self.record);
         if self.is_printing {
             self.print_written("INSERT");
         }
@@ -261,7 +262,7 @@ impl<'a, S: KvStore> Session<'a, S> {
         end
     }
 
-    fn scan(&mut self, count: u32, which: Drawn, intended: Option<Ns>) {
+    fn scan(&mut self, count: u32, which: FieldChoice, intended: Option<Ns>) {
         if self.is_printing {
             self.print_read("SCAN", Some(count), which);
         }
@@ -284,12 +285,17 @@ impl<'a, S: KvStore> Session<'a, S> {
     }
 
     /// Compares what was read with what must have been written.
-    fn verify(&mut self, which: Drawn, read: KvStatus) {
+    fn verify(&mut self, which: FieldChoice, read: KvStatus) {
         self.verify_later(which, read, |_| {});
     }
 
     /// The same, after something else was done.
-    fn verify_later(&mut self, which: Drawn, read: KvStatus, between: impl FnOnce(&mut Self)) {
+    fn verify_later(
+        &mut self,
+        which: FieldChoice,
+        read: KvStatus,
+        between: impl FnOnce(&mut Self),
+    ) {
         if !self.client.work().is_verified {
             return between(self);
         }
@@ -348,7 +354,7 @@ impl<'a, S: KvStore> Session<'a, S> {
         }
     }
 
-    fn print_read(&mut self, word: &str, count: Option<u32>, which: Drawn) {
+    fn print_read(&mut self, word: &str, count: Option<u32>, which: FieldChoice) {
         let text = fields_text(self.client.fields(), which);
         let (key, table) = (self.client.key(), &self.client.work().store.table);
         if let Some(log) = &mut self.log {

@@ -8,7 +8,7 @@ use std::path::Path;
 use iolab_model::error::Errno;
 use iolab_model::{Error, Ns};
 use iolab_workload::kv::codec::Fields;
-use iolab_workload::kv::{Drawn, KvEnd};
+use iolab_workload::kv::{FieldChoice, KvEnd};
 
 /// Bytes that are gathered before they are written.
 const BUFFER_BYTES: usize = 1 << 16;
@@ -89,9 +89,9 @@ impl KvLog {
 }
 
 /// Fields as the printing store names them.
-pub fn fields_text(fields: &Fields, which: Drawn) -> String {
+pub fn fields_text(fields: &Fields, which: FieldChoice) -> String {
     match which {
-        Drawn::All => "<all fields>".into(),
-        Drawn::One(index) => format!("{} ", String::from_utf8_lossy(fields.name(index))),
+        FieldChoice::All => "<all fields>".into(),
+        FieldChoice::One(index) => format!("{} ", String::from_utf8_lossy(fields.name(index))),
     }
 }

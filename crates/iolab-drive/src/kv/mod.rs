@@ -10,5 +10,5 @@ mod nothing;
 mod run;
 mod status;
 
-pub use nothing::Nothing;
+pub use nothing::NoStore;
 pub use run::{KvMeans, run_kv};

@@ -11,13 +11,13 @@ use iolab_model::{Error, Seed};
 
 /// The store.
 #[derive(Debug, Default)]
-pub struct Nothing {
+pub struct NoStore {
     delay: Duration,
     is_random: bool,
     calls: AtomicU64,
 }
 
-impl Nothing {
+impl NoStore {
     /// With the delay that the options name.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ fn wrong(name: &str, value: &str) -> Error {
     }
 }
 
-impl KvStore for Nothing {
+impl KvStore for NoStore {
     fn name(&self) -> &'static str {
         "null"
     }

@@ -8,7 +8,7 @@ use iolab_model::kv::KvStore;
 use iolab_model::op::OpClass;
 use iolab_model::{Error, Ns, Seed};
 use iolab_workload::kv::{
-    Drawn, KvAction, KvClient, KvCounts, KvEnd, KvRecord, KvSeries, KvStage, KvStatus, KvWork,
+    FieldChoice, KvAction, KvClient, KvCounts, KvEnd, KvRecord, KvSeries, KvStage, KvStatus, KvWork,
 };
 use iolab_workload::operation::OperationKind;
 use iolab_workload::program::OperationCount;
@@ -100,7 +100,7 @@ fn load<S: KvStore, O: Observer>(
             return Ok(number);
         }
         client.set_key(number);
-        client.write_fields(Drawn::All, &mut record);
+        client.write_fields(FieldChoice::All, &mut record);
         store.put(client.key(), &record).map_err(|error| told(store.name(), error.0))?;
     }
     Ok(work.record_count)
@@ -312,7 +312,7 @@ fn unix_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }
 
-/// What all clients counted, put together.
+/// Counts of all clients, put together.
 struct Ending<'a> {
     workload: &'a Workload,
     phase: &'a Phase,

@@ -30,7 +30,7 @@ const MAJOR_MIN: u32 = 6;
 
 /// A library that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct InstalledLibrary {
     /// Its file, links resolved.
     pub path: PathBuf,
     /// Its version, as its file's name tells it.
@@ -42,8 +42,9 @@ pub struct Found {
 /// # Errors
 ///
 /// There is none, or it is too old, or somebody else than root may change it.
-pub fn find() -> Result<Found, Error> {
-    let mut found: Vec<Found> = DIRECTORIES.iter().flat_map(|place| in_place(place)).collect();
+pub fn find() -> Result<InstalledLibrary, Error> {
+    let mut found: Vec<InstalledLibrary> =
+        DIRECTORIES.iter().flat_map(|place| in_place(place)).collect();
     found.sort_by_key(|one| numbers(&one.version));
     let Some(newest) = found.pop() else {
         return Err(unusable("is not installed", "install librocksdb: "));
@@ -72,7 +73,7 @@ fn unusable(why: &str, remedy: &str) -> Error {
     }
 }
 
-fn in_place(place: &str) -> Vec<Found> {
+fn in_place(place: &str) -> Vec<InstalledLibrary> {
     let Ok(entries) = std::fs::read_dir(place) else { return Vec::new() };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let libraries = names.filter(|name| name == STEM || name.starts_with("librocksdb.so."));
@@ -80,7 +81,7 @@ fn in_place(place: &str) -> Vec<Found> {
         let path = Path::new(place).join(name).canonicalize().ok()?;
         let version = path.file_name()?.to_str()?.strip_prefix(STEM)?;
         let version = version.trim_start_matches('.').to_owned();
-        Some(Found { path, version })
+        Some(InstalledLibrary { path, version })
     });
     whole.collect()
 }
@@ -96,7 +97,7 @@ pub struct Opaque {
     _private: [u8; 0],
 }
 
-/// Where the library writes an error.
+/// Place into which the library writes an error.
 pub type ErrorPlace = *mut *mut c_char;
 
 macro_rules! functions {
@@ -106,11 +107,11 @@ macro_rules! functions {
         pub struct Library {
             $(pub $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
             /// Its file and version.
-            pub found: Found,
+            pub found: InstalledLibrary,
         }
 
         impl Library {
-            fn load(found: Found) -> Result<Self, Error> {
+            fn load(found: InstalledLibrary) -> Result<Self, Error> {
                 let handle = open(&found)?;
                 Ok(Self {
                     $($name: {
@@ -184,7 +185,7 @@ pub fn library() -> Result<&'static Library, Error> {
     });
     match loaded {
         Ok(library) => Ok(library),
-        // Found anew, so that the error has its parts.
+        // InstalledLibrary anew, so that the error has its parts.
         Err(text) => match find() {
             Err(error) => Err(error),
             Ok(_) => Err(unusable(&format!("cannot be used: {text}"), "")),
@@ -192,7 +193,7 @@ pub fn library() -> Result<&'static Library, Error> {
     }
 }
 
-fn open(found: &Found) -> Result<*mut c_void, Error> {
+fn open(found: &InstalledLibrary) -> Result<*mut c_void, Error> {
     use std::os::unix::ffi::OsStrExt as _;
     let name = CString::new(found.path.as_os_str().as_bytes()).expect("paths have no zero bytes");
     // SAFETY: a library of the system's own, by its whole path; its constructors touch nothing of
@@ -204,7 +205,7 @@ fn open(found: &Found) -> Result<*mut c_void, Error> {
     Ok(handle)
 }
 
-fn symbol(handle: *mut c_void, name: &str, found: &Found) -> Result<*mut c_void, Error> {
+fn symbol(handle: *mut c_void, name: &str, found: &InstalledLibrary) -> Result<*mut c_void, Error> {
     let text = CString::new(name).expect("names have no zero bytes");
     // SAFETY: the handle is that of a library which is never closed.
     let address = unsafe { libc::dlsym(handle, text.as_ptr()) };

@@ -9,5 +9,5 @@ mod library;
 mod options;
 mod store;
 
-pub use library::{Found, find};
+pub use library::{InstalledLibrary, find};
 pub use store::RocksDb;

@@ -3,7 +3,7 @@
 
 use iolab_model::seed::Stream;
 
-use super::draw::Drawn;
+use super::draw::FieldChoice;
 use super::generate;
 
 const LENGTH_BYTES: usize = 4;
@@ -54,10 +54,10 @@ impl Fields {
 
     /// Tell whether a record has the fields that are asked for; looks at all that it has.
     #[inline]
-    pub fn holds(&self, record: &[u8], which: Drawn) -> bool {
+    pub fn holds(&self, record: &[u8], which: FieldChoice) -> bool {
         match which {
-            Drawn::All => parts(record).count() >= self.heads.len(),
-            Drawn::One(index) => self.find(record, index).is_some(),
+            FieldChoice::All => parts(record).count() >= self.heads.len(),
+            FieldChoice::One(index) => self.find(record, index).is_some(),
         }
     }
 
@@ -201,11 +201,17 @@ pub fn write_key(key: &mut Vec<u8>, number: u64, (is_hashed, zeros): (bool, usiz
 }
 
 /// Tell whether a record has all `wanted` fields with the values that they must have.
-pub fn is_intact(fields: &Fields, key: &[u8], record: &[u8], wanted: Drawn, length: usize) -> bool {
+pub fn is_intact(
+    fields: &Fields,
+    key: &[u8],
+    record: &[u8],
+    wanted: FieldChoice,
+    length: usize,
+) -> bool {
     let mut expected = Vec::new();
     let indices = match wanted {
-        Drawn::All => 0..fields.count(),
-        Drawn::One(index) => index..index + 1,
+        FieldChoice::All => 0..fields.count(),
+        FieldChoice::One(index) => index..index + 1,
     };
     indices.into_iter().all(|index| {
         expected.clear();

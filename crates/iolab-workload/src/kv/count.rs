@@ -311,7 +311,7 @@ pub struct KvLatency {
     pub max_us: u64,
     /// Ordinals of the parts of `HdrHistogram` (three digits, microseconds) that hold something.
     pub hdr_parts: Vec<u32>,
-    /// What they hold.
+    /// Counts of these parts.
     pub hdr_counts: Vec<u64>,
     /// Counts by whole milliseconds, the last for all that is longer; if they were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -349,7 +349,7 @@ pub struct KvReturned {
     pub count: u64,
 }
 
-/// What clients of a store counted, and what the store tells of itself.
+/// Counts of clients of a store, and values that the store tells of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KvRecord {

@@ -67,7 +67,7 @@ pub struct KvWork {
     pub scan_length: KvLength,
     /// Operations per second of all clients together; 0: as fast as they can.
     pub target_per_s: f64,
-    /// Whoever waits for its turn keeps the processor.
+    /// Waiting clients keep the processor.
     pub is_spinning: bool,
     /// Nothing is begun after so many seconds; 0: no limit.
     pub time_limit_s: u64,
@@ -79,7 +79,7 @@ pub struct KvWork {
     pub goes_on_after_errors: bool,
     /// Records are put before a run into a store that was made just then.
     pub loads_new_store: bool,
-    /// What is kept of every operation.
+    /// Extent of what is kept of every operation.
     pub measured: KvMeasured,
 }
 
@@ -170,7 +170,7 @@ pub enum KvOrder {
     Sequential,
 }
 
-/// What is kept of every operation beside its histogram.
+/// Extent of what is kept of every operation beside its histogram.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KvMeasured {

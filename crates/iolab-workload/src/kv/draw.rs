@@ -10,7 +10,7 @@ use super::stage::KvStage;
 
 /// Fields of a record that an operation is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drawn {
+pub enum FieldChoice {
     /// All of them.
     All,
     /// One.
@@ -21,15 +21,15 @@ pub enum Drawn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KvRequest {
     /// Read fields.
-    Read(Drawn),
+    Read(FieldChoice),
     /// Write fields.
-    Update(Drawn),
+    Update(FieldChoice),
     /// Put a record that was not there.
     Insert,
     /// Read so many records from the key on.
-    Scan(u32, Drawn),
+    Scan(u32, FieldChoice),
     /// Read fields, then write fields.
-    ReadModifyWrite(Drawn, Drawn),
+    ReadModifyWrite(FieldChoice, FieldChoice),
 }
 
 /// Operations in the order in which they are weighed.
@@ -242,25 +242,25 @@ impl KvClient {
         only
     }
 
-    fn read_fields(&mut self) -> Drawn {
-        if self.work.reads_all_fields { Drawn::All } else { self.one_field() }
+    fn read_fields(&mut self) -> FieldChoice {
+        if self.work.reads_all_fields { FieldChoice::All } else { self.one_field() }
     }
 
-    fn written_fields(&mut self) -> Drawn {
-        if self.work.writes_all_fields { Drawn::All } else { self.one_field() }
+    fn written_fields(&mut self) -> FieldChoice {
+        if self.work.writes_all_fields { FieldChoice::All } else { self.one_field() }
     }
 
-    fn one_field(&mut self) -> Drawn {
-        Drawn::One(self.random.below(u64::from(self.work.field_count)) as u32)
+    fn one_field(&mut self) -> FieldChoice {
+        FieldChoice::One(self.random.below(u64::from(self.work.field_count)) as u32)
     }
 
     /// Makes values for fields, as a record of these.
     #[inline]
-    pub fn write_fields(&mut self, which: Drawn, record: &mut Vec<u8>) {
+    pub fn write_fields(&mut self, which: FieldChoice, record: &mut Vec<u8>) {
         record.clear();
         let indices = match which {
-            Drawn::All => 0..self.fields.count(),
-            Drawn::One(index) => index..index + 1,
+            FieldChoice::All => 0..self.fields.count(),
+            FieldChoice::One(index) => index..index + 1,
         };
         let Self { fields, content, field_length, work, key, .. } = self;
         for index in indices {

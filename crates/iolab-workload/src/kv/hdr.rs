@@ -1,5 +1,5 @@
-//! Histogram of whole microseconds as `HdrHistogram` keeps it with three significant digits, so that
-//! percentiles, means and logs are those of programs that use it.
+//! Histogram of whole microseconds as `HdrHistogram` keeps it with three significant digits, so
+//! that percentiles, means and logs are those of programs that use it.
 //!
 //! Values below 2048 are exact; above, each power of two has 1024 equal parts. A value stands for
 //! its part: the lowest of a minimum, the highest of a maximum and of a percentile, the middle of a

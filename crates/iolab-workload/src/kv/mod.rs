@@ -17,7 +17,7 @@ pub use count::{
     KvCounts, KvEnd, KvLatency, KvRecord, KvReturned, KvSeries, KvSeriesRecord, KvStatus,
 };
 pub use description::{KvAction, KvInterval, KvLength, KvMeasured, KvMix, KvOrder, KvWork};
-pub use draw::{Drawn, KvClient, KvRequest};
+pub use draw::{FieldChoice, KvClient, KvRequest};
 pub use stage::KvStage;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What clients draw, on a stage of their own.
+//! Draws of clients, on a stage of their own.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ pub(crate) fn work() -> KvWork {
     }
 }
 
-/// How often each key number is drawn in so many operations, all acknowledged at once.
+/// Counts of each key number in so many operations, all acknowledged at once.
 fn drawn(work: &KvWork, operations: u32) -> BTreeMap<u64, u32> {
     let stage = KvStage::new(work);
     let mut client = KvClient::new(work, Seed(5), 0);
@@ -117,7 +117,7 @@ fn operations_have_their_shares_and_scans_their_lengths() {
     let (mut scans, mut lengths) = (0, [u32::MAX, 0]);
     for _ in 0..20_000 {
         match client.next(&stage).0 {
-            KvRequest::Scan(count, Drawn::All) => {
+            KvRequest::Scan(count, FieldChoice::All) => {
                 scans += 1;
                 lengths = [lengths[0].min(count), lengths[1].max(count)];
             }

@@ -318,10 +318,8 @@ impl Tenant {
                 "use a multiple of 512 bytes, or go through the page cache",
             );
         }
-        if let Some((problem, remedy)) = self.kv.as_ref().and_then(KvWork::problem) {
-            return wrong(problem, remedy);
-        }
-        if let Some((problem, remedy)) = self.region_problem() {
+        let of_clients = self.kv.as_ref().and_then(KvWork::problem);
+        if let Some((problem, remedy)) = of_clients.or_else(|| self.region_problem()) {
             return wrong(problem, remedy);
         }
         let mut names = self.files.iter().chain([&self.file]);

@@ -1,8 +1,8 @@
 """Needs of YCSB's command line: lines about the progress, logs of single operations and histograms.
 
 The clients log single operations as lines of text, one file per client
-(`crates/iolab-drive/src/kv/log.rs`): ``SERIES,ms,us`` of latencies, or what the printing store would
-do. Histogram logs are made by the compiled half (`crates/iolab-dialect/src/ycsb/hdr_log.rs`).
+(`crates/iolab-drive/src/kv/log.rs`): ``SERIES,ms,us`` of latencies, or what the printing store
+would do. Histogram logs are made by the compiled half (`crates/iolab-dialect/src/ycsb/hdr_log.rs`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LOGGED_SERIES: Final = (
 """Series that may have a log; those of both intervals have two."""
 
 
-class RawSeries(TypedDict):
+class RawLatencies(TypedDict):
     """Single latencies of a series, as the renderer takes them."""
 
     name: str
@@ -132,7 +132,7 @@ def show_operations(plan: DialectPlan, folder: Path | None, console: Observer) -
                 console.result(line.removesuffix("\n"))
 
 
-def raw_series(plan: DialectPlan, folder: Path | None) -> dict[str, list[RawSeries]]:
+def raw_series(plan: DialectPlan, folder: Path | None) -> dict[str, list[RawLatencies]]:
     """Single latencies as the renderer takes them; written to their file, if there is one.
 
     Raises
@@ -147,14 +147,12 @@ def raw_series(plan: DialectPlan, folder: Path | None) -> dict[str, list[RawSeri
         with path.open(encoding="utf-8") as file:
             for line in file:
                 lines.setdefault(line.partition(",")[0], []).append(line)
-    found = list[RawSeries]()
+    found = list[RawLatencies]()
     in_file = show["raw_file"]
     for name in (name for name in _LOGGED_SERIES if name in lines):
         latencies = sorted(int(line.rpartition(",")[2]) for line in lines[name])
         text = "" if in_file else "".join(lines[name])
-        found.append(
-            {"name": name, "lines": text, "percentiles_us": [*_percentiles(latencies)]}
-        )
+        found.append({"name": name, "lines": text, "percentiles_us": [*_percentiles(latencies)]})
     if in_file:
         text = "".join(
             f"{name} latency raw data: op, timestamp(ms), latency(us)\n{''.join(lines[name])}"
