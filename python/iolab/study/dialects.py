@@ -149,7 +149,6 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
         direct_hint="add -p rocksdb.option.use_direct_reads=true, or use --on loop:2g",
         is_told_by_records=True,
         has_properties=True,
-        keeps_files=True,
     ),
     Dialect("iolab", plan_of_file, suffixes=(".toml",), is_seeded_by_round=True),
 )

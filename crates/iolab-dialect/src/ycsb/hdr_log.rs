@@ -15,6 +15,8 @@ const PACKED_COOKIE: u32 = 0x1c84_9314;
 const DIGITS: u32 = 3;
 /// Bytes of a stored block of deflate at most (RFC 1951, 3.2.4).
 const STORED_MAX: usize = 65_535;
+/// Unit of the largest value in a line (`HistogramLogWriter`: 1,000,000).
+const MAX_UNIT: f64 = 1e6;
 /// Modulus of Adler-32 (RFC 1950, 9).
 const ADLER: u32 = 65_521;
 
@@ -24,10 +26,11 @@ pub fn log(name: &str, hdr: &Hdr, began_unix_ms: u64, length_s: f64) -> String {
     let mut text = format!(
         "#[Logging for: {name}]\n#[Histogram log format version 1.3]\n#[StartTime: {began:.3} \
          (seconds since epoch)]\n#[BaseTime: {began:.3} (seconds since epoch)]\n\
-         \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n"
+         \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\
+         \"Interval_Compressed_Histogram\"\n"
     );
     let packed = base64(&packed(hdr));
-    let _ = writeln!(text, "0.000,{length_s:.3},{:.3},{packed}", hdr.max() as f64);
+    let _ = writeln!(text, "0.000,{length_s:.3},{:.3},{packed}", hdr.max() as f64 / MAX_UNIT);
     text
 }
 
@@ -139,7 +142,7 @@ mod tests {
         assert_eq!(text.lines().count(), 6);
         let last = text.lines().last().unwrap();
         // The beginning of every packed histogram of version 2.
-        assert!(last.starts_with("0.000,2.500,900.000,HISTFAAA"), "{last}");
+        assert!(last.starts_with("0.000,2.500,0.001,HISTFAAA"), "{last}");
         // Three zeros, two, a run of zeros, one.
         assert_eq!(encoded(&hdr)[40..], [5, 4, 0xff, 0x0d, 2]);
     }

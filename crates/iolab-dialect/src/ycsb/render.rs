@@ -1,7 +1,7 @@
 //! Reports of a run, from what its clients counted.
 
 use iolab_workload::kv::hdr::{Hdr, part_of};
-use iolab_workload::kv::{KvLatency, KvRecord, KvSeriesRecord};
+use iolab_workload::kv::{KvLatency, KvRecord, KvReturned, KvSeriesRecord};
 use serde::{Deserialize, Serialize};
 
 use super::export::{Line, text};
@@ -90,10 +90,10 @@ struct LogText {
 const RAW_PERCENTILES: [&str; 8] = ["p1", "p5", "p50", "p90", "p95", "p99", "p99.9", "p99.99"];
 const MS_PER_NS: u64 = 1_000_000;
 
-/// Series that a report shows: name before which nothing, `Intended-`, and so on stands.
+/// Series that a report shows; latencies from the planned begin on have no results beside them.
 struct Shown<'a> {
     name: String,
-    series: &'a KvSeriesRecord,
+    results: &'a [KvReturned],
     latency: &'a KvLatency,
 }
 
@@ -150,13 +150,14 @@ fn shown<'a>(show: &Show, record: &'a KvRecord) -> Vec<Shown<'a>> {
     let plain = |series: &'a KvSeriesRecord| {
         let intended = series.intended.as_ref().filter(|_| show.interval == "intended");
         let latency = intended.unwrap_or(&series.latency);
-        Shown { name: series.name.clone(), series, latency }
+        Shown { name: series.name.clone(), results: &series.returned, latency }
     };
     let mut all: Vec<Shown<'a>> = record.series.iter().map(plain).collect();
     if show.interval == "both" {
         for series in &record.series {
             if let Some(latency) = &series.intended {
-                all.push(Shown { name: format!("Intended-{}", series.name), series, latency });
+                let name = format!("Intended-{}", series.name);
+                all.push(Shown { name, results: &[], latency });
             }
         }
     }
@@ -167,8 +168,8 @@ fn hdr_of(latency: &KvLatency) -> Hdr {
     Hdr::of(&latency.hdr_parts, &latency.hdr_counts)
 }
 
-fn returned(name: &str, series: &KvSeriesRecord, lines: &mut Vec<Line>) {
-    for one in &series.returned {
+fn returned(name: &str, results: &[KvReturned], lines: &mut Vec<Line>) {
+    for one in results {
         lines.push(Line::whole(name, format!("Return={}", one.status), one.count));
     }
 }
@@ -184,7 +185,7 @@ fn with_hdr(show: &Show, prefix: &str, shown: &Shown<'_>, lines: &mut Vec<Line>)
         let label = format!("{}PercentileLatency(us)", ordinal(typed));
         lines.push(Line::whole(&name, label, hdr.percentile(percent)));
     }
-    returned(&name, shown.series, lines);
+    returned(&name, shown.results, lines);
     if show.is_verbose {
         for (index, count) in hdr.parts() {
             let (lowest, size) = part_of(index);
@@ -229,7 +230,7 @@ fn with_buckets(show: &Show, prefix: &str, shown: &Shown<'_>, lines: &mut Vec<Li
             lines.push(Line::whole(&name, label, ms as u64 * 1000));
         }
     }
-    returned(&name, shown.series, lines);
+    returned(&name, shown.results, lines);
     if show.is_verbose {
         let count = |at: usize| latency.ms_counts.get(at).copied().unwrap_or(0);
         for at in 0..buckets {
@@ -249,7 +250,7 @@ fn with_windows(show: &Show, shown: &Shown<'_>, lines: &mut Vec<Line>) {
     ));
     lines.push(Line::whole(name, "MinLatency(us)", latency.min_us));
     lines.push(Line::whole(name, "MaxLatency(us)", latency.max_us));
-    returned(name, shown.series, lines);
+    returned(name, shown.results, lines);
     let windows = latency.window_sums_us.iter().zip(&latency.window_ops).enumerate();
     for (at, (sum, ops)) in windows.filter(|(_, (_, ops))| **ops > 0) {
         let offset = at as u64 * show.granularity_ms;
@@ -277,7 +278,7 @@ fn with_raw(
             lines.push(Line::whole(&name, *label, *value));
         }
     }
-    returned(&name, shown.series, lines);
+    returned(&name, shown.results, lines);
 }
 
 /// Histogram logs of a run, as a JSON list of names and texts.

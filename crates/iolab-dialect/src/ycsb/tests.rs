@@ -102,7 +102,7 @@ fn what_does_nothing_is_said_with_the_nearest_name() {
     let notes = plan("run memory -P near -p mongodb.url=x -cp /x -p insertorder=orderd").notes;
     for text in [
         "near:3: readproporton",
-        "did you mean readproportion",
+        "did you mean `readproportion`",
         "mongodb.url belongs",
         "-cp is not needed",
         "any word but hashed means ordered",
@@ -120,16 +120,16 @@ fn what_does_nothing_is_said_with_the_nearest_name() {
 fn malformed_command_lines_are_refused_with_a_remedy() {
     for (text, message) in [
         ("shell rocksdb", "there is no shell"),
-        ("lod rocksdb -P a", "there is no command lod; did you mean load?"),
+        ("lod rocksdb -P a", "there is no command lod (did you mean `load`?)"),
         ("load", "no store is named"),
         ("load mongodb -P a", "there is no store mongodb here"),
-        ("run rocksd -P a", "did you mean rocksdb"),
+        ("run rocksd -P a", "did you mean `rocksdb`"),
         ("run rocksdb -P a extra", "'extra' is neither"),
         ("run rocksdb", "Missing property: workload"),
         ("-P a", "neither a command nor a store is named"),
         ("run rocksdb -P nowhere", "nowhere: No such file"),
         ("run rocksdb -P a -p recordcount", "-p takes NAME=VALUE"),
-        ("run rocksdb -P a -thread 4", "there is no option -thread; did you mean -threads?"),
+        ("run rocksdb -P a -thread 4", "there is no option -thread (did you mean `-threads`?)"),
         ("run rocksdb -P a -threads four", "threadcount takes a whole number, not 'four'"),
         ("run rocksdb -P a -threads 0", "0 clients"),
         ("run rocksdb -P a -P wrong", "wrong:2:3: there is no requestdistribution 'zipfain'"),
