@@ -39,7 +39,7 @@ pub fn run_in_process(py: Python<'_>, workload_json: &str) -> PyResult<String> {
 fn run<T: Target + Sync>(target: &T, workload: &Workload) -> Result<Vec<PhaseRecord>, Error> {
     workload.check()?;
     let books = Books::default();
-    let run_phase = |phase| {
+    let run_phase = |phase: &Phase| {
         if phase.tenants.iter().any(|tenant| tenant.kv.is_some()) {
             return run_clients(workload, phase);
         }
