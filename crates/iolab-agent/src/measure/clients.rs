@@ -46,7 +46,11 @@ pub(super) fn take_places(request: &Request) -> Result<(), String> {
         let said = request.files.as_ref().and_then(|rules| rules.replaceable.get(&file));
         let is_named = matches!(said, Some(Replaceable::Named));
         let taken = directory::take(&request.directory.join(&file), name, is_named);
-        taken.map_err(|error| error.to_string())?;
+        taken.map_err(|error| match error {
+            // What to do about it is the front end's to say.
+            Error::BadWorkload { problem, .. } => problem,
+            other => other.to_string(),
+        })?;
     }
     Ok(())
 }

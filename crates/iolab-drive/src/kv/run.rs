@@ -1,7 +1,7 @@
 //! A phase: the store is opened, filled if it is new, worked on by all clients, and closed.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use iolab_model::kv::KvStore;
@@ -218,7 +218,11 @@ impl KvCrew<'_> {
         let log = session.log.take();
         let (written, first_error) = (session.bytes.1, session.first_error.take());
         let Session { mut counts, recorder, .. } = session;
-        let (facts, closed) = close(store, &mut counts, now);
+        let (facts, closed, left) = close(store, now);
+        counts.record_latency(KvSeries::Cleanup, &left, 0);
+        let mut live = self.live[index as usize].lock().unwrap_or_else(PoisonError::into_inner);
+        live.record_latency(KvSeries::Cleanup, &left, 0);
+        drop(live);
         if let Err(problem) = log.map_or(Ok(()), KvLog::close).and(closed) {
             report.errors += 1;
             report.first_error.get_or_insert(problem);
@@ -251,16 +255,14 @@ fn share(operations: u64, clients: u32, index: u32) -> u64 {
 /// Leaves the store; the last client closes it.
 fn close<S: KvStore>(
     store: Arc<S>,
-    counts: &mut KvCounts,
     now: fn() -> Ns,
-) -> (Vec<iolab_model::kv::KvFact>, Result<(), String>) {
+) -> (Vec<iolab_model::kv::KvFact>, Result<(), String>, KvEnd) {
     let last = Arc::into_inner(store);
     let facts = last.as_ref().map(KvStore::facts).unwrap_or_default();
     let began = now();
     let closed = last.map_or(Ok(()), |store| store.close().map_err(|error| error.0));
     let end = KvEnd { status: KvStatus::Ok, intended: began, began, ended: now() };
-    counts.record_latency(KvSeries::Cleanup, &end, 0);
-    (facts, closed)
+    (facts, closed, end)
 }
 
 fn report<S: KvStore>(session: &Session<'_, S>, (started, last): (Ns, Ns)) -> StreamReport {
