@@ -251,7 +251,7 @@ def test_an_option_of_the_store_is_a_factor(tmp_path, monkeypatch):
     command = "ycsb run rocksdb -P small.properties"
     code, out, err = iolab(
         *("compare", "--workload", command, "--vary", "ycsb:threadcount=1,2", "--rounds", "2"),
-        *("--testbed", f"dir:{tmp_path}", "--out", tmp_path / "study"),
+        *("--on", f"dir:{tmp_path}", "--out", tmp_path / "study"),
     )
     assert code in (0, 4), err
     with Store.open_reader(tmp_path / "study" / "study.db") as store:
