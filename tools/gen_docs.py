@@ -518,6 +518,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/dialects/bonnie.md": lambda: dialect_page("bonnie++", "bonnie"),
     "docs/reference/dialects/mkfile.md": lambda: dialect_page("mkfile"),
     "docs/reference/dialects/fio.md": lambda: dialect_page("fio"),
+    "docs/reference/dialects/ycsb.md": lambda: dialect_page("ycsb"),
     INDEX: index_page,
 }
 

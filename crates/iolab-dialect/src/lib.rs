@@ -15,6 +15,7 @@ pub mod option;
 pub mod plan;
 pub mod workload;
 pub mod workload_file;
+pub mod ycsb;
 
 pub use diagnostic::{Diagnostic, Problem};
 
@@ -75,6 +76,7 @@ dialects! {
     bonnie::Bonnie,
     mkfile::Mkfile,
     fio::Fio,
+    ycsb::Ycsb,
 }
 
 /// The dialect of this name.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use iolab_model::Ns;
 use iolab_model::op::Access;
+use iolab_workload::kv::KvRecord;
 use iolab_workload::operation::{Nature, OperationKind};
 use iolab_workload::program::OperationCount;
 use iolab_workload::spec::{Phase, Tenant};
@@ -133,6 +134,9 @@ pub struct TenantOutcome {
     /// what was counted of it; empty of a stream.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<OperationCount>,
+    /// Counts of clients of a store, as its reports take them, and what the store tells of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kv: Option<KvRecord>,
     /// Of studies in slices only; the front end adds it before it stores the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slices: Option<SlicesOfTenant>,
@@ -326,6 +330,7 @@ pub fn assemble(phase: &Phase, mut outcomes: Vec<WorkerOutcome>, interval: Ns) -
             series: Series::new(interval),
             segments: Vec::new(),
             operations: Vec::new(),
+            kv: None,
             slices: None,
             depth_reached_mean: 0.0,
         };

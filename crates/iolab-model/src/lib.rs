@@ -11,6 +11,7 @@ pub mod conformance;
 pub mod error;
 pub mod histogram;
 pub mod iolog;
+pub mod kv;
 pub mod listing;
 pub mod nearest;
 pub mod op;

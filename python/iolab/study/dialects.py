@@ -38,6 +38,8 @@ _NAME_MAX: Final = 60
 """A number may follow."""
 _JOB, _SHOW_JOBS = "--name", "--showcmd"
 """The word that begins a job, and that which prints the jobs of a file as words."""
+_PROPERTY_FILE = "-P"
+"""The word before a file of properties."""
 PRESENT, ABSENT = "on", "off"
 """Levels of a word that has no value."""
 _SHORT: Final = 2
@@ -85,6 +87,8 @@ class Dialect:
     """True if its results are made of whole records, not of sums per worker."""
     has_jobs: bool = False
     """True if its words belong to the jobs that they follow, and may stand in a file of jobs."""
+    has_properties: bool = False
+    """True if a name without a dash is a property, which ``-p`` sets and files (``-P``) hold."""
     switches: tuple[str, ...] = ()
     """Its own options of names that iolab has as well: alone, or with 0 or 1, they are its own."""
     stopped_code: int = 0
@@ -138,6 +142,13 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
         has_jobs=True,
         stopped_code=128,
         switches=("--overwrite",),
+    ),
+    Dialect(
+        "ycsb",
+        _plan_of_words("ycsb"),
+        direct_hint="add -p rocksdb.option.use_direct_reads=true, or use --on loop:2g",
+        is_told_by_records=True,
+        has_properties=True,
     ),
     Dialect("iolab", plan_of_file, suffixes=(".toml",), is_seeded_by_round=True),
 )
@@ -234,6 +245,8 @@ def with_level(dialect: Dialect, text: str, path: str, level: str) -> str:
         if named not in text:
             raise StudyError(f"there is no {named} in the file", f"write {named} where it belongs")
         return text.replace(named, level)
+    if dialect.has_properties and not path.startswith("-"):
+        return shlex.join([*words_of(text), "-p", f"{path}={level}"])
     if dialect.has_jobs:
         return shlex.join(_with_job_option(words_of(text), f"--{path.removeprefix('--')}", level))
     kept = _without_word(words_of(text), path, has_value=level not in (PRESENT, ABSENT))
@@ -264,9 +277,13 @@ def _settled(entry: Entry, core: DialectCore) -> Entry:
     ------
     DialectError : the dialect refuses the words.
     """
-    if entry.is_line or not entry.dialect.has_jobs:
+    if entry.is_line:
         return entry  # The text of a file is not made of words.
     words = without_ours(entry.dialect, words_of(entry.text))
+    if entry.dialect.has_properties and _PROPERTY_FILE in words:
+        return replace(entry, text=_as_words(entry, core))
+    if not entry.dialect.has_jobs:
+        return entry
     if all(word[:1] == "-" for word in words):
         return entry
     return replace(entry, text=_as_words(entry, core))
@@ -274,7 +291,7 @@ def _settled(entry: Entry, core: DialectCore) -> Entry:
 
 def _as_words(entry: Entry, core: DialectCore) -> str:
     """The text of an entry; its jobs as words, with whole names of recordings."""
-    if entry.is_line or not entry.dialect.has_jobs:
+    if entry.is_line or not (entry.dialect.has_jobs or entry.dialect.has_properties):
         return entry.text
     words = without_ours(entry.dialect, words_of(entry.text))
     shown = read_json(core.dialect_parse(entry.dialect.name, [*words, _SHOW_JOBS]))

@@ -251,6 +251,7 @@ mod tests {
             asked_ops: None,
             segments: Vec::new(),
             operations: Vec::new(),
+            kv: None,
             slices: None,
             name: "main".into(),
             kind: OperationKind::Read,
