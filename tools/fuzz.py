@@ -34,6 +34,8 @@ TARGETS: Final = {
     "mkfile": "fuzz_targets:mkfile_words",
     "fio": "fuzz_fio:fio_words",
     "fio-job": "fuzz_fio:fio_job",
+    "filebench": "fuzz_filebench:filebench_words",
+    "filebench-script": "fuzz_filebench:filebench_script",
     "import": "fuzz_targets:imported_files",
     "import-fio-json": "fuzz_fio_results:json_files",
     "import-fio-text": "fuzz_fio_results:text_files",
