@@ -56,7 +56,7 @@ pub enum Takes {
 }
 
 /// An option.
-pub struct CommandRow {
+pub struct ScriptOptionRow {
     /// As typed.
     pub name: &'static str,
     /// Form of its value.
@@ -79,14 +79,14 @@ const fn row(
     doc: &'static str,
     standing: Standing,
     set: Set,
-) -> CommandRow {
-    CommandRow { name, takes, doc, standing, set }
+) -> ScriptOptionRow {
+    ScriptOptionRow { name, takes, doc, standing, set }
 }
 
 use Takes::{Nothing, Perhaps, Value};
 
 /// All of them but those that every dialect has.
-pub const ROWS: &[CommandRow] = &[
+pub const ROWS: &[ScriptOptionRow] = &[
     row("-f", Value("SCRIPT"), "file with the script", Done, |typed, text| {
         typed.file = Some(text.to_owned());
         Ok(())
@@ -177,7 +177,7 @@ fn set_variable(typed: &mut Typed, text: &str) -> Result<(), Problem> {
 
 type Place = (usize, Range<usize>);
 
-/// What a command line asks for.
+/// Requests of a command line.
 pub fn read(words: &[String]) -> Result<Typed, Diagnostic> {
     let mut typed = Typed::default();
     let mut next = 0;

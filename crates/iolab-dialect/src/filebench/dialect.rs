@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use iolab_model::nearest::did_you_mean;
 
 use super::command::{self, Takes, Typed};
-use super::lex::{Kind, Source, tokens};
-use super::lower::{self, Outcome, Wishes};
+use super::lex::{LexemeKind, Source, tokens};
+use super::lower::{self, LoweredScript, LoweringWishes};
 use super::personality::{self, PERSONALITIES};
 use super::plan::{Plan, Show};
 use super::render;
-use super::result::{Event, EventKind, RowResult};
+use super::result::{Event, ReportEvent, RowResult};
 use super::script::{self, variables_of};
 use super::words::{ATTRIBUTES, CUSTOM, DISTRIBUTIONS, FLOWOPS, Of, STATEMENTS};
 use crate::diagnostic::{Diagnostic, Problem, quoted};
@@ -53,11 +53,11 @@ impl Dialect for Filebench {
 
     fn render(&self, plan: &str, event: &str) -> Result<String, RenderError> {
         let Event { event: kind } = read_json((PROGRAM, "event"), event)?;
-        if kind == EventKind::End {
+        if kind == ReportEvent::End {
             return Ok(String::new());
         }
         let plan: Plan = read_json((PROGRAM, "plan"), plan)?;
-        if kind == EventKind::Begin {
+        if kind == ReportEvent::Begin {
             return Ok(render::begin(&plan));
         }
         // Read by itself: sums of 128 bits do not pass through a tagged enum.
@@ -119,7 +119,7 @@ pub fn plan(words: &[String]) -> Result<Plan, Diagnostic> {
         Err(problem) => all(problem),
     })?;
     check_overrides(&typed, &source, &script.scope).map_err(all)?;
-    let wishes = Wishes {
+    let wishes = LoweringWishes {
         may_execute: typed.may_execute,
         has_testbed: typed.common.on.is_some(),
         engine: typed.engine.clone(),
@@ -128,8 +128,8 @@ pub fn plan(words: &[String]) -> Result<Plan, Diagnostic> {
     Ok(plan_of(typed, outcome))
 }
 
-fn plan_of(typed: Typed, outcome: Outcome) -> Plan {
-    let Outcome { workload, directory, mut show, notes, record_bytes, file_bytes } = outcome;
+fn plan_of(typed: Typed, outcome: LoweredScript) -> Plan {
+    let LoweredScript { workload, directory, mut show, notes, record_bytes, file_bytes } = outcome;
     let Some(workload) = workload else {
         let lines: Vec<String> = show.said.iter().map(|line| format!("0.000: {line}\n")).collect();
         let text = format!("{}\n{}", render::VERSION, lines.concat());
@@ -222,7 +222,7 @@ fn source(typed: &Typed, words: &[String]) -> Result<Source, Diagnostic> {
 fn check_overrides(
     typed: &Typed,
     source: &Source,
-    scope: &super::scope::Scope,
+    scope: &super::scope::ScriptScope,
 ) -> Result<(), Problem> {
     let known = variables_of(source);
     for (name, _) in &typed.overrides.variables {
@@ -262,13 +262,13 @@ fn showcmd(typed: &Typed, source: &Source) -> String {
 /// The words of a script without comments and new lines.
 fn in_one_line(source: &Source) -> String {
     let Ok(all) = tokens(source) else { return source.text.clone() };
-    let word = |kind: &Kind| match kind {
-        Kind::Word(text) => text.clone(),
-        Kind::Integer(value) => value.to_string(),
-        Kind::Variable(name) => format!("${name}"),
-        Kind::Quoted(text) => format!("\"{}\"", text.replace('\n', "\\n")),
-        Kind::Symbol(symbol) => symbol.to_string(),
-        Kind::End => String::new(),
+    let word = |kind: &LexemeKind| match kind {
+        LexemeKind::Word(text) => text.clone(),
+        LexemeKind::Integer(value) => value.to_string(),
+        LexemeKind::Variable(name) => format!("${name}"),
+        LexemeKind::Quoted(text) => format!("\"{}\"", text.replace('\n', "\\n")),
+        LexemeKind::Symbol(symbol) => symbol.to_string(),
+        LexemeKind::End => String::new(),
     };
     all.iter().map(|token| word(&token.kind)).collect::<Vec<_>>().join(" ").trim_end().to_owned()
 }

@@ -3,13 +3,13 @@
 use iolab_model::Seed;
 use iolab_workload::program::{Amount, Branching, FileSet, Fill, Reuse, Spread, Tree};
 
-use super::lex::Wrong;
+use super::lex::ScriptFault;
 use super::plan::FilesShow;
-use super::scope::{Bound, Scope};
-use super::script::Files;
+use super::scope::{Bound, ScriptScope};
+use super::script::DefinedFiles;
 use super::words::Attribute;
 
-type Result<T> = std::result::Result<T, Wrong>;
+type Result<T> = std::result::Result<T, ScriptFault>;
 
 /// Shape of widths and depths of a fileset, in thousandths.
 const DIR_GAMMA: u64 = 1500;
@@ -36,9 +36,9 @@ pub struct Lowered {
 }
 
 /// A file or fileset as a set of files.
-pub fn lower(files: &Files, scope: &Scope, seed: Seed) -> Result<Lowered> {
+pub fn lower(files: &DefinedFiles, scope: &ScriptScope, seed: Seed) -> Result<Lowered> {
     let given = &files.given;
-    let wrong = |what: String, remedy: &str| Err(Wrong::new(given.spot, what, remedy));
+    let wrong = |what: String, remedy: &str| Err(ScriptFault::new(given.spot, what, remedy));
     let (Some(name), Some(path)) =
         (scope.text(given, Attribute::Name)?, scope.text(given, Attribute::Path)?)
     else {
@@ -73,12 +73,11 @@ pub fn lower(files: &Files, scope: &Scope, seed: Seed) -> Result<Lowered> {
     };
     for (attribute, text) in [(Attribute::Reuse, "reuse"), (Attribute::TrustTree, "trusttree")] {
         if scope.switch(given, attribute)? {
-            notes
-                .push(format!("{name}: {text}: files are made for each run, and removed after it"));
+            notes.push(format!("{text}: files are made for each run, and removed after it"));
         }
     }
     if given.find(Attribute::Cached).is_some() {
-        notes.push(format!("{name}: cached changes nothing here: see cache in a study"));
+        notes.push("cached changes nothing here: see cache in a study".to_owned());
     }
     let width = set.tree.width.unwrap_or(0);
     let show = FilesShow {
@@ -101,8 +100,8 @@ pub fn lower(files: &Files, scope: &Scope, seed: Seed) -> Result<Lowered> {
 }
 
 fn tree(
-    files: &Files,
-    scope: &Scope,
+    files: &DefinedFiles,
+    scope: &ScriptScope,
     (name, leafs): (&str, u64),
     notes: &mut Vec<String>,
 ) -> Result<Tree> {
@@ -135,19 +134,19 @@ fn tree(
 }
 
 /// Percentage of the files that exist.
-fn prealloc(files: &Files, scope: &Scope) -> Result<f64> {
+fn prealloc(files: &DefinedFiles, scope: &ScriptScope) -> Result<f64> {
     let Some(given) = files.given.find(Attribute::Prealloc) else { return Ok(0.0) };
     match scope.resolve(&given.value)? {
         Bound::Boolean(all) => Ok(if all { 100.0 } else { 0.0 }),
         Bound::Integer(percent @ 0..=100) => Ok(percent as f64),
         other => {
             let what = format!("prealloc of {}", other.text());
-            Err(Wrong::new(given.value.spot, what, "write a percentage from 0 to 100"))
+            Err(ScriptFault::new(given.value.spot, what, "write a percentage from 0 to 100"))
         }
     }
 }
 
-fn size(files: &Files, scope: &Scope) -> Result<Amount> {
+fn size(files: &DefinedFiles, scope: &ScriptScope) -> Result<Amount> {
     let size = scope.amount(&files.given, Attribute::Size)?.unwrap_or(Amount::Constant(SIZE));
     let shape = scope.number(&files.given, Attribute::SizeGamma, 0)?;
     Ok(match size {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::plan::{Plan, Shown};
+use super::plan::{Plan, ToldAs};
 use super::render::{early, powers};
 use super::result::{PhaseResult, RowResult, lines, summary};
 
@@ -36,13 +36,13 @@ struct Sum {
 #[derive(Serialize)]
 struct Flowop<'a> {
     name: &'a str,
-    counts: Shown,
+    counts: ToldAs,
     ops: u64,
     bytes: u64,
     ops_per_s: f64,
     bytes_per_s: f64,
     latency_ns: Latency,
-    /// Counts per power of two of nanoseconds, without the empty ones at the end.
+    /// CountedAs per power of two of nanoseconds, without the empty ones at the end.
     histogram: Vec<u64>,
 }
 

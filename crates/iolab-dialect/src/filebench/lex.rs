@@ -13,7 +13,7 @@ pub struct Source {
 
 /// Place in a script: line and characters of it, counted from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spot {
+pub struct ScriptSpot {
     /// Line.
     pub line: usize,
     /// First character.
@@ -24,24 +24,24 @@ pub struct Spot {
 
 /// A problem at its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
+pub struct ScriptFault {
     /// Place.
-    pub spot: Spot,
+    pub spot: ScriptSpot,
     /// Fault and advice.
     pub problem: Problem,
 }
 
-impl Wrong {
+impl ScriptFault {
     /// A problem at a place.
-    pub fn new(spot: Spot, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub fn new(spot: ScriptSpot, what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { spot, problem: Problem::new(what, remedy) }
     }
 }
 
 impl Source {
     /// The message about a problem.
-    pub fn tell(&self, wrong: Wrong) -> Diagnostic {
-        let Wrong { spot, problem } = wrong;
+    pub fn tell(&self, wrong: ScriptFault) -> Diagnostic {
+        let ScriptFault { spot, problem } = wrong;
         let line = self.text.lines().nth(spot.line).unwrap_or_default();
         // A blank of its own width for each tab: the mark stands below its word.
         let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -53,16 +53,16 @@ impl Source {
 
 /// A word with its place.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Token {
+pub struct Lexeme {
     /// Word.
-    pub kind: Kind,
+    pub kind: LexemeKind,
     /// Place.
-    pub spot: Spot,
+    pub spot: ScriptSpot,
 }
 
-/// Kind of a word.
+/// LexemeKind of a word.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
+pub enum LexemeKind {
     /// A bare word: a keyword, a name, a path.
     Word(String),
     /// A whole number, its suffix applied.
@@ -77,16 +77,16 @@ pub enum Kind {
     End,
 }
 
-impl Token {
+impl Lexeme {
     /// The word for messages.
     pub fn shown(&self) -> String {
         match &self.kind {
-            Kind::Word(text) => text.clone(),
-            Kind::Integer(value) => value.to_string(),
-            Kind::Variable(name) => format!("${name}"),
-            Kind::Quoted(text) => format!("\"{text}\""),
-            Kind::Symbol(symbol) => symbol.to_string(),
-            Kind::End => "the end of the script".to_owned(),
+            LexemeKind::Word(text) => text.clone(),
+            LexemeKind::Integer(value) => value.to_string(),
+            LexemeKind::Variable(name) => format!("${name}"),
+            LexemeKind::Quoted(text) => format!("\"{text}\""),
+            LexemeKind::Symbol(symbol) => symbol.to_string(),
+            LexemeKind::End => "the end of the script".to_owned(),
         }
     }
 }
@@ -98,14 +98,14 @@ struct Lexer {
     line: usize,
     characters: Vec<char>,
     at: usize,
-    tokens: Vec<Token>,
+    tokens: Vec<Lexeme>,
 }
 
 /// All words of a script, and one behind the last.
-pub fn tokens(source: &Source) -> Result<Vec<Token>, Wrong> {
+pub fn tokens(source: &Source) -> Result<Vec<Lexeme>, ScriptFault> {
     if source.text.len() > SCRIPT_BYTES_MAX {
         let what = format!("a script of {} bytes", source.text.len());
-        return Err(Wrong::new(Spot::default(), what, "write at most 4 MiB"));
+        return Err(ScriptFault::new(ScriptSpot::default(), what, "write at most 4 MiB"));
     }
     let mut lexer = Lexer { line: 0, characters: Vec::new(), at: 0, tokens: Vec::new() };
     let lines: Vec<&str> = source.text.lines().collect();
@@ -117,8 +117,8 @@ pub fn tokens(source: &Source) -> Result<Vec<Token>, Wrong> {
     }
     let line = lines.len().saturating_sub(1);
     let end = lines.last().map_or(0, |line| line.chars().count());
-    let spot = Spot { line, from: end, to: end + 1 };
-    lexer.tokens.push(Token { kind: Kind::End, spot });
+    let spot = ScriptSpot { line, from: end, to: end + 1 };
+    lexer.tokens.push(Lexeme { kind: LexemeKind::End, spot });
     Ok(lexer.tokens)
 }
 
@@ -127,13 +127,13 @@ fn is_word(c: char) -> bool {
 }
 
 impl Lexer {
-    fn spot(&self, from: usize) -> Spot {
-        Spot { line: self.line, from, to: self.at }
+    fn spot(&self, from: usize) -> ScriptSpot {
+        ScriptSpot { line: self.line, from, to: self.at }
     }
 
-    fn push(&mut self, kind: Kind, from: usize) {
+    fn push(&mut self, kind: LexemeKind, from: usize) {
         let spot = self.spot(from);
-        self.tokens.push(Token { kind, spot });
+        self.tokens.push(Lexeme { kind, spot });
     }
 
     fn taken(&mut self, is_part: impl Fn(char) -> bool) -> String {
@@ -143,7 +143,7 @@ impl Lexer {
         text
     }
 
-    fn read_line(&mut self, lines: &[&str]) -> Result<(), Wrong> {
+    fn read_line(&mut self, lines: &[&str]) -> Result<(), ScriptFault> {
         while let Some(&first) = self.characters.get(self.at) {
             let from = self.at;
             match first {
@@ -151,7 +151,7 @@ impl Lexer {
                 c if c.is_whitespace() => self.at += 1,
                 '{' | '}' | '(' | ')' | '=' | ',' | '*' | '+' => {
                     self.at += 1;
-                    self.push(Kind::Symbol(first), from);
+                    self.push(LexemeKind::Symbol(first), from);
                 }
                 '"' => self.quoted(lines)?,
                 '$' => self.variable()?,
@@ -161,20 +161,20 @@ impl Lexer {
                 }
                 c if is_word(c) => {
                     let word = self.taken(is_word);
-                    self.push(Kind::Word(word), from);
+                    self.push(LexemeKind::Word(word), from);
                 }
                 c => {
                     self.at += 1;
                     let what = format!("Illegal character at '{c}'");
                     let remedy = "put text with such characters into double quotes";
-                    return Err(Wrong::new(self.spot(from), what, remedy));
+                    return Err(ScriptFault::new(self.spot(from), what, remedy));
                 }
             }
         }
         Ok(())
     }
 
-    fn number(&mut self) -> Result<(), Wrong> {
+    fn number(&mut self) -> Result<(), ScriptFault> {
         let from = self.at;
         self.at += usize::from(self.characters[from] == '-');
         let text = self.taken(is_word);
@@ -188,20 +188,20 @@ impl Lexer {
                 let what = format!("Invalid number '{text}'");
                 let remedy = "write whole numbers with k, m, g (1024, small letters) or nothing; \
                               text that begins with a digit goes into double quotes";
-                return Err(Wrong::new(self.spot(from), what, remedy));
+                return Err(ScriptFault::new(self.spot(from), what, remedy));
             }
         };
         let value = digits.parse::<i64>().ok().and_then(|value| value.checked_mul(factor));
         let Some(value) = value else {
             let what = format!("Invalid number '{text}'");
-            return Err(Wrong::new(self.spot(from), what, "write a number below 2^63"));
+            return Err(ScriptFault::new(self.spot(from), what, "write a number below 2^63"));
         };
         let sign = if self.characters[from] == '-' { -1 } else { 1 };
-        self.push(Kind::Integer(sign * value), from);
+        self.push(LexemeKind::Integer(sign * value), from);
         Ok(())
     }
 
-    fn variable(&mut self) -> Result<(), Wrong> {
+    fn variable(&mut self) -> Result<(), ScriptFault> {
         let from = self.at;
         self.at += 1;
         let close = match self.characters.get(self.at) {
@@ -214,7 +214,7 @@ impl Lexer {
         if let Some(close) = close {
             if self.characters.get(self.at) != Some(&close) {
                 let what = format!("a variable without its '{close}'");
-                return Err(Wrong::new(self.spot(from), what, format!("write ${{{name}}}")));
+                return Err(ScriptFault::new(self.spot(from), what, format!("write ${{{name}}}")));
             }
             self.at += 1;
         }
@@ -222,14 +222,14 @@ impl Lexer {
             let what = "Illegal character at '$'";
             let remedy =
                 "a variable has a name of at least two letters, digits or _, a letter first";
-            return Err(Wrong::new(self.spot(from), what, remedy));
+            return Err(ScriptFault::new(self.spot(from), what, remedy));
         }
-        self.push(Kind::Variable(name), from);
+        self.push(LexemeKind::Variable(name), from);
         Ok(())
     }
 
     /// Text in double quotes, perhaps over several lines.
-    fn quoted(&mut self, lines: &[&str]) -> Result<(), Wrong> {
+    fn quoted(&mut self, lines: &[&str]) -> Result<(), ScriptFault> {
         let (line, from) = (self.line, self.at);
         self.at += 1;
         let mut text = String::new();
@@ -238,8 +238,8 @@ impl Lexer {
                 Some('"') => {
                     self.at += 1;
                     let to = if line == self.line { self.at } else { from + 1 };
-                    let spot = Spot { line, from, to };
-                    self.tokens.push(Token { kind: Kind::Quoted(text), spot });
+                    let spot = ScriptSpot { line, from, to };
+                    self.tokens.push(Lexeme { kind: LexemeKind::Quoted(text), spot });
                     return Ok(());
                 }
                 Some('\\') if self.characters.get(self.at + 1) == Some(&'"') => {
@@ -252,9 +252,9 @@ impl Lexer {
                 }
                 None => {
                     let Some(next) = lines.get(self.line + 1) else {
-                        let spot = Spot { line, from, to: from + 1 };
+                        let spot = ScriptSpot { line, from, to: from + 1 };
                         let what = "text whose double quotes are not closed";
-                        return Err(Wrong::new(spot, what, "close it with \""));
+                        return Err(ScriptFault::new(spot, what, "close it with \""));
                     };
                     text.push('\n');
                     self.line += 1;

@@ -11,16 +11,16 @@ use iolab_workload::program::{Limits, Program};
 use iolab_workload::spec::{Tenant, WorkersAs};
 
 use super::filesets::{self, Lowered};
-use super::lex::{Spot, Wrong};
-use super::plan::{Command, FlowopShow, Show, Shown};
-use super::scope::Scope;
+use super::lex::{ScriptFault, ScriptSpot};
+use super::plan::{Command, FlowopShow, Show, ToldAs};
+use super::scope::ScriptScope;
 use super::script::{Said, Script};
-use super::steps::{Context, Steps, Told};
-use super::syntax::{Flowop, Process, Quit, Thread};
+use super::steps::{Steps, StepsContext, Told};
+use super::syntax::{Flowop, Quit, Thread, WmlProcess};
 use super::words::{Attribute, FlowopKind};
 use crate::workload::{phase, workload};
 
-type Result<T> = std::result::Result<T, Wrong>;
+type Result<T> = std::result::Result<T, ScriptFault>;
 
 /// Root of random numbers: trees and sizes are the same in every run, as with the original.
 const SEED: u64 = 0x000f_11eb;
@@ -33,12 +33,12 @@ const PRIORITY_NONE: u64 = 8;
 
 /// Result of a script.
 #[derive(Debug)]
-pub struct Outcome {
-    /// What is measured; absent: the script ends without a run.
+pub struct LoweredScript {
+    /// Measured workload; absent: the script ends without a run.
     pub workload: Option<Workload>,
     /// Directory of the files.
     pub directory: String,
-    /// How results are shown.
+    /// Form of the results.
     pub show: Show,
     /// Notes for the user.
     pub notes: Vec<String>,
@@ -50,7 +50,7 @@ pub struct Outcome {
 
 /// Requests of the command line.
 #[derive(Clone, Debug, Default)]
-pub struct Wishes {
+pub struct LoweringWishes {
     /// Commands of the script may run.
     pub may_execute: bool,
     /// Files lie where a testbed says, not where the script does.
@@ -60,14 +60,14 @@ pub struct Wishes {
 }
 
 struct Loop<'a> {
-    process: &'a Process,
+    process: &'a WmlProcess,
     thread: &'a Thread,
     name: String,
     instances: u64,
 }
 
 /// The workload of a script, and how it is told.
-pub fn lower(script: &Script, wishes: &Wishes) -> Result<Outcome> {
+pub fn lower(script: &Script, wishes: &LoweringWishes) -> Result<LoweredScript> {
     let mut outcome = said(script, wishes)?;
     let Some(run) = script.run else { return Ok(outcome) };
     let mut sets = Vec::new();
@@ -75,14 +75,14 @@ pub fn lower(script: &Script, wishes: &Wishes) -> Result<Outcome> {
         let lowered = filesets::lower(files, &script.scope, Seed(SEED))?;
         if sets.iter().any(|known: &Lowered| known.set.name == lowered.set.name) {
             let what = format!("a second fileset {}", lowered.set.name);
-            return Err(Wrong::new(files.given.spot, what, "give each its own name"));
+            return Err(ScriptFault::new(files.given.spot, what, "give each its own name"));
         }
         outcome.notes.extend(lowered.notes.clone());
         sets.push(lowered);
     }
     let threads = threads(script)?;
     let (semaphores, blocks) = meetings(script, &threads)?;
-    let context = Context { script, files: &sets, semaphores: &semaphores, blocks: &blocks };
+    let context = StepsContext { script, files: &sets, semaphores: &semaphores, blocks: &blocks };
     let mut tenants = Vec::new();
     let mut has_asynchronous = false;
     let mut all_told: Vec<(usize, Told)> = Vec::new();
@@ -93,7 +93,7 @@ pub fn lower(script: &Script, wishes: &Wishes) -> Result<Outcome> {
         tenants.push(tenant);
     }
     if tenants.is_empty() {
-        return Err(Wrong::new(run, "no process with a thread", "write define process"));
+        return Err(ScriptFault::new(run, "no process with a thread", "write define process"));
     }
     outcome.show.flowops = shown(&all_told);
     place(&mut sets, (wishes, run), &mut outcome)?;
@@ -102,7 +102,7 @@ pub fn lower(script: &Script, wishes: &Wishes) -> Result<Outcome> {
 }
 
 /// Everything before the run: texts and commands.
-fn said(script: &Script, wishes: &Wishes) -> Result<Outcome> {
+fn said(script: &Script, wishes: &LoweringWishes) -> Result<LoweredScript> {
     let mut show = Show {
         has_histograms: script.has_histograms,
         period_s: script.reports.map_or(0, |reports| reports.period_s),
@@ -116,11 +116,11 @@ fn said(script: &Script, wishes: &Wishes) -> Result<Outcome> {
             Said::Command(line, spot) if !wishes.may_execute => {
                 let what = format!("system \"{line}\": a script starts no commands unasked");
                 let remedy = "read them, then add --allow-exec to the command line";
-                return Err(Wrong::new(*spot, what, remedy));
+                return Err(ScriptFault::new(*spot, what, remedy));
             }
             Said::Command(line, spot) if script.run.is_none() => {
                 let what = format!("system \"{line}\" in a script that measures nothing");
-                return Err(Wrong::new(*spot, what, "run it in a shell"));
+                return Err(ScriptFault::new(*spot, what, "run it in a shell"));
             }
             Said::Command(line, _) => show.commands.push(Command { line: line.clone() }),
         }
@@ -128,7 +128,7 @@ fn said(script: &Script, wishes: &Wishes) -> Result<Outcome> {
     if script.has_histograms {
         show.said.push("Latency histogram enabled".to_owned());
     }
-    Ok(Outcome {
+    Ok(LoweredScript {
         workload: None,
         directory: String::new(),
         show,
@@ -163,9 +163,13 @@ fn threads(script: &Script) -> Result<Vec<Loop<'_>>> {
     }
     let total = all.iter().fold(0_u64, |sum, one| sum.saturating_add(one.instances));
     if total > THREADS_MAX {
-        let spot = all.first().map_or(Spot::default(), |one| one.process.given.spot);
+        let spot = all.first().map_or(ScriptSpot::default(), |one| one.process.given.spot);
         let what = format!("{total} threads");
-        return Err(Wrong::new(spot, what, format!("write instances for at most {THREADS_MAX}")));
+        return Err(ScriptFault::new(
+            spot,
+            what,
+            format!("write instances for at most {THREADS_MAX}"),
+        ));
     }
     Ok(all)
 }
@@ -204,9 +208,9 @@ fn meetings(script: &Script, threads: &[Loop<'_>]) -> Result<(Semaphores, BTreeS
 }
 
 fn tenant(
-    context: &Context<'_>,
+    context: &StepsContext<'_>,
     one: &Loop<'_>,
-    run: Spot,
+    run: ScriptSpot,
     index: usize,
     (all_told, notes): (&mut Vec<(usize, Told)>, &mut Vec<String>),
 ) -> Result<Tenant> {
@@ -217,7 +221,7 @@ fn tenant(
     let nodes = steps.of(&one.thread.flowops)?;
     notes.append(&mut steps.notes);
     if nodes.is_empty() {
-        return Err(Wrong::new(given.spot, "a thread without flowops", "write flowop in it"));
+        return Err(ScriptFault::new(given.spot, "a thread without flowops", "write flowop in it"));
     }
     all_told.extend(steps.told.drain(..).map(|told| (index, told)));
     if scope.number(&one.process.given, Attribute::Nice, 0)? > 0 {
@@ -227,7 +231,7 @@ fn tenant(
     let limit = Limits { time_ns: context.script.time_ns, ..endless };
     let program = Program { steps: nodes, limit, ..Program::default() };
     let Ok(workers) = u32::try_from(one.instances) else {
-        return Err(Wrong::new(run, format!("{} threads", one.instances), "use fewer"));
+        return Err(ScriptFault::new(run, format!("{} threads", one.instances), "use fewer"));
     };
     let under_way = steps.asynchronous.saturating_mul(2).min(DEPTH_MAX - 1) as u32;
     Ok(Tenant {
@@ -237,7 +241,7 @@ fn tenant(
     })
 }
 
-fn priority(scope: &Scope, one: &Loop<'_>) -> Result<Option<Priority>> {
+fn priority(scope: &ScriptScope, one: &Loop<'_>) -> Result<Option<Priority>> {
     match scope.number(&one.thread.given, Attribute::IoPrio, PRIORITY_NONE)? {
         PRIORITY_NONE => Ok(None),
         level @ 0..=7 => {
@@ -245,7 +249,7 @@ fn priority(scope: &Scope, one: &Loop<'_>) -> Result<Option<Priority>> {
         }
         other => {
             let what = format!("ioprio of {other}");
-            Err(Wrong::new(one.thread.given.spot, what, "write 0 to 7, or 8 for none"))
+            Err(ScriptFault::new(one.thread.given.spot, what, "write 0 to 7, or 8 for none"))
         }
     }
 }
@@ -259,7 +263,7 @@ fn shown(told: &[(usize, Told)]) -> Vec<FlowopShow> {
             row.parts.extend(part);
             continue;
         }
-        let counts = one.row.map_or(Shown::Control, |row| row.counts.into());
+        let counts = one.row.map_or(ToldAs::Control, |row| row.counts.into());
         rows.push(FlowopShow { name: one.name.clone(), counts, parts: part.collect() });
     }
     rows
@@ -268,8 +272,8 @@ fn shown(told: &[(usize, Told)]) -> Vec<FlowopShow> {
 /// The directory that all filesets lie in.
 fn place(
     sets: &mut [Lowered],
-    (wishes, run): (&Wishes, Spot),
-    outcome: &mut Outcome,
+    (wishes, run): (&LoweringWishes, ScriptSpot),
+    outcome: &mut LoweredScript,
 ) -> Result<()> {
     let Some(first) = sets.first() else { return Ok(()) };
     if wishes.has_testbed {
@@ -287,7 +291,7 @@ fn place(
     if let Some(set) = sets.iter().find(|set| !is_on_one_device(&common, Path::new(&set.path))) {
         let what = format!("filesets on several file systems: {} and {}", first.path, set.path);
         let remedy = "measure one after the other, or name one place with --on";
-        return Err(Wrong::new(run, what, remedy));
+        return Err(ScriptFault::new(run, what, remedy));
     }
     outcome.directory = common.to_string_lossy().into_owned();
     Ok(())
@@ -306,8 +310,8 @@ fn is_on_one_device(one: &Path, other: &Path) -> bool {
 fn finish(
     script: &Script,
     (sets, tenants): (Vec<Lowered>, Vec<Tenant>),
-    (wishes, has_asynchronous, run): (&Wishes, bool, Spot),
-    outcome: &mut Outcome,
+    (wishes, has_asynchronous, run): (&LoweringWishes, bool, ScriptSpot),
+    outcome: &mut LoweredScript,
 ) -> Result<()> {
     let (mut used, mut unused) = (Vec::new(), Vec::new());
     for lowered in sets {
@@ -348,8 +352,14 @@ fn finish(
         ..workload("filebench", SEED, Content::Incompressible, vec![phase])
     };
     if let Err(error) = workload.check() {
-        return Err(Wrong::new(run, error.to_string(), "change what it is about in the script"));
+        return Err(ScriptFault::new(
+            run,
+            error.to_string(),
+            "change what it is about in the script",
+        ));
     }
+    let mut seen = BTreeSet::new();
+    outcome.notes.retain(|note| seen.insert(note.clone()));
     outcome.workload = Some(workload);
     Ok(())
 }

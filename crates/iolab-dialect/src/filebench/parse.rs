@@ -2,18 +2,18 @@
 
 use iolab_model::nearest::did_you_mean;
 
-use super::lex::{Kind, Source, Spot, Token, Wrong, tokens};
+use super::lex::{Lexeme, LexemeKind, ScriptFault, ScriptSpot, Source, tokens};
 use super::syntax::{
-    Composite, Flowop, Given, Givens, Placed, PlacedStatement, Process, Quit, Statement, Thread,
-    Value,
+    Composite, Flowop, Given, Givens, Placed, PlacedStatement, Quit, Statement, Thread, Value,
+    WmlProcess,
 };
 use super::words::{ATTRIBUTES, FLOWOPS, Of, STATEMENTS, attribute, flowop};
 use crate::option::Standing;
 
-type Result<T> = std::result::Result<T, Wrong>;
+type Result<T> = std::result::Result<T, ScriptFault>;
 
 struct Parser {
-    tokens: Vec<Token>,
+    tokens: Vec<Lexeme>,
     at: usize,
     /// Names of composites that are defined so far.
     composites: Vec<String>,
@@ -23,7 +23,7 @@ struct Parser {
 pub fn parse(source: &Source) -> Result<Vec<PlacedStatement>> {
     let mut parser = Parser { tokens: tokens(source)?, at: 0, composites: Vec::new() };
     let mut all = Vec::new();
-    while parser.peek().kind != Kind::End {
+    while parser.peek().kind != LexemeKind::End {
         let spot = parser.peek().spot;
         all.push(PlacedStatement { statement: parser.statement()?, spot });
     }
@@ -44,18 +44,18 @@ pub fn lone_value(text: &str) -> Value {
 }
 
 impl Parser {
-    fn peek(&self) -> &Token {
+    fn peek(&self) -> &Lexeme {
         &self.tokens[self.at.min(self.tokens.len() - 1)]
     }
 
-    fn next(&mut self) -> Token {
+    fn next(&mut self) -> Lexeme {
         let token = self.peek().clone();
         self.at += 1;
         token
     }
 
     fn is_symbol(&self, symbol: char) -> bool {
-        self.peek().kind == Kind::Symbol(symbol)
+        self.peek().kind == LexemeKind::Symbol(symbol)
     }
 
     fn takes(&mut self, symbol: char) -> bool {
@@ -70,16 +70,16 @@ impl Parser {
         }
         let token = self.peek();
         let what = format!("syntax error at '{}'", token.shown());
-        Err(Wrong::new(token.spot, what, format!("write {symbol} after {after}")))
+        Err(ScriptFault::new(token.spot, what, format!("write {symbol} after {after}")))
     }
 
-    fn word(&mut self, remedy: &str) -> Result<(String, Spot)> {
+    fn word(&mut self, remedy: &str) -> Result<(String, ScriptSpot)> {
         let token = self.next();
         match token.kind {
-            Kind::Word(word) => Ok((word, token.spot)),
+            LexemeKind::Word(word) => Ok((word, token.spot)),
             _ => {
                 let what = format!("syntax error at '{}'", token.shown());
-                Err(Wrong::new(token.spot, what, remedy))
+                Err(ScriptFault::new(token.spot, what, remedy))
             }
         }
     }
@@ -87,7 +87,7 @@ impl Parser {
     /// Takes the word that comes next if it is one of these.
     fn takes_word(&mut self, words: &[&str]) -> bool {
         let is_there =
-            matches!(&self.peek().kind, Kind::Word(word) if words.contains(&word.as_str()));
+            matches!(&self.peek().kind, LexemeKind::Word(word) if words.contains(&word.as_str()));
         self.at += usize::from(is_there);
         is_there
     }
@@ -129,25 +129,25 @@ impl Parser {
 
     fn syntax<T>(&self, remedy: &str) -> Result<T> {
         let token = self.peek();
-        Err(Wrong::new(token.spot, format!("syntax error at '{}'", token.shown()), remedy))
+        Err(ScriptFault::new(token.spot, format!("syntax error at '{}'", token.shown()), remedy))
     }
 
     /// A number or a variable, if one comes next.
     fn number(&mut self) -> Result<Option<Placed>> {
         match self.peek().kind {
-            Kind::Integer(_) | Kind::Variable(_) => self.value().map(Some),
+            LexemeKind::Integer(_) | LexemeKind::Variable(_) => self.value().map(Some),
             _ => Ok(None),
         }
     }
 
     fn text(&mut self) -> Result<Placed> {
         match self.peek().kind {
-            Kind::Quoted(_) | Kind::Word(_) | Kind::Variable(_) => self.value(),
+            LexemeKind::Quoted(_) | LexemeKind::Word(_) | LexemeKind::Variable(_) => self.value(),
             _ => self.syntax("write a text in double quotes"),
         }
     }
 
-    fn set(&mut self, spot: Spot) -> Result<Statement> {
+    fn set(&mut self, spot: ScriptSpot) -> Result<Statement> {
         if self.takes_word(&["mode"]) {
             if self.takes_word(&["nousestats"]) {
                 return Ok(Statement::Noted("set mode nousestats changes nothing here".into()));
@@ -164,8 +164,8 @@ impl Parser {
             let found = rules.iter().find(|(name, _)| self.takes_word(&[name]));
             return found.map_or_else(|| self.syntax(remedy), |rule| Ok(Statement::Quit(rule.1)));
         }
-        let Kind::Variable(name) = self.next().kind else {
-            return Err(Wrong::new(spot, "set without a variable", "write set $name=VALUE"));
+        let LexemeKind::Variable(name) = self.next().kind else {
+            return Err(ScriptFault::new(spot, "set without a variable", "write set $name=VALUE"));
         };
         self.symbol('=', "the variable")?;
         Ok(Statement::Set(name, self.calculation()?))
@@ -176,47 +176,47 @@ impl Parser {
         let mut left = self.value()?;
         loop {
             let operator = match self.peek().kind {
-                Kind::Symbol(symbol @ ('*' | '+')) => symbol,
-                Kind::Word(ref word) if word == "-" || word == "/" => {
+                LexemeKind::Symbol(symbol @ ('*' | '+')) => symbol,
+                LexemeKind::Word(ref word) if word == "-" || word == "/" => {
                     word.chars().next().unwrap_or('-')
                 }
                 _ => return Ok(left),
             };
             self.at += 1;
             let right = self.value()?;
-            let spot = Spot { to: right.spot.to.max(left.spot.to), ..left.spot };
+            let spot = ScriptSpot { to: right.spot.to.max(left.spot.to), ..left.spot };
             let value = Value::Calculated(Box::new(left), operator, Box::new(right));
             left = Placed { value, spot };
         }
     }
 
     fn value(&mut self) -> Result<Placed> {
-        let Token { kind, spot } = self.next();
+        let Lexeme { kind, spot } = self.next();
         let value = match kind {
-            Kind::Integer(value) => Value::Integer(value),
-            Kind::Variable(name) => Value::Variable(name),
-            Kind::Quoted(text) => Value::Quoted(text),
-            Kind::Word(word) => match word.as_str() {
+            LexemeKind::Integer(value) => Value::Integer(value),
+            LexemeKind::Variable(name) => Value::Variable(name),
+            LexemeKind::Quoted(text) => Value::Quoted(text),
+            LexemeKind::Word(word) => match word.as_str() {
                 "true" => Value::Boolean(true),
                 "false" => Value::Boolean(false),
                 "randvar" | "cvar" if self.is_symbol('(') => return self.random(&word, spot),
                 _ => Value::Word(word),
             },
-            Kind::Symbol('{') => {
+            LexemeKind::Symbol('{') => {
                 self.at -= 1;
                 Value::Table(self.table()?)
             }
             other => {
-                let token = Token { kind: other, spot };
+                let token = Lexeme { kind: other, spot };
                 let what = format!("syntax error at '{}'", token.shown());
                 let remedy = "write a value: a number, a word, a text in double quotes, a variable";
-                return Err(Wrong::new(spot, what, remedy));
+                return Err(ScriptFault::new(spot, what, remedy));
             }
         };
         Ok(Placed { value, spot })
     }
 
-    fn random(&mut self, word: &str, spot: Spot) -> Result<Placed> {
+    fn random(&mut self, word: &str, spot: ScriptSpot) -> Result<Placed> {
         self.at += 1;
         let of = if word == "cvar" { Of::Custom } else { Of::Random };
         let given = self.attributes(of, spot)?;
@@ -246,9 +246,9 @@ impl Parser {
     }
 
     /// Attributes of a thing, separated by commas; none is allowed.
-    fn attributes(&mut self, of: Of, spot: Spot) -> Result<Givens> {
+    fn attributes(&mut self, of: Of, spot: ScriptSpot) -> Result<Givens> {
         let mut all = Vec::new();
-        while matches!(self.peek().kind, Kind::Word(_)) && !self.is_thread_or_flowop(&all) {
+        while matches!(self.peek().kind, LexemeKind::Word(_)) && !self.is_thread_or_flowop(&all) {
             all.push(self.attribute(of)?);
             if !self.takes(',') {
                 break;
@@ -260,10 +260,11 @@ impl Parser {
     /// Tell whether the next thing begins: attributes may be missing altogether.
     fn is_thread_or_flowop(&self, before: &[Given]) -> bool {
         let next = self.tokens.get(self.at + 1).map(|token| &token.kind);
-        let is_attribute = matches!(next, Some(Kind::Symbol('=' | ',')));
+        let is_attribute = matches!(next, Some(LexemeKind::Symbol('=' | ',')));
         before.is_empty()
             && !is_attribute
-            && matches!(&self.peek().kind, Kind::Word(word) if word == "thread" || word == "flowop")
+            && matches!(&self.peek().kind,
+                LexemeKind::Word(word) if word == "thread" || word == "flowop")
     }
 
     fn attribute(&mut self, of: Of) -> Result<Given> {
@@ -272,7 +273,7 @@ impl Parser {
             return Err(unknown_attribute(of, &name, spot));
         };
         if let Standing::Refused(why, instead) = row.standing {
-            return Err(Wrong::new(spot, format!("{name}: {why}"), instead));
+            return Err(ScriptFault::new(spot, format!("{name}: {why}"), instead));
         }
         let value = if self.takes('=') {
             self.value()?
@@ -284,7 +285,7 @@ impl Parser {
         Ok(Given { attribute: row.attribute, name, spot, value })
     }
 
-    fn define(&mut self, spot: Spot) -> Result<Statement> {
+    fn define(&mut self, spot: ScriptSpot) -> Result<Statement> {
         let remedy = "write define file, fileset, process, flowop or randvar";
         let (word, at) = self.word(remedy)?;
         match word.as_str() {
@@ -302,18 +303,22 @@ impl Parser {
                         let value = Value::Random(false, given.all.clone());
                         Ok(Statement::Set(name.clone(), Placed { value, spot }))
                     }
-                    _ => Err(Wrong::new(spot, "a random variable without a name", "write name=$v")),
+                    _ => Err(ScriptFault::new(
+                        spot,
+                        "a random variable without a name",
+                        "write name=$v",
+                    )),
                 }
             }
             other => {
                 let known = ["file", "fileset", "process", "flowop", "randvar"];
                 let what = format!("syntax error at '{other}'{}", did_you_mean(other, known));
-                Err(Wrong::new(at, what, remedy))
+                Err(ScriptFault::new(at, what, remedy))
             }
         }
     }
 
-    fn process(&mut self, spot: Spot) -> Result<Process> {
+    fn process(&mut self, spot: ScriptSpot) -> Result<WmlProcess> {
         let given = self.attributes(Of::Process, spot)?;
         self.symbol('{', "the attributes of the process")?;
         let mut threads = Vec::new();
@@ -321,19 +326,23 @@ impl Parser {
             let (word, spot) = self.word("write thread, or close the process with }")?;
             if word != "thread" {
                 let what = format!("syntax error at '{word}'{}", did_you_mean(&word, ["thread"]));
-                return Err(Wrong::new(spot, what, "write thread, or close the process with }"));
+                return Err(ScriptFault::new(
+                    spot,
+                    what,
+                    "write thread, or close the process with }",
+                ));
             }
             let given = self.attributes(Of::Thread, spot)?;
             let flowops = self.flowops()?;
             threads.push(Thread { given, flowops });
         }
-        Ok(Process { given, threads })
+        Ok(WmlProcess { given, threads })
     }
 
-    fn composite(&mut self, spot: Spot) -> Result<Composite> {
+    fn composite(&mut self, spot: ScriptSpot) -> Result<Composite> {
         let (mut name, mut parameters) = (None, Vec::new());
         loop {
-            if let Kind::Variable(parameter) = &self.peek().kind {
+            if let LexemeKind::Variable(parameter) = &self.peek().kind {
                 let parameter = parameter.clone();
                 self.at += 1;
                 let default = if self.takes('=') { Some(self.value()?) } else { None };
@@ -346,7 +355,11 @@ impl Parser {
                     }
                     _ => {
                         let remedy = "write name=NAME, and parameters as $v or $v=DEFAULT";
-                        return Err(Wrong::new(given.spot, "an attribute of a composite", remedy));
+                        return Err(ScriptFault::new(
+                            given.spot,
+                            "an attribute of a composite",
+                            remedy,
+                        ));
                     }
                 }
             }
@@ -355,7 +368,11 @@ impl Parser {
             }
         }
         let Some(name) = name else {
-            return Err(Wrong::new(spot, "a composite flowop without a name", "write name=NAME"));
+            return Err(ScriptFault::new(
+                spot,
+                "a composite flowop without a name",
+                "write name=NAME",
+            ));
         };
         self.composites.push(name.clone());
         let flowops = self.flowops()?;
@@ -369,7 +386,7 @@ impl Parser {
             let (word, spot) = self.word("write flowop, or close the list with }")?;
             if word != "flowop" {
                 let what = format!("syntax error at '{word}'{}", did_you_mean(&word, ["flowop"]));
-                return Err(Wrong::new(spot, what, "write flowop, or close the list with }"));
+                return Err(ScriptFault::new(spot, what, "write flowop, or close the list with }"));
             }
             all.push(self.flowop()?);
         }
@@ -385,18 +402,18 @@ impl Parser {
             let hint = did_you_mean(&kind, known);
             let what = format!("define flowop: flowop type {kind} not found{hint}");
             let remedy = "`iolab filebench --help` lists them; a composite is defined before";
-            return Err(Wrong::new(spot, what, remedy));
+            return Err(ScriptFault::new(spot, what, remedy));
         }
         let (mut all, mut parameters) = (Vec::new(), Vec::new());
         loop {
             match &self.peek().kind {
-                Kind::Variable(name) => {
+                LexemeKind::Variable(name) => {
                     let name = name.clone();
                     self.at += 1;
                     self.symbol('=', "the parameter")?;
                     parameters.push((name, self.value()?));
                 }
-                Kind::Word(word) if word != "flowop" || !all.is_empty() => {
+                LexemeKind::Word(word) if word != "flowop" || !all.is_empty() => {
                     all.push(self.attribute(Of::Flowop)?);
                 }
                 _ => break,
@@ -407,26 +424,33 @@ impl Parser {
         }
         if let (Some(row), Some((name, value))) = (row, parameters.first()) {
             let what = format!("a parameter ${name} of {}", row.name);
-            return Err(Wrong::new(value.spot, what, "only composite flowops have parameters"));
+            return Err(ScriptFault::new(
+                value.spot,
+                what,
+                "only composite flowops have parameters",
+            ));
         }
         Ok(Flowop { row, kind, given: Givens { all, spot }, parameters })
     }
 }
 
-fn unknown_statement(word: &str, spot: Spot) -> Wrong {
-    if let Some(row) = STATEMENTS.iter().find(|row| row.name.split(' ').next() == Some(word))
-        && let Standing::Refused(why, instead) = row.standing
-    {
-        return Wrong::new(spot, format!("{}: {why}", row.name), instead);
+fn unknown_statement(word: &str, spot: ScriptSpot) -> ScriptFault {
+    let rows = STATEMENTS.iter().filter(|row| row.name.split(' ').next() == Some(word));
+    let mut refused = rows.filter_map(|row| match row.standing {
+        Standing::Refused(why, instead) => Some((row, why, instead)),
+        _ => None,
+    });
+    if let Some((row, why, instead)) = refused.next() {
+        return ScriptFault::new(spot, format!("{}: {why}", row.name), instead);
     }
     let known = STATEMENTS.iter().filter_map(|row| row.name.split(' ').next());
     let what = format!("syntax error at '{word}'{}", did_you_mean(word, known));
-    Wrong::new(spot, what, "`iolab filebench --help` lists the statements")
+    ScriptFault::new(spot, what, "`iolab filebench --help` lists the statements")
 }
 
-fn unknown_attribute(of: Of, name: &str, spot: Spot) -> Wrong {
+fn unknown_attribute(of: Of, name: &str, spot: ScriptSpot) -> ScriptFault {
     let known = || ATTRIBUTES.iter().filter(|row| row.of.contains(&of)).flat_map(|row| row.names);
     let what = format!("syntax error at '{name}'{}", did_you_mean(name, known().copied()));
     let all = known().copied().collect::<Vec<_>>().join(", ");
-    Wrong::new(spot, what, format!("its attributes are {all}"))
+    ScriptFault::new(spot, what, format!("its attributes are {all}"))
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::words::Counts;
+use super::words::CountedAs;
 use crate::plan::Row;
 
 /// Everything about one command line; it has one row.
@@ -24,7 +24,7 @@ pub enum Format {
     Json,
 }
 
-/// How results are shown.
+/// Form of the results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ShownByFilebench")]
@@ -49,7 +49,7 @@ pub struct Show {
     pub has_histograms: bool,
     /// Seconds between reports; 0: one report at the end.
     pub period_s: u64,
-    /// Counts are set back after each report.
+    /// CountedAs are set back after each report.
     pub is_set_back: bool,
     /// A thread that has nothing more to do spoils the run.
     pub is_timeout: bool,
@@ -93,7 +93,7 @@ pub struct FlowopShow {
     /// Its name.
     pub name: String,
     /// Group that it is counted in.
-    pub counts: Shown,
+    pub counts: ToldAs,
     /// Operations of the record that are added: tenant and index among its operations' ids.
     pub parts: Vec<(usize, String)>,
 }
@@ -102,7 +102,7 @@ pub struct FlowopShow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "FilebenchCounts")]
-pub enum Shown {
+pub enum ToldAs {
     /// An operation on files.
     Operation,
     /// A read.
@@ -113,13 +113,13 @@ pub enum Shown {
     Control,
 }
 
-impl From<Counts> for Shown {
-    fn from(counts: Counts) -> Self {
+impl From<CountedAs> for ToldAs {
+    fn from(counts: CountedAs) -> Self {
         match counts {
-            Counts::Operation => Self::Operation,
-            Counts::Read => Self::Read,
-            Counts::Write => Self::Write,
-            Counts::Control => Self::Control,
+            CountedAs::Operation => Self::Operation,
+            CountedAs::Read => Self::Read,
+            CountedAs::Write => Self::Write,
+            CountedAs::Control => Self::Control,
         }
     }
 }

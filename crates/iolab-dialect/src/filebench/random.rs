@@ -3,12 +3,12 @@
 use iolab_model::nearest::did_you_mean;
 use iolab_workload::program::{Amount, Spread, Weighted};
 
-use super::lex::{Spot, Wrong};
-use super::scope::{Bound, Scope};
+use super::lex::{ScriptFault, ScriptSpot};
+use super::scope::{Bound, ScriptScope};
 use super::syntax::{Givens, Value};
 use super::words::{Attribute, CUSTOM, DISTRIBUTIONS};
 
-type Result<T> = std::result::Result<T, Wrong>;
+type Result<T> = std::result::Result<T, ScriptFault>;
 
 /// Shape that stands for none.
 const SHAPE: u64 = 1500;
@@ -16,13 +16,13 @@ const SHAPE: u64 = 1500;
 const TAIL: f64 = 40.0;
 
 /// The amount that a random variable (`is_custom`: a custom one) stands for.
-pub fn amount(scope: &Scope, is_custom: bool, givens: &Givens) -> Result<Amount> {
+pub fn amount(scope: &ScriptScope, is_custom: bool, givens: &Givens) -> Result<Amount> {
     let amount = if is_custom { custom(scope, givens) } else { plain(scope, givens) }?;
     Ok(amount)
 }
 
-fn wrong<T>(spot: Spot, what: impl Into<String>, remedy: &str) -> Result<T> {
-    Err(Wrong::new(spot, what, remedy))
+fn wrong<T>(spot: ScriptSpot, what: impl Into<String>, remedy: &str) -> Result<T> {
+    Err(ScriptFault::new(spot, what, remedy))
 }
 
 /// Cuts and rounds what a distribution gives, if anything is asked for.
@@ -42,7 +42,7 @@ fn gamma(mean: f64, shape: f64, least: u64) -> Amount {
     Amount::Drawn(Spread::Gamma { mean, shape, least, most: most.ceil() as u64, round: 0 })
 }
 
-fn plain(scope: &Scope, givens: &Givens) -> Result<Amount> {
+fn plain(scope: &ScriptScope, givens: &Givens) -> Result<Amount> {
     let kind = scope.text(givens, Attribute::Kind)?.unwrap_or_else(|| "gamma".into());
     let min = scope.number(givens, Attribute::Min, 0)?;
     let round = scope.number(givens, Attribute::Round, 0)?;
@@ -86,7 +86,7 @@ fn plain(scope: &Scope, givens: &Givens) -> Result<Amount> {
     Ok(clipped(drawn, least, most, round))
 }
 
-fn tabular(scope: &Scope, givens: &Givens, min: u64, mean: Option<u64>) -> Result<Amount> {
+fn tabular(scope: &ScriptScope, givens: &Givens, min: u64, mean: Option<u64>) -> Result<Amount> {
     let Some(Value::Table(table)) = givens.find(Attribute::Table).map(|it| &it.value.value) else {
         let what = "a tabular distribution without randtable";
         return wrong(givens.spot, what, "write randtable={{PERCENT, FROM, BELOW}, ...}");
@@ -126,7 +126,11 @@ fn tabular(scope: &Scope, givens: &Givens, min: u64, mean: Option<u64>) -> Resul
 }
 
 /// Parameters of a custom variable, with defaults for those that are not given.
-fn parameters(scope: &Scope, givens: &Givens, kind: &str) -> Result<Vec<(&'static str, f64)>> {
+fn parameters(
+    scope: &ScriptScope,
+    givens: &Givens,
+    kind: &str,
+) -> Result<Vec<(&'static str, f64)>> {
     let spot = givens.find(Attribute::Kind).map_or(givens.spot, |given| given.value.spot);
     let Some(row) = CUSTOM.iter().find(|row| row.name == kind) else {
         let known = CUSTOM.iter().map(|row| row.name);
@@ -155,7 +159,7 @@ fn parameters(scope: &Scope, givens: &Givens, kind: &str) -> Result<Vec<(&'stati
     Ok(found)
 }
 
-fn custom(scope: &Scope, givens: &Givens) -> Result<Amount> {
+fn custom(scope: &ScriptScope, givens: &Givens) -> Result<Amount> {
     let Some(kind) = scope.text(givens, Attribute::Kind)? else {
         return wrong(
             givens.spot,
@@ -205,7 +209,7 @@ fn gamma_of(mean: f64, shape: f64) -> Amount {
     gamma(mean, shape, 0)
 }
 
-fn finish(scope: &Scope, givens: &Givens, amount: Amount) -> Result<Amount> {
+fn finish(scope: &ScriptScope, givens: &Givens, amount: Amount) -> Result<Amount> {
     let least = scope.number(givens, Attribute::Min, 0)?;
     let round = scope.number(givens, Attribute::Round, 0)?;
     let most = match givens.find(Attribute::Max) {

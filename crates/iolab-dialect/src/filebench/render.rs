@@ -217,7 +217,7 @@ fn old_summary(sum: &Summary, (at_s, length_s): (f64, f64), phase: &PhaseResult)
     )
 }
 
-/// Counts per power of two of nanoseconds: of 2^(i-1) up to below 2^i.
+/// CountedAs per power of two of nanoseconds: of 2^(i-1) up to below 2^i.
 pub fn powers(latency: &Histogram) -> [u64; BUCKETS] {
     let mut counts = [0; BUCKETS];
     for (low, _, count) in latency.buckets() {

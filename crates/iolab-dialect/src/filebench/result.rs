@@ -3,21 +3,21 @@
 use iolab_model::Histogram;
 use serde::{Deserialize, Serialize};
 
-use super::plan::{FlowopShow, Show, Shown};
+use super::plan::{FlowopShow, Show, ToldAs};
 
 /// Name of the event; of a row the rest is a [`RowResult`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "FilebenchEvent")]
 pub struct Event {
     /// Kind of the event.
-    pub event: EventKind,
+    pub event: ReportEvent,
 }
 
 /// Kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "FilebenchEventKind")]
-pub enum EventKind {
+pub enum ReportEvent {
     /// Before the first run.
     Begin,
     /// A run has ended.
@@ -45,15 +45,15 @@ pub struct PhaseResult {
     pub elapsed_ns: u64,
     /// CPU time of all threads.
     #[serde(default)]
-    pub cpu: Cpu,
+    pub cpu: CpuSpent,
     /// Kinds of threads.
-    pub tenants: Vec<TenantResult>,
+    pub tenants: Vec<ThreadsResult>,
 }
 
 /// CPU time.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "FilebenchCpu")]
-pub struct Cpu {
+pub struct CpuSpent {
     /// In user space.
     pub user_ns: u64,
     /// In the kernel.
@@ -63,7 +63,7 @@ pub struct Cpu {
 /// Equal threads.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "FilebenchTenantResult")]
-pub struct TenantResult {
+pub struct ThreadsResult {
     /// Each of them.
     pub workers: Vec<WorkerResult>,
     /// Operations of their program.
@@ -103,7 +103,7 @@ pub struct Operation {
     pub parts: Vec<Part>,
 }
 
-/// Counts of an operation between two reports.
+/// CountedAs of an operation between two reports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "FilebenchPart")]
 pub struct Part {
@@ -127,7 +127,7 @@ impl Part {
 /// A row of the report.
 #[derive(Clone, Debug)]
 pub struct Line<'a> {
-    /// How it is told.
+    /// Form of it.
     pub show: &'a FlowopShow,
     /// Its counts.
     pub sum: Part,
@@ -179,11 +179,11 @@ pub struct Summary {
 /// Sum of the rows that are operations on files.
 pub fn summary(lines: &[Line<'_>]) -> Summary {
     let mut sum = Summary::default();
-    for line in lines.iter().filter(|line| line.show.counts != Shown::Control) {
+    for line in lines.iter().filter(|line| line.show.counts != ToldAs::Control) {
         sum.ops += line.sum.ops;
         sum.bytes += line.sum.bytes;
-        sum.reads += if line.show.counts == Shown::Read { line.sum.ops } else { 0 };
-        sum.writes += if line.show.counts == Shown::Write { line.sum.ops } else { 0 };
+        sum.reads += if line.show.counts == ToldAs::Read { line.sum.ops } else { 0 };
+        sum.writes += if line.show.counts == ToldAs::Write { line.sum.ops } else { 0 };
         sum.latency_ns += line.sum.latency.mean().unwrap_or(0.0) * line.sum.latency.count() as f64;
     }
     sum

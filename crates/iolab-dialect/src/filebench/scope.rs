@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use iolab_model::nearest::did_you_mean;
 use iolab_workload::program::Amount;
 
-use super::lex::{Spot, Wrong};
+use super::lex::{ScriptFault, ScriptSpot};
 use super::random;
 use super::syntax::{Given, Givens, Placed, Value};
 use super::words::Attribute;
 
-type Result<T> = std::result::Result<T, Wrong>;
+type Result<T> = std::result::Result<T, ScriptFault>;
 
 /// A resolved value.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +39,7 @@ impl Bound {
 
 /// Variables that are known.
 #[derive(Clone, Debug, Default)]
-pub struct Scope {
+pub struct ScriptScope {
     /// By name: values as they were assigned.
     pub variables: BTreeMap<String, Placed>,
     /// Parameters of the composites around, innermost last.
@@ -51,9 +51,9 @@ pub struct Scope {
 /// Deepest chain of variables that are each other's values.
 const DEPTH_MAX: u32 = 64;
 
-impl Scope {
+impl ScriptScope {
     /// Value of a variable.
-    pub fn variable(&self, name: &str, spot: Spot, depth: u32) -> Result<Bound> {
+    pub fn variable(&self, name: &str, spot: ScriptSpot, depth: u32) -> Result<Bound> {
         self.asked.borrow_mut().insert(name.to_owned());
         if let Some(found) = self.parameters.iter().rev().find_map(|frame| frame.get(name)) {
             return Ok(found.clone());
@@ -61,11 +61,15 @@ impl Scope {
         let Some(placed) = self.variables.get(name) else {
             let known = self.variables.keys().map(String::as_str);
             let what = format!("Noninitialized variable ${name}{}", did_you_mean(name, known));
-            return Err(Wrong::new(spot, what, format!("write set ${name}=VALUE before the run")));
+            return Err(ScriptFault::new(
+                spot,
+                what,
+                format!("write set ${name}=VALUE before the run"),
+            ));
         };
         if depth > DEPTH_MAX {
             let what = format!("the variable ${name} is its own value");
-            return Err(Wrong::new(spot, what, "give it a value"));
+            return Err(ScriptFault::new(spot, what, "give it a value"));
         }
         self.resolve_at(placed, depth + 1)
     }
@@ -98,13 +102,13 @@ impl Scope {
                 Bound::Random(random::amount(self, *is_custom, &givens)?)
             }
             Value::Table(_) => {
-                return Err(Wrong::new(spot, "a table", "tables belong to randtable"));
+                return Err(ScriptFault::new(spot, "a table", "tables belong to randtable"));
             }
         })
     }
 
     /// Text with its variables filled in; `\n` is a new line, `\$` a dollar sign.
-    pub fn expanded(&self, text: &str, spot: Spot) -> Result<String> {
+    pub fn expanded(&self, text: &str, spot: ScriptSpot) -> Result<String> {
         let (mut found, mut rest) = (String::new(), text);
         while let Some(at) = rest.find(['$', '\\']) {
             found.push_str(&rest[..at]);
@@ -150,7 +154,7 @@ impl Scope {
             Amount::Constant(value) => Ok(value),
             Amount::Drawn(_) => {
                 let what = format!("a random {}", given.name);
-                Err(Wrong::new(given.value.spot, what, "write a whole number"))
+                Err(ScriptFault::new(given.value.spot, what, "write a whole number"))
             }
         }
     }
@@ -165,14 +169,14 @@ impl Scope {
         match self.resolve(&given.value)? {
             Bound::Integer(value) => u64::try_from(value).map(Amount::Constant).map_err(|_| {
                 let what = format!("{} of {value}", given.name);
-                Wrong::new(spot, what, "write a number of at least 0")
+                ScriptFault::new(spot, what, "write a number of at least 0")
             }),
             // A switch that old scripts write where a number is meant.
             Bound::Boolean(value) => Ok(Amount::Constant(u64::from(value))),
             Bound::Random(amount) => Ok(amount),
             Bound::Text(text) => {
                 let what = format!("{} takes a number, not '{text}'", given.name);
-                Err(Wrong::new(spot, what, "write a whole number, perhaps with k, m or g"))
+                Err(ScriptFault::new(spot, what, "write a whole number, perhaps with k, m or g"))
             }
         }
     }
@@ -185,7 +189,11 @@ impl Scope {
             Bound::Integer(value) => Ok(value != 0),
             Bound::Text(_) | Bound::Random(_) => {
                 let what = format!("{} is true or false", given.name);
-                Err(Wrong::new(given.value.spot, what, "write true, false, or the name alone"))
+                Err(ScriptFault::new(
+                    given.value.spot,
+                    what,
+                    "write true, false, or the name alone",
+                ))
             }
         }
     }
@@ -196,10 +204,10 @@ impl Scope {
     }
 }
 
-fn calculate(left: &Bound, operator: char, right: &Bound, spot: Spot) -> Result<Bound> {
+fn calculate(left: &Bound, operator: char, right: &Bound, spot: ScriptSpot) -> Result<Bound> {
     let (Bound::Integer(a), Bound::Integer(b)) = (left, right) else {
         let what = format!("{} {operator} {}", left.text(), right.text());
-        return Err(Wrong::new(spot, what, "calculate with whole numbers"));
+        return Err(ScriptFault::new(spot, what, "calculate with whole numbers"));
     };
     let value = match operator {
         '*' => a.checked_mul(*b),
@@ -209,6 +217,6 @@ fn calculate(left: &Bound, operator: char, right: &Bound, spot: Spot) -> Result<
     };
     value.map(Bound::Integer).ok_or_else(|| {
         let what = format!("{a} {operator} {b} has no value");
-        Wrong::new(spot, what, "use other numbers")
+        ScriptFault::new(spot, what, "use other numbers")
     })
 }

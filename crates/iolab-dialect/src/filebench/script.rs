@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use iolab_model::Ns;
 use iolab_model::nearest::did_you_mean;
 
-use super::lex::{Source, Spot, Wrong};
+use super::lex::{ScriptFault, ScriptSpot, Source};
 use super::parse::{lone_value, parse};
 use super::personality;
-use super::scope::{Bound, Scope};
-use super::syntax::{Composite, Givens, Placed, Process, Quit, Statement};
+use super::scope::{Bound, ScriptScope};
+use super::syntax::{Composite, Givens, Placed, Quit, Statement, WmlProcess};
 use super::words::{Attribute, RESERVED};
 use crate::diagnostic::Problem;
 
-type Result<T> = std::result::Result<T, Wrong>;
+type Result<T> = std::result::Result<T, ScriptFault>;
 
 /// Seconds of a run without a number in mode timeout.
 const RUN_S: u64 = 60;
@@ -22,7 +22,7 @@ const PERIOD_S: u64 = 10;
 
 /// A file or fileset as defined.
 #[derive(Clone, Debug)]
-pub struct Files {
+pub struct DefinedFiles {
     /// A single file.
     pub is_file: bool,
     /// Attributes.
@@ -34,7 +34,7 @@ pub struct Files {
 pub struct Reports {
     /// Seconds between two.
     pub period_s: u64,
-    /// Counts are set back after each.
+    /// CountedAs are set back after each.
     pub is_set_back: bool,
 }
 
@@ -44,18 +44,18 @@ pub enum Said {
     /// A line of text.
     Text(String),
     /// A command for the shell, and its place.
-    Command(String, Spot),
+    Command(String, ScriptSpot),
 }
 
 /// A script that was gone through up to its run or its end.
 #[derive(Clone, Debug)]
 pub struct Script {
     /// Variables.
-    pub scope: Scope,
+    pub scope: ScriptScope,
     /// Files in the order of their definitions.
-    pub files: Vec<Files>,
+    pub files: Vec<DefinedFiles>,
     /// Processes in the order of their definitions.
-    pub processes: Vec<Process>,
+    pub processes: Vec<WmlProcess>,
     /// Composite operations by name.
     pub composites: BTreeMap<String, Composite>,
     /// Rule that ends the run.
@@ -73,7 +73,7 @@ pub struct Script {
     /// Reports during it.
     pub reports: Option<Reports>,
     /// Place of the run; absent: the script ends by itself.
-    pub run: Option<Spot>,
+    pub run: Option<ScriptSpot>,
 }
 
 /// Requests of the command line about a script.
@@ -102,10 +102,10 @@ struct Reader<'a> {
 pub fn read(
     source: &Source,
     overrides: &Overrides,
-) -> std::result::Result<Script, std::result::Result<Wrong, Problem>> {
+) -> std::result::Result<Script, std::result::Result<ScriptFault, Problem>> {
     let statements = parse(source).map_err(Ok)?;
     let script = Script {
-        scope: Scope::default(),
+        scope: ScriptScope::default(),
         files: Vec::new(),
         processes: Vec::new(),
         composites: BTreeMap::new(),
@@ -121,7 +121,7 @@ pub fn read(
     let is_created = false;
     let mut reader = Reader { script, overrides, events: None, is_over: false, is_created };
     for (name, value) in &overrides.variables {
-        let placed = Placed { value: lone_value(value), spot: Spot::default() };
+        let placed = Placed { value: lone_value(value), spot: ScriptSpot::default() };
         reader.script.scope.variables.insert(name.clone(), placed);
     }
     let mut is_ended = false;
@@ -133,7 +133,7 @@ pub fn read(
         reader.statement(placed.statement, placed.spot).map_err(Ok)?;
     }
     if let (None, Some(seconds), false) = (reader.script.run, overrides.run_s, is_ended) {
-        reader.script.run = Some(Spot::default());
+        reader.script.run = Some(ScriptSpot::default());
         reader.script.time_ns = Some(Ns::from_ms(seconds * 1000));
     }
     if reader.script.run.is_none() && !is_ended {
@@ -161,7 +161,7 @@ pub fn variables_of(source: &Source) -> Vec<(String, String)> {
 }
 
 impl Reader<'_> {
-    fn statement(&mut self, statement: Statement, spot: Spot) -> Result<()> {
+    fn statement(&mut self, statement: Statement, spot: ScriptSpot) -> Result<()> {
         let script = &mut self.script;
         match statement {
             Statement::Set(name, value) => {
@@ -174,7 +174,7 @@ impl Reader<'_> {
             Statement::Quit(quit) => script.quit = quit,
             Statement::Files(is_file, given) => {
                 self.note_reserved(&given);
-                self.script.files.push(Files { is_file, given });
+                self.script.files.push(DefinedFiles { is_file, given });
             }
             Statement::Process(process) => {
                 self.note_reserved(&process.given);
@@ -217,7 +217,13 @@ impl Reader<'_> {
                 let period = match period {
                     None => PERIOD_S as i64,
                     Some(Bound::Integer(period)) if period != 0 => period,
-                    _ => return Err(Wrong::new(spot, "a period of 0", "write psrun 10 60, or so")),
+                    _ => {
+                        return Err(ScriptFault::new(
+                            spot,
+                            "a period of 0",
+                            "write psrun 10 60, or so",
+                        ));
+                    }
                 };
                 let reports = Reports { period_s: period.unsigned_abs(), is_set_back: period < 0 };
                 self.run(seconds, Some(reports), spot)?;
@@ -226,35 +232,46 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn load(&mut self, name: &str, spot: Spot) -> Result<()> {
+    fn load(&mut self, name: &str, spot: ScriptSpot) -> Result<()> {
         let Some(preset) = personality::find(name) else {
             let known = personality::PERSONALITIES.iter().map(|row| row.name);
             let what = format!("there is no personality {name}{}", did_you_mean(name, known));
-            return Err(Wrong::new(spot, what, "`iolab filebench --list` shows all"));
+            return Err(ScriptFault::new(spot, what, "`iolab filebench --list` shows all"));
         };
         let source = Source { name: name.to_owned(), text: preset.text.to_owned() };
-        let statements = parse(&source).map_err(|wrong| Wrong { spot, ..wrong })?;
+        let statements = parse(&source).map_err(|wrong| ScriptFault { spot, ..wrong })?;
         for placed in statements {
             // Whoever loads it says when it runs.
             if !matches!(placed.statement, Statement::Run(_)) {
                 let done = self.statement(placed.statement, spot);
-                done.map_err(|wrong| Wrong { spot, ..wrong })?;
+                done.map_err(|wrong| ScriptFault { spot, ..wrong })?;
             }
         }
         Ok(())
     }
 
-    fn run(&mut self, seconds: Option<Placed>, reports: Option<Reports>, spot: Spot) -> Result<()> {
+    fn run(
+        &mut self,
+        seconds: Option<Placed>,
+        reports: Option<Reports>,
+        spot: ScriptSpot,
+    ) -> Result<()> {
         let script = &mut self.script;
         let named = match seconds.map(|placed| script.scope.resolve(&placed)).transpose()? {
             None => None,
             Some(Bound::Integer(seconds)) if seconds > 0 => Some(seconds as u64),
-            Some(_) => return Err(Wrong::new(spot, "a run of no time", "write run 60, or so")),
+            Some(_) => {
+                return Err(ScriptFault::new(spot, "a run of no time", "write run 60, or so"));
+            }
         };
         let usual = (script.quit == Quit::Timeout).then_some(RUN_S);
         let seconds = self.overrides.run_s.or(named).or(usual);
         if seconds.is_some_and(|seconds| seconds > 10_000_000) {
-            return Err(Wrong::new(spot, "a run of more than 100 days", "write run 60, or so"));
+            return Err(ScriptFault::new(
+                spot,
+                "a run of more than 100 days",
+                "write run 60, or so",
+            ));
         }
         script.time_ns = seconds.map(|seconds| Ns::from_ms(seconds * 1000));
         script.reports = reports;
@@ -275,7 +292,7 @@ impl Reader<'_> {
     }
 
     /// Resolves what must be known at the end, and looks whether overrides meant anything.
-    fn settle(&mut self) -> std::result::Result<(), Wrong> {
+    fn settle(&mut self) -> std::result::Result<(), ScriptFault> {
         if let Some(events) = &self.events {
             self.script.events_per_s = self.script.scope.number(events, Attribute::Rate, 0)?;
         }
@@ -285,7 +302,7 @@ impl Reader<'_> {
 
 /// The value of a `set`: one that names other variables is what they are now; a random variable
 /// stays as it is.
-fn frozen(scope: &Scope, name: &str, placed: Placed) -> Result<Placed> {
+fn frozen(scope: &ScriptScope, name: &str, placed: Placed) -> Result<Placed> {
     use super::syntax::Value;
     let value = match &placed.value {
         Value::Variable(other) => match scope.variables.get(other) {

@@ -11,14 +11,14 @@ use iolab_workload::program::{
 };
 
 use super::filesets::Lowered;
-use super::lex::Wrong;
+use super::lex::ScriptFault;
 use super::random::scaled;
-use super::scope::Scope;
+use super::scope::ScriptScope;
 use super::script::Script;
 use super::syntax::{Flowop, Givens, Quit};
 use super::words::{Attribute, FlowopKind, FlowopRow};
 
-type Result<T> = std::result::Result<T, Wrong>;
+type Result<T> = std::result::Result<T, ScriptFault>;
 
 /// Number of descriptor slots of a thread.
 const SLOTS: u64 = 128;
@@ -43,7 +43,7 @@ pub struct Told {
 }
 
 /// Facts about all threads.
-pub struct Context<'a> {
+pub struct StepsContext<'a> {
     /// The script.
     pub script: &'a Script,
     /// Its filesets.
@@ -56,8 +56,8 @@ pub struct Context<'a> {
 
 /// Steps of a thread.
 pub struct Steps<'a> {
-    context: &'a Context<'a>,
-    scope: Scope,
+    context: &'a StepsContext<'a>,
+    scope: ScriptScope,
     /// Bytes of its memory; 0: not limited.
     memory: u64,
     /// Flow operations that are told, in order.
@@ -72,16 +72,16 @@ pub struct Steps<'a> {
     /// Notes for the user.
     pub notes: Vec<String>,
     /// Steps whose target is looked for when all are known.
-    targets: Vec<(String, super::lex::Spot)>,
+    targets: Vec<(String, super::lex::ScriptSpot)>,
 }
 
 fn wrong<T>(given: &Givens, what: impl Into<String>, remedy: &str) -> Result<T> {
-    Err(Wrong::new(given.spot, what, remedy))
+    Err(ScriptFault::new(given.spot, what, remedy))
 }
 
 impl<'a> Steps<'a> {
     /// Steps of a thread with so much memory.
-    pub fn new(context: &'a Context<'a>, memory: u64) -> Self {
+    pub fn new(context: &'a StepsContext<'a>, memory: u64) -> Self {
         Self {
             context,
             scope: context.script.scope.clone(),
@@ -105,7 +105,7 @@ impl<'a> Steps<'a> {
             if !self.ids.contains(target) {
                 let known = self.ids.iter().map(String::as_str);
                 let what = format!("flowop {target} not found{}", did_you_mean(target, known));
-                return Err(Wrong::new(*spot, what, "name a flowop of the same thread"));
+                return Err(ScriptFault::new(*spot, what, "name a flowop of the same thread"));
             }
         }
         Ok(nodes)
@@ -171,7 +171,7 @@ impl<'a> Steps<'a> {
             if !known.clone().any(|parameter| parameter == name) {
                 let hint = did_you_mean(name, known);
                 let what = format!("{} has no parameter ${name}{hint}", flowop.kind);
-                return Err(Wrong::new(placed.spot, what, "write it in its definition"));
+                return Err(ScriptFault::new(placed.spot, what, "write it in its definition"));
             }
         }
         self.scope.parameters.push(frame);
@@ -266,7 +266,7 @@ impl<'a> Steps<'a> {
             let spot = given.find(Attribute::FileName).map_or(given.spot, |it| it.value.spot);
             let hint = did_you_mean(&wanted, known);
             let what = format!("flowop {name}: file {wanted} not found{hint}");
-            return Err(Wrong::new(spot, what, "write define file or define fileset for it"));
+            return Err(ScriptFault::new(spot, what, "write define file or define fileset for it"));
         }
         Ok(found)
     }

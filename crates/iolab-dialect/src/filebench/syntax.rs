@@ -1,6 +1,6 @@
 //! A script as it was read: statements with attributes, nothing evaluated.
 
-use super::lex::Spot;
+use super::lex::ScriptSpot;
 use super::words::{Attribute, AttributeRow, FlowopRow};
 
 /// A value as it stands in a script.
@@ -30,7 +30,7 @@ pub struct Placed {
     /// Value.
     pub value: Value,
     /// Place.
-    pub spot: Spot,
+    pub spot: ScriptSpot,
 }
 
 /// An attribute that was given.
@@ -41,7 +41,7 @@ pub struct Given {
     /// As it was called, for messages.
     pub name: &'static str,
     /// Place of its name.
-    pub spot: Spot,
+    pub spot: ScriptSpot,
     /// Its value.
     pub value: Placed,
 }
@@ -52,7 +52,7 @@ pub struct Givens {
     /// In the order in which they were given.
     pub all: Vec<Given>,
     /// Place of the thing.
-    pub spot: Spot,
+    pub spot: ScriptSpot,
 }
 
 impl Givens {
@@ -86,7 +86,7 @@ pub struct Thread {
 
 /// A process.
 #[derive(Clone, Debug)]
-pub struct Process {
+pub struct WmlProcess {
     /// Attributes.
     pub given: Givens,
     /// Threads.
@@ -99,7 +99,7 @@ pub struct Composite {
     /// Name.
     pub name: String,
     /// Place of its definition.
-    pub spot: Spot,
+    pub spot: ScriptSpot,
     /// Parameters, with their defaults.
     pub parameters: Vec<(String, Option<Placed>)>,
     /// Operations.
@@ -128,7 +128,7 @@ pub enum Statement {
     /// `define file` (`true`: one file) or `define fileset`.
     Files(bool, Givens),
     /// `define process`.
-    Process(Process),
+    Process(WmlProcess),
     /// `define flowop`.
     Composite(Composite),
     /// `eventgen rate=`.
@@ -163,7 +163,7 @@ pub struct PlacedStatement {
     /// Statement.
     pub statement: Statement,
     /// Place of its first word.
-    pub spot: Spot,
+    pub spot: ScriptSpot,
 }
 
 /// Attributes that a thing may have.

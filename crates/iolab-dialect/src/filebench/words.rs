@@ -26,7 +26,8 @@ pub enum Of {
 }
 
 macro_rules! attributes {
-    ($($Name:ident [$($text:literal),+] $of:expr, $default:literal, $doc:literal, $standing:expr;)+) => {
+    ($($Name:ident [$($text:literal),+] $of:expr, $default:literal,
+       $doc:literal, $standing:expr;)+) => {
         /// An attribute.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Attribute { $(#[doc = $doc] $Name,)+ }
@@ -97,7 +98,8 @@ attributes! {
     FileName ["filename", "filesetname"] &[Flowop], "", "file or fileset that it works on", Done;
     Fd ["fd"] &[Flowop], "0", "descriptor slot of the thread, 0 to 127", Done;
     SrcFd ["srcfd"] &[Flowop], "0", "slot whose file gives the length (writewholefile)", Done;
-    OpenNext ["opennext"] &[Flowop], "false", "slots 127 to 0 in turn, each with the next file", Done;
+    OpenNext ["opennext"] &[Flowop], "false",
+        "slots 127 to 0 in turn, each with the next file", Done;
     IoSize ["iosize"] &[Flowop], "0", "bytes of an operation; may be random", Done;
     WorkingSet ["workingset"] &[Flowop], "0: the file", "bytes in which random places lie", Done;
     AtRandom ["random"] &[Flowop], "false", "places are multiples of iosize by chance", Done;
@@ -105,10 +107,12 @@ attributes! {
     DSync ["dsync"] &[Flowop], "false", "O_SYNC, of the flowop that opens the file", Done;
     NoReadahead ["noreadahead"] &[Flowop], "false", "POSIX_FADV_RANDOM when it opens", Done;
     Iters ["iters"] &[Flowop], "1", "number of times in a row; may be random", Done;
-    Indexed ["indexed"] &[Flowop], "", "random variable: number of the file, modulo the entries", Done;
+    Indexed ["indexed"] &[Flowop], "",
+        "random variable: number of the file, modulo the entries", Done;
     Target ["target"] &[Flowop], "", "name of the flowop that it is about", Done;
     Amount ["value"] &[Flowop], "1", "number, seconds or text, see the flowop", Done;
-    Blocking ["blocking"] &[Flowop], "false", "sempost waits above the highwater of its target", Done;
+    Blocking ["blocking"] &[Flowop], "false",
+        "sempost waits above the highwater of its target", Done;
     HighWater ["highwater"] &[Flowop], "1", "posts above which a blocking sempost waits", Done;
     Kind ["type"] &[Random, Custom], "gamma", "distribution", Done;
     Mean ["mean"] &[Random], "", "mean", Done;
@@ -131,7 +135,7 @@ pub fn attribute(of: Of, name: &str) -> Option<&'static AttributeRow> {
 
 /// Group that a flow operation is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counts {
+pub enum CountedAs {
     /// An operation on files.
     Operation,
     /// A read.
@@ -152,7 +156,7 @@ macro_rules! flowops {
         pub const FLOWOPS: &[FlowopRow] = &[$(FlowopRow {
             kind: FlowopKind::$Name,
             name: $text,
-            counts: Counts::$counts,
+            counts: CountedAs::$counts,
             doc: $doc,
             standing: $standing,
         },)+];
@@ -167,7 +171,7 @@ pub struct FlowopRow {
     /// Its name.
     pub name: &'static str,
     /// Group that it is counted in.
-    pub counts: Counts,
+    pub counts: CountedAs,
     /// Effect, in one line.
     pub doc: &'static str,
     /// Degree to which it is done.
@@ -178,20 +182,24 @@ const BROADCAST: Standing = Differs("all instances of the target share what is p
 
 flowops! {
     OpenFile "openfile" Operation, "opens the next file that exists into a closed slot", Done;
-    CreateFile "createfile" Operation, "makes the next file that does not exist, and opens it", Done;
+    CreateFile "createfile" Operation,
+        "makes the next file that does not exist, and opens it", Done;
     CloseFile "closefile" Operation, "closes a slot", Done;
     DeleteFile "deletefile" Operation, "removes the file that a slot has or had, or the next one",
         Differs("also a file that another thread has open");
-    StatFile "statfile" Operation, "reads the attributes of a slot's file, or of the next one", Done;
+    StatFile "statfile" Operation,
+        "reads the attributes of a slot's file, or of the next one", Done;
     Read "read" Read, "reads iosize bytes", Differs("an empty read at the end is no operation");
     Write "write" Write, "writes iosize bytes", Done;
-    ReadWholeFile "readwholefile" Read, "reads a file from the front to its end, in pieces of iosize",
+    ReadWholeFile "readwholefile" Read,
+        "reads a file from the front to its end, in pieces of iosize",
         Differs("a short piece is the end: no further, empty read");
     WriteWholeFile "writewholefile" Write,
         "writes as many bytes as the file of srcfd was given, in pieces of iosize",
         Differs("the last piece is as long as what is left");
     AppendFile "appendfile" Write, "writes iosize bytes to the end", Done;
-    AppendFileRand "appendfilerand" Write, "writes 0 to iosize - 1 bytes to the end, by chance", Done;
+    AppendFileRand "appendfilerand" Write,
+        "writes 0 to iosize - 1 bytes to the end, by chance", Done;
     Fsync "fsync" Operation, "fsync(2) of a slot", Done;
     FsyncSet "fsyncset" Operation, "fsync(2) of every open slot of a fileset", Done;
     MakeDir "makedir" Operation, "makes the next leaf directory", Done;

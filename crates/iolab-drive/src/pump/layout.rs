@@ -13,7 +13,7 @@ use std::sync::Arc;
 use iolab_model::op::Access;
 use iolab_model::target::Content;
 use iolab_model::{Error, LaneRequest, Ns, Seed, Target};
-use iolab_workload::program::{Round, Share, Stage, StageWorker};
+use iolab_workload::program::{MakerShare, Round, Stage, StageWorker};
 use iolab_workload::spec::{Phase, Workload};
 use iolab_workload::verify::phase_index;
 use iolab_workload::{Gate, GroupState, LayoutPlan, LayoutWorker, layout::FILL_BYTES};
@@ -96,7 +96,7 @@ fn set_up_all<T: Target + Sync>(
         return set_up(target, (workload, phase), stage, group);
     }
     let make = |index: u32, of: u32, round: Round| {
-        let share = Share { index, of, round };
+        let share = MakerShare { index, of, round };
         let Actor { mut lane, mut worker, mut recorder } =
             shared_actor(target, workload, stage, (share, group))?;
         drive(&mut lane, &mut worker, &mut recorder, 1)?;
@@ -145,7 +145,7 @@ pub(super) fn stage_actor<'s, T: Target, G: GroupState>(
     stage: &'s Stage,
     group: G,
 ) -> Result<Actor<T::Lane, StageWorker<'s, G>>, Error> {
-    shared_actor(target, workload, stage, (Share::ALL, group))
+    shared_actor(target, workload, stage, (MakerShare::ALL, group))
 }
 
 /// The same with a share of the work.
@@ -153,7 +153,7 @@ fn shared_actor<'s, T: Target, G: GroupState>(
     target: &T,
     workload: &Workload,
     stage: &'s Stage,
-    (share, group): (Share, G),
+    (share, group): (MakerShare, G),
 ) -> Result<Actor<T::Lane, StageWorker<'s, G>>, Error> {
     let lane = target.open(&LaneRequest {
         worker: u32::MAX - share.index,

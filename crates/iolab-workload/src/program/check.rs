@@ -168,6 +168,25 @@ pub(super) struct Checker<'a> {
     path: String,
 }
 
+/// Fields that few nodes have: whether each is there, may be, must be.
+fn rare_fields(node: &Node) -> [(&'static str, bool, bool, bool); 9] {
+    let does = node.does;
+    let is_semaphore = matches!(does, Deed::Post | Deed::Wait);
+    let opens = does.opens() || node.opens_its_slot();
+    let (limits, finishes) = (does == Deed::Limit, does == Deed::Finish);
+    [
+        ("is_broadcast", node.is_broadcast, is_semaphore, false),
+        ("skips_closed", node.skips_closed, does == Deed::Fsync, false),
+        ("events", node.events.is_some(), limits, limits),
+        ("until", node.until.is_some(), finishes, finishes),
+        ("under_way_percent", node.under_way_percent.is_some(), does == Deed::Await, false),
+        ("rotates", node.rotates > 0, opens, false),
+        ("is_write_only", node.is_write_only, does.opens() || does.uses_handle(), false),
+        ("advice", node.advice.is_some(), does.opens() || does.uses_handle(), false),
+        ("is_counted", node.is_counted, !does.is_control(), false),
+    ]
+}
+
 impl Checker<'_> {
     /// A contradiction below the program.
     pub(super) fn wrong(&self, below: &str, problem: impl Into<String>, remedy: &str) -> Found {
@@ -377,8 +396,6 @@ impl Checker<'_> {
         let is_time = matches!(does, Deed::Think | Deed::Burn);
         let counts = is_semaphore || does == Deed::Scan;
         let (copies, writes_whole) = (does == Deed::Copy, does == Deed::Write && node.is_whole);
-        let opens = does.opens() || node.opens_its_slot();
-        let (limits, finishes) = (does == Deed::Limit, does == Deed::Finish);
         // Field, whether it is there, whether it may be, whether it must be.
         let fields = [
             ("steps", !node.steps.is_empty(), does.is_control(), does.is_control()),
@@ -402,15 +419,6 @@ impl Checker<'_> {
             ("vectors", node.vectors > 0, moves, false),
             ("verify", node.verify.is_some(), does == Deed::Read, false),
             ("under_way", node.under_way > 0, does == Deed::Await, false),
-            ("under_way_percent", node.under_way_percent.is_some(), does == Deed::Await, false),
-            ("rotates", node.rotates > 0, opens, false),
-            ("is_write_only", node.is_write_only, does.opens() || does.uses_handle(), false),
-            ("advice", node.advice.is_some(), does.opens() || does.uses_handle(), false),
-            ("is_counted", node.is_counted, !does.is_control(), false),
-            ("is_broadcast", node.is_broadcast, is_semaphore, false),
-            ("skips_closed", node.skips_closed, does == Deed::Fsync, false),
-            ("events", node.events.is_some(), limits, limits),
-            ("until", node.until.is_some(), finishes, finishes),
             ("key", node.key.is_some(), is_key, is_key),
             ("count", node.count.is_some(), counts, does == Deed::Scan),
             ("duration_ns", node.duration_ns.is_some(), is_time, is_time),
@@ -424,7 +432,7 @@ impl Checker<'_> {
                 false,
             ),
         ];
-        for (field, is_there, may_be, must_be) in fields {
+        for (field, is_there, may_be, must_be) in fields.into_iter().chain(rare_fields(node)) {
             if is_there && !may_be {
                 let problem = format!("`{field}` means nothing to a step that does {does}");
                 return self.wrong(path, problem, "leave it out");

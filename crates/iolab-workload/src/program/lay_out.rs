@@ -42,7 +42,7 @@ enum Next {
 
 /// Part of what a stage needs that one worker makes: the files are divided into so many ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share {
+pub struct MakerShare {
     /// Ordinal of the worker. The first one makes what is not divided: directories before the
     /// others begin, keys, and the flush at the end.
     pub index: u32,
@@ -61,11 +61,11 @@ pub enum Round {
     Directories,
     /// Files of its range only.
     Files,
-    /// What comes after the files.
+    /// Work that comes after the files.
     Rest,
 }
 
-impl Share {
+impl MakerShare {
     /// One worker that makes everything.
     pub const ALL: Self = Self { index: 0, of: 1, round: Round::Whole };
 
@@ -91,7 +91,7 @@ struct FoundNames {
 pub struct StageWorker<'a, G> {
     stage: &'a Stage,
     group: G,
-    share: Share,
+    share: MakerShare,
     /// Files of the set at hand that it makes.
     range: std::ops::Range<u32>,
     /// Names of the sets that it has gone through.
@@ -115,14 +115,14 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
     /// A worker that makes what `stage` needs, unless `group` is stopped; `access`: how files are
     /// written.
     pub fn new(stage: &'a Stage, seed: Seed, access: Access, group: G) -> Self {
-        Self::sharing(stage, seed, (access, Share::ALL), group)
+        Self::sharing(stage, seed, (access, MakerShare::ALL), group)
     }
 
     /// The same with a share of the work.
     pub fn sharing(
         stage: &'a Stage,
         seed: Seed,
-        (access, share): (Access, Share),
+        (access, share): (Access, MakerShare),
         group: G,
     ) -> Self {
         let mut worker = Self {

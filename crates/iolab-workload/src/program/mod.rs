@@ -43,7 +43,7 @@ pub use demand::{Demand, demand};
 pub use description::{Flow, Limits, Pace, Program};
 pub use events::{Events, EventsFor, Until};
 pub use files::{Branching, FileSet, Fill, KeySpace, Reuse, Tree};
-pub use lay_out::{Round, Share, StageWorker};
+pub use lay_out::{MakerShare, Round, StageWorker};
 pub use nature::natures;
 pub use node::{DataPath, Every, Local, Node, Positioned};
 pub use operation::{OperationCount, OperationPart};

@@ -40,15 +40,15 @@ pub struct Node {
     /// Name of a handle slot of the worker; absent: the slot `0`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<String>,
-    /// Number of slots that such steps of the worker take in turn, the last one first: those called
-    /// `0`, `1` and so on; 0: its own slot alone.
+    /// Number of slots that such steps of the worker take in turn, the last one first: `0`, `1` and
+    /// so on; 0: its own slot alone.
     #[serde(default, skip_serializing_if = "is_default")]
     pub rotates: u16,
     /// Slot that is copied from; slot of the file whose size is written (a whole file).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_slot: Option<String>,
-    /// Choice of the file; for a step on an open file: whichever it is, it is kept open; with a slot
-    /// beside it, the slot's file, which is chosen and opened where the slot is closed.
+    /// Choice of the file; for a step on an open file: whichever it is, it is kept open; with a
+    /// slot beside it, the slot's file, which is chosen and opened where the slot is closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<FileChoice>,
     /// Name that the file gets (rename, link, symbolic link).

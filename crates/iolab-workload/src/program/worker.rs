@@ -76,12 +76,41 @@ struct Slot {
     last: Option<FileId>,
 }
 
+/// Tell whether histograms are in memory before they count.
+fn is_resident(phase: &Phase) -> bool {
+    phase.tenants.iter().map(|tenant| tenant.workers).sum::<u32>() <= RESIDENT_MAX
+}
+
+/// Tenant whose workers must have ended before another begins.
+fn awaited(phase: &Phase, name: Option<&str>) -> Option<usize> {
+    name.and_then(|name| phase.tenants.iter().position(|other| other.name == name))
+}
+
 /// Object that a step worked on last.
 #[derive(Clone, Copy, Debug, Default)]
 struct Last {
     file: Option<FileId>,
     at: u64,
     key: Option<(usize, u64)>,
+}
+
+/// State of a step that was begun and waits.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// A step that is counted and waits, and since when.
+    step: Option<(usize, Ns)>,
+    /// The semaphore where it waits: with how many, and above which number it may not post.
+    resting: Option<(usize, u64, Option<u64>)>,
+    /// Number that a step that waits at a semaphore has drawn.
+    semaphore_wants: Option<u64>,
+    /// Operations that were under way when it began to wait for a share of them.
+    under_way_at_first: Option<u32>,
+    /// Broadcasts that there had been when it began to wait for one.
+    broadcasts_at_first: Option<u64>,
+    /// Slot of a step that was begun and must be begun again.
+    held_slot: Option<usize>,
+    /// Place in the order of slots that are taken in turn.
+    rotor: usize,
 }
 
 /// One worker of a tenant with a program.
@@ -155,20 +184,8 @@ pub struct ProgramWorker<'a, G> {
     at_barrier: Option<(usize, u64)>,
     /// True if it came to the barrier where its tenant begins.
     has_come: bool,
-    /// A step that is counted and waits, and since when.
-    waits: Option<(usize, Ns)>,
-    /// The semaphore where it waits: with how many, and above which number it may not post.
-    resting: Option<(usize, u64, Option<u64>)>,
-    /// Number that a step that waits at a semaphore has drawn.
-    semaphore_wants: Option<u64>,
-    /// Operations that were under way when it began to wait for a share of them.
-    under_way_at_first: Option<u32>,
-    /// Broadcasts that there had been when it began to wait for one.
-    broadcasts_at_first: Option<u64>,
-    /// Slot of a step that was begun and must be begun again.
-    held_slot: Option<usize>,
-    /// Place in the order of slots that are taken in turn.
-    rotor: usize,
+    /// State of a step that was begun and waits.
+    waiting: Waiting,
     /// Ends of the parts of the phase.
     cuts_ns: Vec<Ns>,
     /// Position in the recorded stream of its program.
@@ -189,11 +206,8 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         let code = stage.code(tenant);
         let name = format!("{} of {}", described.name, phase.name);
         let is_paced = code.program.is_paced();
-        let workers: u32 = phase.tenants.iter().map(|tenant| tenant.workers).sum();
-        let is_resident = workers <= RESIDENT_MAX;
-        let before = code.program.begins_after.as_deref();
-        let awaited =
-            before.and_then(|name| phase.tenants.iter().position(|other| other.name == name));
+        let is_resident = is_resident(phase);
+        let awaited = awaited(phase, code.program.begins_after.as_deref());
         let mut worker = Self {
             group,
             stage,
@@ -241,13 +255,7 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
             turn: None,
             at_barrier: None,
             has_come: false,
-            waits: None,
-            resting: None,
-            semaphore_wants: None,
-            under_way_at_first: None,
-            broadcasts_at_first: None,
-            held_slot: None,
-            rotor: usize::MAX / 2,
+            waiting: Waiting::default(),
             cuts_ns: phase.cuts_ns.clone(),
             replay: Replay::default(),
             report: StreamReport { worker: index, ..StreamReport::default() },
@@ -586,7 +594,8 @@ impl<G: GroupState> Worker for ProgramWorker<'_, G> {
     }
 
     fn rest(&mut self) -> bool {
-        let Some((semaphore, count, high_water)) = self.resting.filter(|_| self.pending.is_some())
+        let Some((semaphore, count, high_water)) =
+            self.waiting.resting.filter(|_| self.pending.is_some())
         else {
             return false;
         };

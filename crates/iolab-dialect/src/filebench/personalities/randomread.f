@@ -9,7 +9,7 @@ set $runtime=60
 
 define file name=largefile,path=$dir,size=$filesize,prealloc,paralloc
 
-define process name=random
+define process name=randomaccess
 {
   thread name=reader,memsize=5m,instances=$nthreads
   {

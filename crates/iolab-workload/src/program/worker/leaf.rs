@@ -95,8 +95,8 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             Deed::Post => semaphore.post(count, flat.node.high_water),
             _ => semaphore.take(count),
         };
-        self.resting = (!is_done).then_some((flat.semaphore, count, flat.node.high_water));
-        self.semaphore_wants = (!is_done).then_some(count);
+        self.waiting.resting = (!is_done).then_some((flat.semaphore, count, flat.node.high_water));
+        self.waiting.semaphore_wants = (!is_done).then_some(count);
         done(is_done)
     }
 
@@ -108,9 +108,9 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             return true;
         }
         let heard = semaphore.broadcasts();
-        let before = *self.broadcasts_at_first.get_or_insert(heard);
+        let before = *self.waiting.broadcasts_at_first.get_or_insert(heard);
         if heard > before {
-            self.broadcasts_at_first = None;
+            self.waiting.broadcasts_at_first = None;
         }
         heard > before
     }
@@ -118,7 +118,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
     /// Number that is posted or taken; of a step that waits, the same as when it began to.
     fn semaphore_count(&mut self, flat: &Flat) -> u64 {
         let drawn = || flat.node.count.as_ref();
-        match self.semaphore_wants.take() {
+        match self.waiting.semaphore_wants.take() {
             Some(count) => count,
             None => drawn().map_or(1, |count| count.draw(&mut self.random)),
         }
@@ -129,13 +129,13 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let most = match flat.node.under_way_percent {
             None => flat.node.under_way,
             Some(percent) => {
-                let began = *self.under_way_at_first.get_or_insert(self.in_flight);
+                let began = *self.waiting.under_way_at_first.get_or_insert(self.in_flight);
                 (u64::from(began) * u64::from(percent) / 100) as u32
             }
         };
         let is_drained = self.in_flight <= most && self.ready.is_empty();
         if is_drained {
-            self.under_way_at_first = None;
+            self.waiting.under_way_at_first = None;
         }
         is_drained
     }
@@ -294,7 +294,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let purpose = if is_new { Purpose::Make } else { Purpose::Use };
         let held = match self.file(node, flat, (purpose, false)) {
             Err(Begun::Later) => {
-                self.held_slot = Some(slot);
+                self.waiting.held_slot = Some(slot);
                 return Err(Begun::Later);
             }
             found => found?,
@@ -497,15 +497,16 @@ impl<G: GroupState> ProgramWorker<'_, G> {
 
     /// Slot of a step: its own, or the next of those that are taken in turn.
     fn slot_of(&mut self, flat: &Flat) -> usize {
-        if let Some(slot) = self.held_slot.take() {
+        if let Some(slot) = self.waiting.held_slot.take() {
             return slot;
         }
         let turns = usize::from(flat.node.rotates);
         if turns == 0 {
             return flat.slot;
         }
-        self.rotor = (self.rotor + 1) % turns;
-        self.code.rotation[turns - 1 - self.rotor]
+        let turn = self.waiting.rotor % turns;
+        self.waiting.rotor = turn + 1;
+        self.code.rotation[turns - 1 - turn]
     }
 
     /// The open file of a step's slot; `None`: it was closed, and `job` opens it first, as an
@@ -522,7 +523,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             job.file = Some(open.file);
             return Ok(Some(open));
         }
-        self.held_slot = Some(slot);
+        self.waiting.held_slot = Some(slot);
         let held = self.file(node, flat, (Purpose::Use, false))?;
         self.opening(job, held, &flat.node, false);
         job.is_opening = true;

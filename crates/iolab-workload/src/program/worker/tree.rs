@@ -43,7 +43,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             return Some(Step::SleepUntil(self.thinking_until.min(self.deadline)));
         }
         if self.pending.is_none()
-            && let Some((node, _)) = self.waits
+            && let Some((node, _)) = self.waiting.step
         {
             self.passed(node, now);
         }
@@ -91,14 +91,16 @@ impl<G: GroupState> ProgramWorker<'_, G> {
 
     /// Notes since when a step that is counted waits.
     fn begins_to_wait(&mut self, node: usize, now: Ns) {
-        if self.code.flats[node].node.is_counted && self.waits.is_none_or(|(of, _)| of != node) {
-            self.waits = Some((node, now));
+        if self.code.flats[node].node.is_counted
+            && self.waiting.step.is_none_or(|(of, _)| of != node)
+        {
+            self.waiting.step = Some((node, now));
         }
     }
 
     /// Counts a step that passed without a call, if such steps count.
     fn passed(&mut self, node: usize, now: Ns) {
-        let since = self.waits.take().filter(|(of, _)| *of == node);
+        let since = self.waiting.step.take().filter(|(of, _)| *of == node);
         let flat = &self.code.flats[node];
         if let (true, Some(tally), true) = (flat.node.is_counted, flat.tally, self.is_timed())
             && self.report.errors == 0
