@@ -34,6 +34,8 @@ TARGETS: Final = {
     "mkfile": "fuzz_targets:mkfile_words",
     "fio": "fuzz_fio:fio_words",
     "fio-job": "fuzz_fio:fio_job",
+    "filebench": "fuzz_filebench:filebench_words",
+    "filebench-script": "fuzz_filebench:filebench_script",
     "ycsb": "fuzz_ycsb:ycsb_words",
     "ycsb-properties": "fuzz_ycsb:property_files",
     "import": "fuzz_targets:imported_files",

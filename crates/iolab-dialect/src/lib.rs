@@ -8,6 +8,7 @@
 
 pub mod bonnie;
 pub mod diagnostic;
+pub mod filebench;
 pub mod fio;
 pub mod iozone;
 pub mod mkfile;
@@ -76,6 +77,7 @@ dialects! {
     bonnie::Bonnie,
     mkfile::Mkfile,
     fio::Fio,
+    filebench::Filebench,
     ycsb::Ycsb,
 }
 

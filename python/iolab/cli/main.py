@@ -79,7 +79,7 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ),
 )
 """Name, module of `iolab.cli` and help of each command; only the module asked for is imported."""
-DIALECTS: Final = ("iozone", "bonnie++", "mkfile", "fio", "ycsb")
+DIALECTS: Final = ("iozone", "bonnie++", "mkfile", "fio", "filebench", "ycsb")
 """Other programs whose command lines are understood; also by the name of the program itself."""
 _BEFORE_DIALECT: Final = (
     "--on",

@@ -105,6 +105,7 @@ pub fn program_of(
         tree: Tree { names: names.clone(), ..Tree::default() },
         existing_percent: if makes_names(engine) { 0.0 } else { 100.0 },
         reuse: Reuse::Kept,
+        makers: 0,
         fill: match (job.rw.writes() && !job.rw.reads(), job.fallocate) {
             (true, _) if job.is_overwritten || job.rw.trims() => Fill::Data,
             (true, Fallocate::Native) => Fill::Allocated,

@@ -94,7 +94,9 @@ pub fn drive<L: Lane, W: Worker>(
                     run_of(lane, (worker, recorder), kind, now);
                     worker.rehearsed();
                 }
-                wait_for_group(&mut idle);
+                if !worker.rest() {
+                    wait_for_group(&mut idle);
+                }
             }
             _ => {}
         }

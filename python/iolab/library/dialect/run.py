@@ -17,7 +17,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Final, cast
 
 from iolab.errors import IolabError, MismatchError, StoppedError, TestbedError
-from iolab.library.dialect import bonnie, fio, fio_commands, fio_logs, side, ycsb
+from iolab.library.dialect import bonnie, filebench, fio, fio_commands, fio_logs, side, ycsb
 from iolab.library.dialect.files import check_workbook, elsewhere, refuse_unnamed, write_files
 from iolab.library.dialect.plan import DialectCore, DialectPlan, study_of
 from iolab.library.services import Services
@@ -126,6 +126,7 @@ class Line(Attendant):
         ):
             self._folder, self._fio_folder, self._ycsb_folder = folder, fio_folder, ycsb_folder
             fio_commands.run_commands(self._plan, self._console, is_before=True)
+            filebench.run_commands(self._plan, self._console)
             yield
 
     def spec(self, trial: Trial, spec: TrialSpec) -> TrialSpec:
@@ -259,6 +260,7 @@ def conduct_line(
     line = Line(plan, core, console)
     refuse_unnamed(line.written_files(), plan.allowed, source)
     fio_commands.refuse_stored_commands(plan)
+    filebench.refuse_stored_commands(plan)
     options = replace(options, is_testbed_from_file=is_testbed_from_file(study))
     if options.is_dry_run:
         from iolab.library.conducted import rehearsed
