@@ -3,6 +3,7 @@
 mod accounting;
 mod block;
 mod chain;
+mod charged;
 mod flush;
 mod intake;
 mod merge;
@@ -11,6 +12,7 @@ mod slots;
 #[cfg(test)]
 mod tests;
 mod throttle;
+mod waiters;
 
 pub use accounting::Accounting;
 pub use block::BlockQueue;

@@ -26,7 +26,7 @@ use crate::sched::SchedulerKind;
 /// Phases of a clock tick that are tried.
 const PHASES: u64 = 8;
 /// Issues before a difference from which other histories are tried, nearest first.
-const STEPS_BACK: [usize; 7] = [0, 1, 2, 4, 8, 16, 32];
+const STEPS_BACK: [usize; 8] = [0, 1, 2, 4, 8, 16, 32, 64];
 /// Histories tried from each.
 const HISTORIES: u64 = 64;
 /// A search in vain is followed by so many issues without one.
