@@ -103,6 +103,11 @@ impl Queue {
         self.commands.is_empty()
     }
 
+    /// Tell whether a command needs no positioning.
+    pub fn is_free(&self, index: usize, free: &Free) -> bool {
+        free.covers(&self.commands[index])
+    }
+
     /// Takes a command out.
     pub fn take(&mut self, index: usize) -> Command {
         self.commands.swap_remove(index)
