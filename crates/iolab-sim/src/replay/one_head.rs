@@ -191,8 +191,15 @@ pub struct OneHead {
 impl OneHead {
     /// A device of the recorded model.
     pub const fn new(model: DeviceModel, depth: u32, fit: Fit) -> Self {
-        let (serving, flushing) = (VecDeque::new(), VecDeque::new());
-        Self { model, fit, depth, serving, flushing, free_at: Ns(0), head: Sector(0) }
+        Self {
+            model,
+            fit,
+            depth,
+            serving: VecDeque::new(),
+            flushing: VecDeque::new(),
+            free_at: Ns(0),
+            head: Sector(0),
+        }
     }
 }
 
