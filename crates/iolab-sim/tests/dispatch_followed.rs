@@ -45,6 +45,9 @@ fn kyber_issues_as_recorded() {
         ("dispatch-own/three-kyber", 1.0),
         ("dispatch-own/again-mixed-kyber", 1.0),
         ("dispatch-own/again-sync-kyber", 1.0),
+        ("dispatch-own/prio-kyber", 1.0),
+        ("dispatch-own/lat-kyber", 1.0),
+        ("dispatch-own/hot-kyber", 0.98),
     ] {
         let found = followed(name, None);
         assert!(found.share() >= gate, "{name}");
@@ -61,6 +64,10 @@ fn bfq_issues_as_recorded() {
         ("dispatch-own/three-bfq", 1.0, 0),
         ("dispatch-own/again-sync-bfq", 1.0, 0),
         ("dispatch-own/again-mixed-bfq", 0.99, 5),
+        ("dispatch-own/hot-bfq", 0.99, 0),
+        ("dispatch-own/prio-bfq", 1.0, 0),
+        ("dispatch-own/flush-bfq", 0.97, 0),
+        ("dispatch-own/slots-bfq", 0.99, 0),
     ] {
         let found = followed(name, None);
         assert!(found.share() >= gate, "{name}");
@@ -78,6 +85,13 @@ fn bfq_takes_another_way_on_sync() {
     assert_eq!((told.recorded, told.chosen, told.is_race), (131_832, Some(500_904), Some(false)));
     assert!(told.state.iter().any(|line| line.contains("waited for")), "{:?}", told.state);
     assert_eq!(sync.first_unexplained.unwrap().issue, 340);
+}
+
+/// Readers that pause between requests: what is asked again after 3 ms, and when that is.
+#[test]
+fn bfq_waits_for_readers_with_pauses() {
+    let found = followed("dispatch-own/think-bfq", None);
+    assert!(found.share() >= 0.9, "{}", found.share());
 }
 
 /// bfq counts in clock ticks. With those of a kernel that was booted on a full second of the

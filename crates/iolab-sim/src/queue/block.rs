@@ -57,6 +57,9 @@ pub struct BlockQueue {
     pub(super) finished: Vec<Ended>,
     pub(super) scratch: Vec<Ended>,
     pub(super) run_at: Ns,
+    /// The same of a scheduler that had requests and gave none.
+    rerun_at: Ns,
+    hz: Hz,
     pub(super) accounting: Accounting,
     pub(super) events: Option<Vec<TraceEvent>>,
     /// Cost of the scheduler's calls; none: they take no time.
@@ -131,6 +134,8 @@ impl BlockQueue {
             finished: Vec::new(),
             scratch: Vec::new(),
             run_at: Ns::MAX,
+            rerun_at: Ns::MAX,
+            hz: context.hz,
             accounting: Accounting::default(),
             events: None,
             charged: None,
@@ -180,11 +185,18 @@ impl BlockQueue {
     /// Asks the scheduler until the device is full or it returns nothing.
     fn run(&mut self, now: Ns) {
         self.run_at = Ns::MAX;
+        let mut is_in_vain = true;
         while self.in_flight < self.depth {
             if self.has_to_wait(now) {
                 return;
             }
-            let Some(id) = self.next_request(now) else { return };
+            let Some(id) = self.next_request(now) else {
+                if is_in_vain {
+                    self.plan_rerun(now);
+                }
+                return;
+            };
+            is_in_vain = false;
             if self.is_refused(now, id) {
                 return;
             }
@@ -195,6 +207,14 @@ impl BlockQueue {
             && let Some(id) = self.pull(now)
         {
             self.dispatch_list.push_back(id);
+        }
+    }
+
+    /// blk-mq asks again later, unless that is planned already.
+    fn plan_rerun(&mut self, now: Ns) {
+        let is_asked = self.framework == Framework::MultiQueue && self.scheduler.has_requests();
+        if is_asked && self.rerun_at == Ns::MAX {
+            self.rerun_at = rerun_after(self.hz, now);
         }
     }
 
@@ -379,7 +399,8 @@ impl Layer for BlockQueue {
     fn next_event(&self) -> Ns {
         let window_end = self.throttle.as_ref().map_or(Ns::MAX, Throttle::next_timer);
         let told = self.charged.as_ref().map_or(Ns::MAX, |charged| charged.next_event());
-        let own = self.run_at.min(self.scheduler.next_timer()).min(window_end).min(told);
+        let own = self.run_at.min(self.rerun_at).min(self.scheduler.next_timer());
+        let own = own.min(window_end).min(told);
         own.min(self.below.next_event())
     }
 
@@ -412,6 +433,10 @@ impl Layer for BlockQueue {
         {
             throttle.timer(now);
             self.wake(now);
+        }
+        if self.rerun_at <= now {
+            self.rerun_at = Ns::MAX;
+            self.run_at = self.run_at.min(now);
         }
         if self.scheduler.next_timer() <= now {
             self.scheduler.timer(now, &self.requests);
@@ -459,6 +484,14 @@ impl Layer for BlockQueue {
         all.extend(self.below.counters());
         all
     }
+}
+
+/// Instant at which blk-mq asks a scheduler again that had requests and gave none.
+///
+/// Linux 6.18 block/blk-mq-sched.c: `BLK_MQ_BUDGET_DELAY`, 3 ms in whole ticks; kernel/time/timer.c
+/// (`calc_index`): a timer never ends early, so it ends a tick after the one it was set to.
+pub fn rerun_after(hz: Hz, now: Ns) -> Ns {
+    Ns((hz.ticks(now) + hz.ticks_of_ms(3) + 1) * hz.tick().0)
 }
 
 /// Tell whether a timer was set meanwhile.

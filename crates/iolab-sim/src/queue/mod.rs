@@ -15,7 +15,7 @@ mod throttle;
 mod waiters;
 
 pub use accounting::Accounting;
-pub use block::BlockQueue;
+pub use block::{BlockQueue, rerun_after};
 pub(crate) use parameters::DEPTH_MAX;
 pub use parameters::QueueParameters;
 pub use slots::{BATCH_REQUESTS, BATCH_TIME, batch_limit, congested_off, congested_on};

@@ -23,6 +23,7 @@ use crate::api::bio::Operation;
 use crate::api::request::RequestId;
 use crate::api::scheduler::{Hz, Scheduler};
 use crate::calendar::Calendar;
+use crate::queue::rerun_after;
 
 /// Longest time from an event to the dispatch that it causes. In the recordings of this
 /// repository, nine in ten issues follow their cause within it.
@@ -250,11 +251,9 @@ impl<'a> Feed<'a> {
         self.run_at = self.run_at.min(now + delay);
     }
 
-    /// Linux 6.18 block/blk-mq-sched.c: `BLK_MQ_BUDGET_DELAY`, 3 ms in whole ticks.
     fn ask_again(&mut self, now: Ns) {
         if self.rerun_at == Ns::MAX {
-            let ticks = self.hz.ticks(now) + self.hz.ticks_of_ms(3);
-            self.rerun_at = Ns(ticks * self.hz.tick().0);
+            self.rerun_at = rerun_after(self.hz, now);
         }
     }
 
