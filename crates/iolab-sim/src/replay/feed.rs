@@ -141,7 +141,8 @@ pub(super) struct Feed<'a> {
     pub(super) agreeing: usize,
     newest: VecDeque<Place>,
     run_at: Ns,
-    /// Time at which a scheduler that had requests and gave none is asked again.
+    /// Time at which a scheduler that had requests and gave none is asked again; a worker that is
+    /// called earlier is the same one (Linux 6.18 block/blk-mq.c: `mod_delayed_work`).
     rerun_at: Ns,
     hz: Hz,
     /// Absent: decisions come at once.
@@ -232,6 +233,7 @@ impl<'a> Feed<'a> {
                 // a tag (`BLK_MQ_S_SCHED_RESTART`), or if the scheduler wants it.
                 if !self.pulled.is_empty() || self.scheduler.wants_run() {
                     self.ask(now, self.recorded.reaction);
+                    self.rerun_at = Ns::MAX;
                 }
             } else {
                 if self.rerun_at <= now {
@@ -239,6 +241,7 @@ impl<'a> Feed<'a> {
                 }
                 if timer <= now {
                     self.scheduler.timer(now, &self.arrivals.requests);
+                    self.rerun_at = Ns::MAX;
                 }
                 self.run(now);
             }
