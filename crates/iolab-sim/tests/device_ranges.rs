@@ -93,7 +93,7 @@ fn sustained_random_writes_are_those_of_their_class() {
     for (name, range) in [
         ("sata7200-4tb", (150.0, 400.0)),
         ("nearline-4tb", (150.0, 400.0)),
-        ("nearline-16tb", (350.0, 480.0)),
+        ("nearline-16tb", (300.0, 480.0)),
     ] {
         // A small cache is full soon; the rate does not depend on its size.
         let mut disk = drive(name, &[("write_cache", 16_384.0)]);
@@ -231,7 +231,7 @@ fn a_shingled_disk_slows_down_when_its_cache_is_full() {
     assert!(fast > 200.0 && slow < 12.0, "{fast} {slow}");
     let mut disk = drive("smr-8tb", &[]);
     let band = 61_440_u64;
-    let seen = closed(&mut *disk, (4, 600), |n| {
+    let seen = closed(&mut *disk, (4, 3_000), |n| {
         (Operation::Write, band * 100 + u64::from(n) * 1_024, 1_024, 1)
     });
     within("in order", seen.late_rate() * 1_024.0 * 512.0 / 1e6, (120.0, 210.0));

@@ -108,6 +108,12 @@ impl Queue {
         free.covers(&self.commands[index])
     }
 
+    /// Tell whether a command waits that is no read of these sectors.
+    pub fn has_other(&self, (from, to): (u64, u64)) -> bool {
+        let is_other = |c: &Command| c.is_write || c.start < from || to <= c.start;
+        self.commands.iter().any(is_other)
+    }
+
     /// Takes a command out.
     pub fn take(&mut self, index: usize) -> Command {
         self.commands.swap_remove(index)

@@ -41,12 +41,12 @@ impl Disk {
     /// Reads that start in here are served by the running read-ahead; where the drive reads ahead
     /// for others that wait, only as long as it does.
     pub(super) fn stream(&self) -> Option<(u64, u64)> {
-        let is_bounded = self.parameters.read_ahead_least > 0 && !self.queue.is_empty();
-        let end = |ahead: &ReadAhead| if is_bounded { ahead.least } else { ahead.limit };
-        self.read_ahead
-            .as_ref()
-            .filter(|ahead| ahead.pass.sector < end(ahead))
-            .map(|ahead| (self.read_cache.segment(ahead.segment).start, ahead.limit))
+        let ahead = self.read_ahead.as_ref().filter(|ahead| ahead.pass.sector < ahead.limit)?;
+        let stream = (self.read_cache.segment(ahead.segment).start, ahead.limit);
+        let is_over = self.parameters.read_ahead_least > 0 && ahead.pass.sector >= ahead.least;
+        // What waits for a place soon after it is the same stream.
+        let near = (stream.0, stream.1 + self.parameters.segment_sectors);
+        (!is_over || !self.queue.has_other(near)).then_some(stream)
     }
 
     /// Moves the heads and waits for the first sector.
