@@ -34,6 +34,7 @@ use crate::error::SimError;
 use crate::files::{Below, FilesOverrides, FilesSpec, machine};
 use crate::profile::Profile;
 use crate::queue::{BlockQueue, QueueParameters};
+use crate::software::{CostTable, ProcessorClocks, Software};
 use crate::target::{Beside, CpuCost, DIRECTORY, EXTENT, Placement, Simulation};
 
 /// Commands that a queue gives to an array at once, if the stack file does not say: the tagged
@@ -65,6 +66,9 @@ pub struct Stack {
     /// Cost of software.
     #[serde(default)]
     pub cpu: CpuCost,
+    /// Cost of schedulers.
+    #[serde(default)]
+    pub software: Software,
     /// Settings of the queue in front of the whole.
     #[serde(default)]
     pub queue: Option<QueueParameters>,
@@ -167,6 +171,7 @@ impl Stack {
             title: profile.title,
             placement: Placement::Spread,
             cpu: CpuCost::default(),
+            software: Software::default(),
             queue: None,
             device: Some(DeviceSpec::of_profile(name)),
             volume: None,
@@ -178,12 +183,14 @@ impl Stack {
 
     /// A simulation of it.
     pub fn build(&self, overrides: &QueueOverrides, seed: Seed) -> Result<Simulation, SimError> {
-        let own = self.layer(overrides, seed)?;
+        let processors = ProcessorClocks::new(self.software.processors);
+        let own = self.layer(overrides, seed, &processors)?;
         if self.places.is_empty() {
             let below = self.below(overrides, own.info());
             let machine = machine(&self.files, &overrides.files, below)?;
             let simulation = Simulation::new(own, self.cpu, self.placement);
-            return Ok(simulation.on_cpus(self.cpus()).with_files(machine));
+            let simulation = simulation.on_processors(processors).on_cpus(self.cpus());
+            return Ok(simulation.with_files(machine));
         }
         if !overrides.files.apply(&self.files).is_default() {
             return Err(SimError::Inconsistent {
@@ -196,7 +203,7 @@ impl Stack {
         for (number, (name, stack)) in (0..).zip(&self.places) {
             stack.check_place(name)?;
             let seed = Seed(seed.stream("place", number).next_u64());
-            let layer = stack.layer(&QueueOverrides::default(), seed)?;
+            let layer = stack.layer(&QueueOverrides::default(), seed, &processors)?;
             let capacity = layer.info().capacity;
             areas.push((name, beside.add(name, layer, EXTENT), capacity));
         }
@@ -204,7 +211,7 @@ impl Stack {
         for (name, from, capacity) in areas {
             simulation = simulation.with_area(Path::new(DIRECTORY).join(name), from, capacity);
         }
-        Ok(simulation.on_cpus(self.cpus()))
+        Ok(simulation.on_processors(processors).on_cpus(self.cpus()))
     }
 
     /// What the file half has to know of the block half.
@@ -239,10 +246,16 @@ impl Stack {
     }
 
     /// Its layers.
-    fn layer(&self, overrides: &QueueOverrides, seed: Seed) -> Result<Box<dyn Layer>, SimError> {
+    fn layer(
+        &self,
+        overrides: &QueueOverrides,
+        seed: Seed,
+        processors: &ProcessorClocks,
+    ) -> Result<Box<dyn Layer>, SimError> {
         self.check_cost()?;
         faults::check(&self.faults, self.volume.as_ref())?;
-        let builder = Builder { stack: self, overrides, seed };
+        let software = (self.costs()?, processors.clone());
+        let builder = Builder { stack: self, overrides, seed, software };
         let top = MemberSpec {
             queue: self.queue.clone(),
             device: self.device.clone(),
@@ -251,10 +264,18 @@ impl Stack {
         builder.layer(&top, &self.name, !has_inner_queue(self.volume.as_ref()))
     }
 
+    /// Costs of schedulers: the stack's own, those of machines with its device, or the usual ones.
+    fn costs(&self) -> Result<CostTable, SimError> {
+        let profiles = self.profiles()?;
+        self.software.table(profiles.iter().find_map(|profile| profile.software.as_deref()))
+    }
+
     /// Layer below the first queue, as a probe has it: read caches off, never busy, flash small.
     pub(crate) fn bare(&self, seed: Seed) -> Result<Box<dyn Layer>, SimError> {
         let probed = self.for_probing()?;
-        let builder = Builder { stack: &probed, overrides: &QueueOverrides::default(), seed };
+        let software = (Software::free().table(None)?, ProcessorClocks::default());
+        let overrides = &QueueOverrides::default();
+        let builder = Builder { stack: &probed, overrides, seed, software };
         let (device, volume) = (probed.device.clone(), probed.volume.clone());
         builder.layer(&MemberSpec { queue: None, device, volume }, "probed", false)
     }
@@ -345,6 +366,7 @@ impl Stack {
             ("testbed.kind".to_owned(), "simulated".to_owned()),
             ("sim.stack".to_owned(), self.name.clone()),
             ("sim.title".to_owned(), self.title.clone()),
+            ("sim.software".to_owned(), self.costs()?.name),
         ];
         for (index, fault) in self.faults.iter().enumerate() {
             let device =
@@ -413,6 +435,8 @@ struct Builder<'a> {
     stack: &'a Stack,
     overrides: &'a QueueOverrides,
     seed: Seed,
+    /// Costs of schedulers and the processors that bear them.
+    software: (CostTable, ProcessorClocks),
 }
 
 impl Builder<'_> {
@@ -462,7 +486,9 @@ impl Builder<'_> {
             // An array queues without limit; without one here a scheduler would have no say.
             parameters.queue_depth.get_or_insert(ARRAY_DEPTH);
         }
-        Ok(Box::new(BlockQueue::new(Ns(0), &parameters, below)?))
+        let (table, processors) = &self.software;
+        let queue = BlockQueue::new(Ns(0), &parameters, below)?;
+        Ok(Box::new(queue.charged(table, processors.clone())))
     }
 
     /// The layer, or one around it of which some commands fail.
