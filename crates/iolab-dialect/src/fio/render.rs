@@ -8,6 +8,12 @@ use super::{json, normal, terse};
 /// Version as it stands in fio's results.
 pub const VERSION: &str = concat!("iolab-", env!("CARGO_PKG_VERSION"));
 
+/// Standard output before a run.
+pub fn heads(plan: &Plan) -> String {
+    let is_text = plan.show.formats.contains(&Format::Normal);
+    if is_text { normal::heads(&plan.show) } else { String::new() }
+}
+
 /// Standard output after a run.
 pub fn render(plan: &Plan, row: &RowResult) -> String {
     let show = &plan.show;
