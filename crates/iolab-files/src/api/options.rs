@@ -1,0 +1,254 @@
+//! Typed options of mkfs and mount, under the names of the real programs.
+//!
+//! A file system lists the options that its model knows; everything else is refused by name. Names
+//! of mkfs options carry their switch (`-b`, `-E stride`, `-O has_journal`, `-d su`).
+
+use crate::error::FilesError;
+
+/// Values that an option takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// None: the word itself. mkfs: `name`, or `^name` for off.
+    Flag,
+    /// A whole number.
+    Number {
+        /// Least.
+        min: u64,
+        /// Most.
+        max: u64,
+    },
+    /// A size in bytes, perhaps with a suffix.
+    Size {
+        /// Least.
+        min: u64,
+        /// Most.
+        max: u64,
+    },
+    /// One of these words.
+    Choice(&'static [&'static str]),
+}
+
+/// An option that a model knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FsOption {
+    /// Name, as it is typed.
+    pub name: &'static str,
+    /// Values that it takes.
+    pub values: Values,
+    /// Effect, for the reference page.
+    pub help: &'static str,
+}
+
+/// A value that was typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// The word itself; false: `^name`.
+    Flag(bool),
+    /// A number, or a size in bytes.
+    Number(u64),
+    /// A word.
+    Choice(&'static str),
+}
+
+/// Options that were typed; the last one of a name counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FsOptions(Vec<(&'static str, Value)>);
+
+impl FsOptions {
+    /// Value of an option, if it was typed.
+    pub fn get(&self, name: &str) -> Option<Value> {
+        self.0.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    }
+
+    /// `Some(true)` if the word was typed, `Some(false)` if it was switched off.
+    pub fn flag(&self, name: &str) -> Option<bool> {
+        match self.get(name) {
+            Some(Value::Flag(is_on)) => Some(is_on),
+            _ => None,
+        }
+    }
+
+    /// Tell which of two opposite words was typed last (`delalloc`, `nodelalloc`).
+    pub fn either(&self, on: &str, off: &str) -> Option<bool> {
+        let found = self.0.iter().rev().find(|(name, _)| *name == on || *name == off);
+        found.map(|(name, _)| *name == on)
+    }
+
+    /// Number of an option.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        match self.get(name) {
+            Some(Value::Number(number)) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Word of an option.
+    pub fn choice(&self, name: &str) -> Option<&'static str> {
+        match self.get(name) {
+            Some(Value::Choice(word)) => Some(word),
+            _ => None,
+        }
+    }
+
+    /// Reads what follows `mount -o`: texts of words between commas.
+    pub fn mount(
+        file_system: &'static str,
+        rows: &[FsOption],
+        texts: &[String],
+    ) -> Result<Self, FilesError> {
+        let reader = Reader { file_system, kind: "mount", rows };
+        let mut options = Self::default();
+        for word in texts.iter().flat_map(|text| text.split(',')).filter(|word| !word.is_empty()) {
+            let (name, value) = split(word);
+            options.0.push(reader.read(name, value)?);
+        }
+        Ok(options)
+    }
+
+    /// Reads the words of a mkfs command line.
+    pub fn mkfs(
+        file_system: &'static str,
+        rows: &[FsOption],
+        words: &[String],
+    ) -> Result<Self, FilesError> {
+        let reader = Reader { file_system, kind: "mkfs", rows };
+        let mut options = Self::default();
+        let mut words = words.iter().flat_map(|word| word.split_whitespace());
+        while let Some(word) = words.next() {
+            if !word.starts_with('-') || word.len() < 2 || !word.is_char_boundary(2) {
+                return Err(reader.unknown(word));
+            }
+            let (switch, attached) = word.split_at(2);
+            let is_plain = rows.iter().any(|row| row.name == switch && row.values == Values::Flag);
+            if is_plain {
+                options.0.push((reader.row(switch)?.name, Value::Flag(true)));
+                continue;
+            }
+            let text = if attached.is_empty() { words.next().unwrap_or("") } else { attached };
+            if rows.iter().any(|row| row.name == switch) {
+                options.0.push(reader.read(switch, Some(text))?);
+                continue;
+            }
+            for part in text.split(',') {
+                let (name, value) = split(part);
+                let (is_off, bare) =
+                    name.strip_prefix('^').map_or((false, name), |bare| (true, bare));
+                let (name, read) = reader.read(&format!("{switch} {bare}"), value)?;
+                let read = if is_off { Value::Flag(false) } else { read };
+                options.0.push((name, read));
+            }
+        }
+        Ok(options)
+    }
+}
+
+fn split(word: &str) -> (&str, Option<&str>) {
+    word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)))
+}
+
+struct Reader<'a> {
+    file_system: &'static str,
+    kind: &'static str,
+    rows: &'a [FsOption],
+}
+
+impl Reader<'_> {
+    fn unknown(&self, name: &str) -> FilesError {
+        let known = self.rows.iter().map(|row| row.name.to_owned()).collect();
+        FilesError::UnknownOption {
+            file_system: self.file_system,
+            kind: self.kind,
+            name: name.to_owned(),
+            known,
+        }
+    }
+
+    fn row(&self, name: &str) -> Result<&FsOption, FilesError> {
+        self.rows.iter().find(|row| row.name == name).ok_or_else(|| self.unknown(name))
+    }
+
+    fn read(&self, name: &str, value: Option<&str>) -> Result<(&'static str, Value), FilesError> {
+        let row = self.row(name)?;
+        let bad = |problem: String| FilesError::BadValue {
+            file_system: self.file_system,
+            kind: self.kind,
+            name: row.name,
+            value: value.unwrap_or("").to_owned(),
+            problem,
+        };
+        let text = value.filter(|text| !text.is_empty());
+        let within = |number: Option<u64>, min, max| {
+            number
+                .filter(|number| (min..=max).contains(number))
+                .map(Value::Number)
+                .ok_or_else(|| bad(format!("must be {min} to {max}")))
+        };
+        let read = match (row.values, text) {
+            (Values::Flag, None) => Value::Flag(true),
+            (Values::Flag, Some(_)) => return Err(bad("takes no value".into())),
+            (_, None) => return Err(bad("needs a value".into())),
+            (Values::Number { min, max }, Some(text)) => within(text.parse().ok(), min, max)?,
+            (Values::Size { min, max }, Some(text)) => {
+                within(text.parse::<iolab_model::Bytes>().ok().map(|size| size.0), min, max)?
+            }
+            (Values::Choice(words), Some(text)) => {
+                let word = words.iter().find(|word| **word == text);
+                let word = word.ok_or_else(|| bad(format!("must be {}", words.join(" or "))))?;
+                Value::Choice(word)
+            }
+        };
+        Ok((row.name, read))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNT: &[FsOption] = &[
+        FsOption { name: "delalloc", values: Values::Flag, help: "" },
+        FsOption { name: "nodelalloc", values: Values::Flag, help: "" },
+        FsOption { name: "commit", values: Values::Number { min: 1, max: 900 }, help: "" },
+        FsOption { name: "data", values: Values::Choice(&["ordered", "journal"]), help: "" },
+    ];
+    const MKFS: &[FsOption] = &[
+        FsOption { name: "-b", values: Values::Size { min: 1024, max: 4096 }, help: "" },
+        FsOption { name: "-O has_journal", values: Values::Flag, help: "" },
+        FsOption { name: "-E stride", values: Values::Number { min: 0, max: 99 }, help: "" },
+        FsOption { name: "-q", values: Values::Flag, help: "" },
+    ];
+
+    fn owned(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn words_of_a_mount_are_read_in_order() {
+        let texts = owned(&["nodelalloc,commit=10", "data=journal,delalloc"]);
+        let options = FsOptions::mount("ext4", MOUNT, &texts).unwrap();
+        assert_eq!(options.either("delalloc", "nodelalloc"), Some(true));
+        assert_eq!((options.number("commit"), options.choice("data")), (Some(10), Some("journal")));
+        assert_eq!(options.flag("nobarrier"), None);
+    }
+
+    #[test]
+    fn switches_of_mkfs_are_read_with_and_without_a_space() {
+        let words = owned(&["-b4k", "-q", "-O", "^has_journal", "-E stride=16"]);
+        let options = FsOptions::mkfs("ext4", MKFS, &words).unwrap();
+        assert_eq!((options.number("-b"), options.number("-E stride")), (Some(4096), Some(16)));
+        assert_eq!((options.flag("-O has_journal"), options.flag("-q")), (Some(false), Some(true)));
+    }
+
+    #[test]
+    fn an_unknown_option_is_refused_by_name() {
+        let error =
+            FsOptions::mount("ext4", MOUNT, &owned(&["nodelaloc"])).unwrap_err().to_string();
+        assert!(error.starts_with("ext4: mount option `nodelaloc` is not modelled (did you mean"));
+        for word in ["commit", "commit=0", "data=x", "delalloc=1"] {
+            assert!(FsOptions::mount("ext4", MOUNT, &owned(&[word])).is_err(), "{word}");
+        }
+        for word in ["b", "-", "-E stripe=1", "-b 8k", "-é"] {
+            assert!(FsOptions::mkfs("ext4", MKFS, &owned(&[word])).is_err(), "{word}");
+        }
+    }
+}

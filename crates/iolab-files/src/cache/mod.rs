@@ -1,0 +1,1 @@
+//! The page cache: pages by file, their content, and what is dirty.

@@ -1,0 +1,37 @@
+//! The list of file systems: a row for each.
+
+use iolab_model::nearest::did_you_mean;
+
+use crate::api::file_system::FileSystem;
+use crate::api::make::MakeSpec;
+use crate::api::options::FsOption;
+use crate::error::FilesError;
+
+/// A file system that can be made.
+pub struct FileSystemRow {
+    /// Name, as in `fs = "ext4"`.
+    pub name: &'static str,
+    /// One line for people.
+    pub title: &'static str,
+    /// Options of mkfs that the model knows.
+    pub mkfs: &'static [FsOption],
+    /// Options of mount that the model knows.
+    pub mount: &'static [FsOption],
+    /// Makes and mounts a fresh one.
+    pub make: fn(&MakeSpec) -> Result<Box<dyn FileSystem>, FilesError>,
+}
+
+/// Every file system, in the order in which they are named.
+pub const FILE_SYSTEMS: &[FileSystemRow] = &[];
+
+/// The row of a name.
+pub fn find(name: &str) -> Result<&'static FileSystemRow, FilesError> {
+    FILE_SYSTEMS.iter().find(|row| row.name == name).ok_or_else(|| {
+        let known: Vec<&str> = FILE_SYSTEMS.iter().map(|row| row.name).collect();
+        FilesError::Inconsistent {
+            subject: format!("fs {name:?}"),
+            problem: format!("is not simulated{}", did_you_mean(name, known.iter().copied())),
+            remedy: format!("known: {}", known.join(", ")),
+        }
+    })
+}

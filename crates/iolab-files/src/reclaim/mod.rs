@@ -1,0 +1,1 @@
+//! Page replacement and writes of parts of pages.

@@ -1,0 +1,1 @@
+//! Dirty throttling and write-back.
