@@ -293,34 +293,39 @@ impl<F: Flavor> RingLane<F> {
         while let Some((fresh, group)) = &mut self.fresh
             && self.unsubmitted > 0
         {
-            let count = if F::HAS_KERNEL_THREAD { self.unsubmitted } else { *group };
-            let count = count.min(self.unsubmitted) as usize;
+            // A kernel thread is given all of it, and takes it when it likes.
+            let count = if F::HAS_KERNEL_THREAD { u32::MAX } else { *group };
+            let count = count.min(self.unsubmitted);
             if let Some(now) = began {
-                let begun = fresh.iter().take(count);
-                begun.for_each(|token| self.slots[token.0 as usize].begin_at(now));
+                for token in fresh.iter().take(count as usize) {
+                    self.slots[token.0 as usize].begin_at(now);
+                }
             }
             let before = self.unsubmitted;
-            self.enter_with(count as u32)?;
-            let taken = before.saturating_sub(self.unsubmitted) as usize;
+            self.enter_some(count)?;
+            let taken = if F::HAS_KERNEL_THREAD { before } else { before - self.unsubmitted };
             if taken == 0 {
                 return Ok(());
             }
             let now = monotonic();
-            let (fresh, _) = self.fresh.as_mut().expect("times of handing over are kept");
-            let handed = fresh.drain(..taken.min(fresh.len()));
-            handed.for_each(|token| self.slots[token.0 as usize].handed_over = now);
+            if let Some((fresh, _)) = &mut self.fresh {
+                for token in fresh.drain(..(taken as usize).min(fresh.len())) {
+                    self.slots[token.0 as usize].handed_over = now;
+                }
+            }
             began = Some(now);
+            if F::HAS_KERNEL_THREAD {
+                return Ok(());
+            }
         }
         Ok(())
     }
 
-    /// Submits so many of the entries that the kernel has not been told of.
-    fn enter_with(&mut self, count: u32) -> Result<(), Error> {
-        if F::HAS_KERNEL_THREAD || count == self.unsubmitted {
+    /// Submits so many of the entries that the kernel has not been told of, or fewer if it is busy.
+    fn enter_some(&mut self, count: u32) -> Result<(), Error> {
+        if count == self.unsubmitted {
             return self.enter(0, Ns::MAX);
         }
-        // The queue's end is made visible where this borrow ends.
-        drop(self.ring.submission());
         // SAFETY: no argument structure is passed.
         let result = unsafe { self.ring.submitter().enter::<libc::sigset_t>(count, 0, 0, None) };
         self.unsubmitted = self.ring.submission().len() as u32;
