@@ -472,6 +472,14 @@ class DepthSearch(TypedDict):
     window_ns: Ns
 
 
+class LeastRate(TypedDict):
+    """Lowest rates: a worker fails when it was slower in a cycle, after two seconds of settling."""
+
+    bytes_per_s: list[int]
+    cycle_ns: Ns
+    ops_per_s: list[int]
+
+
 RateOf: TypeAlias = Literal["ops", "bytes"]
 """Rate that is looked at."""
 
@@ -501,6 +509,7 @@ class TenantRules(TypedDict):
     """All rules of a tenant."""
 
     depth_search: NotRequired[DepthSearch | None]
+    least: NotRequired[LeastRate | None]
     longest_ns: NotRequired[list[Ns | None] | None]
     steady: NotRequired[SteadyRule | None]
     tolerance: NotRequired[Tolerance | None]
@@ -518,8 +527,10 @@ class Manner(TypedDict):
     jumps_every: NotRequired[int]
     op_log: NotRequired[str | None]
     op_log_window_ns: NotRequired[Ns]
+    refill_at: NotRequired[int | None]
     replay: NotRequired[list[ReplayOp]]
     rules: NotRequired[TenantRules]
+    submission_group: NotRequired[int]
 
 
 Opening: TypeAlias = Literal["create", "new", "existing", "laid_out", "keep"]
@@ -1611,6 +1622,7 @@ class FioUnit(TypedDict):
     is_null: bool
     is_told_twice: bool
     is_unified: bool
+    is_untold: bool
     name: str
     name_bytes: int
     options: list[list[str]]
@@ -1955,6 +1967,13 @@ class FioSeries(TypedDict):
     ops: list[int]
 
 
+class FioSubmissions(TypedDict):
+    """Times of handing transfers over, and from there to their ends."""
+
+    completion: FioClasses
+    submission: FioClasses
+
+
 class SteadyReport(TypedDict):
     """Rate that was to become steady, as it was seen."""
 
@@ -1993,6 +2012,7 @@ class FioTenantResult(TypedDict):
     segments: NotRequired[list[FioSegment]]
     series: FioSeries
     service: FioClasses
+    submissions: NotRequired[FioSubmissions | None]
     workers: list[FioWorkerResult]
 
 
@@ -2556,6 +2576,13 @@ class SlicesOfTenant(TypedDict):
     place: NotRequired[list[int]]
 
 
+class SubmissionTimes(TypedDict):
+    """Times of handing ops over, and from there to their ends."""
+
+    completion: ClassHistograms
+    submission: ClassHistograms
+
+
 class StreamReport(TypedDict):
     """Counts of a worker."""
 
@@ -2598,6 +2625,7 @@ class TenantOutcome(TypedDict):
     service: ClassHistograms
     share: float | None
     slices: NotRequired[SlicesOfTenant | None]
+    submissions: NotRequired[SubmissionTimes | None]
     workers: list[StreamReport]
 
 

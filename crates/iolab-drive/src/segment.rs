@@ -68,6 +68,12 @@ impl Segments {
         }
     }
 
+    /// Tell whether so long after the worker's beginning is behind the last cut.
+    #[inline]
+    pub fn is_last(&self, after: Ns) -> bool {
+        self.ends.last().is_none_or(|end| *end <= after)
+    }
+
     /// Counts, in order of time; empty without cuts.
     pub fn into_parts(self) -> Vec<Segment> {
         self.parts

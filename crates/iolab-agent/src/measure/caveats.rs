@@ -260,6 +260,7 @@ mod tests {
             workers: vec![worker],
             service: ClassHistograms::default(),
             response: None,
+            submissions: None,
             series: Series::new(Ns(1)),
             depth_reached_mean: 1.0,
         };

@@ -454,11 +454,13 @@ impl Trial<'_> {
         let harness_ns_per_op = (workload.is_calibrated && !is_file_set && !has_program)
             .then(|| harness_ns_per_op(target, workload, &phase.tenants[0]))
             .transpose()?;
-        let as_processes = workload.workers_as == WorkersAs::Processes;
+        let workers_as =
+            if target.survives_forks() { workload.workers_as } else { WorkersAs::Threads };
+        let as_processes = workers_as == WorkersAs::Processes;
         let mut observer = PhaseObserver::new(self.request, phase, self.began, as_processes);
         observer.users_files = self.users_files;
         let (pair, directory) = ((workload, phase), self.request.directory.as_path());
-        let outcome = match workload.workers_as {
+        let outcome = match workers_as {
             WorkersAs::Threads if self.has_group(phase) => {
                 return Err(Error::BadWorkload {
                     problem: "a thread cannot be in a control group of its own".into(),
