@@ -222,6 +222,12 @@ def _dispatch(arguments: list[str], services: Services | None, console: Console)
     if arguments[0] == "--version":
         console.result(f"iolab {iolab_version()}")
         return 0
+    if arguments[0].partition("=")[0] == "--completion":
+        from iolab.cli.completion import completion
+
+        shell = "".join([*arguments[0].partition("=")[2:], *arguments[1:2]])
+        console.result(completion(shell, COMMANDS, DIALECTS))
+        return 0
     _check_names(arguments)
     from iolab.library.services import Services
 
@@ -317,6 +323,7 @@ def _help() -> str:
     return "\n".join(
         [
             *(EXAMPLES, "", "Commands:", *lines, "", "Other programs' command lines:", *programs),
+            *("", "Completion: source <(iolab --completion bash), or zsh; fish: ... | source"),
             *("", "Exit codes:", *(f"  {code:<5}{text}" for code, text in EXIT_CODES)),
         ]
     )
