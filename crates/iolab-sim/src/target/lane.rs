@@ -102,7 +102,10 @@ impl Target for SimTarget {
 
     fn capabilities(&self) -> Capabilities {
         if let Some(machine) = self.simulation.borrow().machine() {
-            return Capabilities { has_allocate: machine.can_allocate(), ..CAPABILITIES_WITH_FILES };
+            return Capabilities {
+                has_allocate: machine.can_allocate(),
+                ..CAPABILITIES_WITH_FILES
+            };
         }
         let can_discard = self.simulation.borrow().info().can_discard;
         Capabilities { has_deallocate: can_discard, ..CAPABILITIES }
