@@ -305,6 +305,7 @@ fn operations(counts: &KvCounts) -> Vec<OperationCount> {
             access: None,
             latency: latency.clone(),
             response: response.cloned(),
+            parts: Vec::new(),
         }
     };
     KvSeries::ALL.iter().map(one).collect()
