@@ -5,6 +5,7 @@
 //! [`Target`] and [`Lane`], and [`conformance`] says what that promises.
 
 pub mod blktrace;
+pub mod calendar;
 pub mod completion;
 pub mod conformance;
 pub mod error;
@@ -20,6 +21,7 @@ pub mod target;
 pub mod trace_event;
 pub mod units;
 
+pub use calendar::Calendar;
 pub use completion::{Completion, Outcome};
 pub use error::{Errno, Error};
 pub use histogram::Histogram;

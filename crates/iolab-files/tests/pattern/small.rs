@@ -300,6 +300,7 @@ impl Small {
             "fsync" => self.fsync(name, Promise::Full),
             "fdatasync" => self.fsync(name, Promise::Data),
             "sync" => self.sync(),
+            "wait" => self.now += name.parse::<u64>().unwrap() * 1_000_000_000,
             "truncate" => self.truncate(name, number(2)),
             "fallocate" => {
                 self.reshape(name, Reshape::Allocate, (number(2), number(3)), true);

@@ -137,8 +137,8 @@ impl Pattern {
         let mkfs = FsOptions::mkfs(row.name, row.mkfs, &[word("mkfs", "")]).unwrap();
         let mount = FsOptions::mount(row.name, row.mount, &[mount.to_owned()]).unwrap();
         let bytes = atom(&word("size", "2304m"), &BTreeMap::new());
-        let device =
-            DeviceFacts { bytes, is_rotational: false, io_min_bytes: 512, io_opt_bytes: 0 };
+        let is_rotational = word("rotational", "1") == "1";
+        let device = DeviceFacts { bytes, is_rotational, io_min_bytes: 512, io_opt_bytes: 0 };
         let spec =
             MakeSpec { devices: vec![device], kernel: Kernel::DEFAULT, mkfs, mount, cpus: 2 };
         Small::new((row.make)(&spec).unwrap())

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use iolab_model::Ns;
+use crate::units::Ns;
 
 #[derive(Clone, Debug)]
 struct Entry<E> {
