@@ -5,7 +5,7 @@ use iolab_model::{Bytes, Ns};
 
 use super::engine::{BACKING, Machine};
 use super::flush::{FlushWork, Scope};
-use super::task::{Flow, Runner, TaskIndex, Work};
+use super::task::{Flow, RunBy, TaskIndex, Work};
 use super::write_out::Extent;
 use crate::api::block::{FileRun, Place};
 use crate::api::file_system::{Promise, Touch, Use, Write};
@@ -127,7 +127,8 @@ impl Machine {
         let first = at / block;
         let node = self.tree.node(owner);
         let run = FileRun { node: node.id, first, count: end.div_ceil(block) - first };
-        let write = Write { run, size: Bytes(node.size), end: Bytes(end), is_direct };
+        let (size, start, end) = (Bytes(node.size), Bytes(at), Bytes(end));
+        let write = Write { run, size, start, end, is_direct };
         let mut cx = self.context(self.tasks[index as usize].runner);
         let result = self.fs.prepare(&mut cx, write);
         self.apply(index, cx);
@@ -263,7 +264,7 @@ impl Machine {
             works.push(Work::Flush(flush));
             works.push(Work::Unlock(work.owner));
         }
-        debug_assert!(matches!(runner, Runner::Lane(_)), "kernel threads write no files");
+        debug_assert!(matches!(runner, RunBy::Lane(_)), "kernel threads write no files");
         Flow::Done
     }
 }
