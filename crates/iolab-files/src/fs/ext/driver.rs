@@ -98,6 +98,11 @@ impl ExtFs {
         u64::from(self.geometry.block_bytes)
     }
 
+    /// Processors of the machine.
+    pub(super) const fn cpus(&self) -> u32 {
+        self.rules_for.cpus
+    }
+
     pub(super) const fn geometry(&self) -> &Geometry {
         &self.geometry
     }
