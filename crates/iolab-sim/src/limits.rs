@@ -15,17 +15,17 @@ const fn limit(code: &'static str, reason: &'static str, hint: &'static str) -> 
 pub const LIMITS: &[Limit] = &[
     limit(
         "page_cache",
-        "without a file system a simulation has no buffered files",
-        "use --direct, or a file system, as in --fs ext4",
+        "a simulation has no buffered files without a file system",
+        "use --direct, or a file system as in --fs ext4",
     ),
     limit(
         "mapping",
-        "mapped files are buffered, and without a file system a simulation has no buffered files",
+        "mapped files are buffered, and a simulation has none without a file system",
         "use another engine, or a file system, as in --fs ext4",
     ),
     limit(
         "streams",
-        "streams are buffered, and without a file system a simulation has no buffered files",
+        "streams are buffered, and a simulation has none without a file system",
         "leave these tests out, or use a file system, as in --fs ext4",
     ),
     limit(
@@ -57,7 +57,7 @@ pub const LIMITS: &[Limit] = &[
     ),
     limit(
         "warm_cache",
-        "without a file system a simulation has no page cache",
+        "a simulation has no page cache without a file system",
         "leave it out: direct I/O is cold; or use a file system, as in --fs ext4",
     ),
     limit(

@@ -167,7 +167,7 @@ fn a_file_that_is_deleted_soon_is_never_written() {
 #[test]
 fn a_writer_of_more_than_memory_is_slowed_down_to_the_device() {
     for name in names() {
-        let target = target_on("sata7200-4tb", name, "64m");
+        let target = target_on("scsi10k-1998", name, "64m");
         let mut worker = Worker::new(&target, &["a"]);
         worker.open(0, Access::Plain, true);
         let (mut longest, mut total) = (Ns(0), Ns(0));
@@ -182,4 +182,58 @@ fn a_writer_of_more_than_memory_is_slowed_down_to_the_device() {
         assert!(dirty < 16 << 20, "{name}: {dirty} bytes were dirty at once");
         assert!(longest <= Ns::from_ms(900), "{name}: {longest}");
     }
+}
+
+/// Sizes in KiB of the reads that entered the block layer.
+fn reads_queued(target: &SimTarget) -> Vec<u32> {
+    let is_read = |event: &iolab_model::TraceEvent| {
+        event.action.name() == "Q" && event.operation.0 & 1 == 0 && event.sectors > 0
+    };
+    target.take_events().iter().filter(|event| is_read(event)).map(|e| e.sectors / 2).collect()
+}
+
+#[test]
+fn pc_1_windows_of_a_sequential_reader_reach_the_device() {
+    for name in ["ext4", "xfs"] {
+        let target = target(name, "64m");
+        let mut worker = Worker::new(&target, &["a"]);
+        worker.open(0, Access::Plain, true);
+        worker.fill(0, 65_536, 16);
+        target.prepare_cache(false);
+        worker.ask(Op::Close { handle: Handle(0) });
+        worker.open(0, Access::Plain, false);
+        target.take_events();
+        for index in 0..97 {
+            worker.ask(Op::read(Handle(0), Bytes(index * 4096), Bytes(4096)));
+        }
+        let sizes = reads_queued(&target);
+        let windows = [16, 32, 16, 32, 32, 64, 64, 128, 128, 128];
+        assert!(sizes.ends_with(&windows), "{name}: {sizes:?}");
+    }
+}
+
+#[test]
+fn a_study_changes_the_file_half_by_the_kernels_names() {
+    use iolab_sim::files::{FilesMade, FilesOverrides};
+    let text = "name = \"x\"\ndevice.profile = \"fixed-100us\"";
+    let stack = Stack::parse("x.toml", text).unwrap();
+    let made = |fs: &str, mount: &str| {
+        let files = FilesOverrides {
+            made: Some(FilesMade {
+                fs: fs.into(),
+                mkfs_options: Vec::new(),
+                mount_options: vec![mount.into()],
+            }),
+            ..FilesOverrides::default()
+        };
+        let overrides = QueueOverrides { files, ..QueueOverrides::default() };
+        stack.build(&overrides, Seed(1)).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(made("ext4", "nodelalloc"), Ok(()));
+    let unknown = made("ext5", "").unwrap_err();
+    assert!(unknown.contains("is not simulated (did you mean `ext4`?)"), "{unknown}");
+    let misspelt = made("ext4", "nodelaloc").unwrap_err();
+    assert!(misspelt.starts_with("ext4: mount option `nodelaloc` is not modelled"), "{misspelt}");
+    let other = made("xfs", "nodelalloc").unwrap_err();
+    assert!(other.starts_with("xfs: mount option `nodelalloc` is not modelled"), "{other}");
 }

@@ -323,6 +323,11 @@ pub trait FileSystem {
         size: Bytes,
     ) -> Result<(), Errno>;
 
+    /// Tell whether [`Reshape::Allocate`] is possible.
+    fn can_allocate(&self) -> bool {
+        true
+    }
+
     /// A handle was opened.
     fn opened(&mut self, cx: &mut Context, node: NodeId, is_writer: bool);
 

@@ -27,6 +27,14 @@ pub(super) struct FlusherWork {
     sent: u64,
     /// The scan has gone round: it ends where it began.
     wrapped_at: Option<u64>,
+    /// Nothing could be sent because all of it is being written: waited for that once.
+    has_waited: bool,
+}
+
+impl FlusherWork {
+    const fn new(chunk: Chunk) -> Self {
+        Self { chunk, sent: 0, wrapped_at: None, has_waited: false }
+    }
 }
 
 impl Machine {
@@ -205,8 +213,7 @@ impl Machine {
         let Some(chunk) = self.next_chunk() else { return };
         self.is_flusher_busy = true;
         let index = self.spawn(Runner::Flusher, Token(0));
-        let work = FlusherWork { chunk, sent: 0, wrapped_at: None };
-        self.task(index).works.push(Work::Flusher(work));
+        self.task(index).works.push(Work::Flusher(FlusherWork::new(chunk)));
         self.calendar.plan(self.now, Event::Resume(index));
     }
 
@@ -247,14 +254,22 @@ impl Machine {
             }
         }
         let is_still_dirty = owner.is_some_and(|owner| self.cache.file(owner).dirty() > 0);
+        let is_stuck = is_still_dirty && work.sent == 0;
+        if let Some(owner) = owner.filter(|_| is_stuck && !work.has_waited) {
+            // Linux fs/fs-writeback.c: inode_sleep_on_writeback.
+            work.has_waited = true;
+            self.await_writes(index, owner);
+            return Flow::More;
+        }
         let file = work.chunk.file;
         self.flusher.sent(self.now, ChunkEnd { file, pages: work.sent, is_still_dirty });
         if let Some(owner) = owner.filter(|_| !is_still_dirty) {
             self.tree.node_mut(owner).is_queued = false;
         }
-        match self.next_chunk() {
+        let next = if is_stuck { None } else { self.next_chunk() };
+        match next {
             Some(chunk) => {
-                *work = FlusherWork { chunk, sent: 0, wrapped_at: None };
+                *work = FlusherWork::new(chunk);
                 Flow::More
             }
             None => Flow::Done,

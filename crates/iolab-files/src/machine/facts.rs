@@ -52,6 +52,11 @@ impl Machine {
         self.fs.space()
     }
 
+    /// Tell whether blocks can be given to ranges without writing (fallocate(2)).
+    pub fn can_allocate(&self) -> bool {
+        self.fs.can_allocate()
+    }
+
     /// Forgets clean pages, names and attributes (`vm.drop_caches = 3`).
     pub fn drop_caches(&mut self) {
         self.cache.drop_clean();

@@ -1,6 +1,7 @@
 //! A small machine around a file system's decider.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use iolab_files::api::block::{DeviceId, FileRun, NodeId, Place};
 use iolab_files::api::context::{Caller, Context};
@@ -69,23 +70,32 @@ impl Small {
 
     fn after(&mut self, cx: &Context) {
         for run in cx.effects.push.clone() {
-            self.write_back(run.node);
+            self.write_back(run.node, run.first..run.end());
         }
         if cx.effects.pushes_all {
-            for node in self.queue.clone() {
-                self.write_back(node);
-            }
+            self.write_back_all();
         }
         if cx.effects.wait.is_some() {
             self.run_jobs();
         }
     }
 
-    /// Writes the dirty blocks of a file.
-    fn write_back(&mut self, node: NodeId) {
+    /// Writes everything, files in the order in which they became dirty.
+    fn write_back_all(&mut self) {
+        for node in core::mem::take(&mut self.queue) {
+            self.write_back(node, 0..u64::MAX);
+        }
+    }
+
+    /// Writes the dirty blocks of a range of a file. It stays in the queue of dirty files, as with
+    /// fsync(2) in the kernel.
+    fn write_back(&mut self, node: NodeId, range: Range<u64>) {
         let Some(file) = self.files.get_mut(&node) else { return };
-        let (dirty, size) = (core::mem::take(&mut file.dirty), file.size);
-        self.queue.retain(|queued| *queued != node);
+        let size = file.size;
+        let dirty: Vec<u64> = file.dirty.range(range).copied().collect();
+        for block in &dirty {
+            file.dirty.remove(block);
+        }
         let most = self.fs.facts().allocate_blocks_max;
         let mut written: Vec<FileRun> = Vec::new();
         let mut blocks = dirty.into_iter().peekable();
@@ -177,17 +187,17 @@ impl Small {
         if is_direct {
             self.fs.written(&mut cx, run, Bytes(size.max(end)));
         } else {
-            if file.dirty.is_empty() {
+            file.dirty.extend(run.first..run.end());
+            if !self.queue.contains(&node) {
                 self.queue.push(node);
             }
-            file.dirty.extend(run.first..run.end());
         }
         self.after(&cx);
     }
 
     fn fsync(&mut self, path: &str, sync: Promise) {
         let (node, _) = self.handles[path];
-        self.write_back(node);
+        self.write_back(node, 0..u64::MAX);
         let mut cx = self.context();
         let need = self.fs.sync(&mut cx, node, sync);
         self.run_jobs();
@@ -197,9 +207,7 @@ impl Small {
     }
 
     fn sync(&mut self) {
-        for node in self.queue.clone() {
-            self.write_back(node);
-        }
+        self.write_back_all();
         let mut cx = self.context();
         self.fs.sync_all(&mut cx);
         self.run_jobs();
@@ -208,7 +216,16 @@ impl Small {
     fn truncate(&mut self, path: &str, to: u64) {
         let node = self.names[path];
         let from = self.files[&node].size;
+        let edge = from.min(to) / self.block;
+        let place = self.fs.map(FileRun { node, first: edge, count: 1 }).place;
         let file = self.files.get_mut(&node).unwrap();
+        if from.min(to) % self.block != 0 && matches!(place, Place::Delayed | Place::Written(..)) {
+            // The rest of the block becomes zeros.
+            file.dirty.insert(edge);
+            if !self.queue.contains(&node) {
+                self.queue.push(node);
+            }
+        }
         if to < from {
             file.dirty = file.dirty.iter().copied().filter(|b| b * self.block < to).collect();
         }

@@ -101,8 +101,8 @@ impl Target for SimTarget {
     }
 
     fn capabilities(&self) -> Capabilities {
-        if self.simulation.borrow().machine().is_some() {
-            return CAPABILITIES_WITH_FILES;
+        if let Some(machine) = self.simulation.borrow().machine() {
+            return Capabilities { has_allocate: machine.can_allocate(), ..CAPABILITIES_WITH_FILES };
         }
         let can_discard = self.simulation.borrow().info().can_discard;
         Capabilities { has_deallocate: can_discard, ..CAPABILITIES }

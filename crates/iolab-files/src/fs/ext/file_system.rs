@@ -132,6 +132,10 @@ impl FileSystem for ExtFs {
         self.close_handle(cx, node, closed);
     }
 
+    fn can_allocate(&self) -> bool {
+        self.has_extents
+    }
+
     fn lock(&self, usage: Use) -> Lock {
         // Linux fs/ext4/file.c: reads share nothing, direct reads and overwrites share the lock.
         match usage {

@@ -208,7 +208,9 @@ impl Xfs {
     pub(super) fn prepare_write(&mut self, cx: &mut Context, write: Write) -> Result<(), Errno> {
         let FileRun { node, first, .. } = write.run;
         let start = first * BLOCK_BYTES;
-        self.node_mut(node).size = write.size.0;
+        let file = self.node_mut(node);
+        file.size = write.size.0;
+        file.flushed_end = 0;
         if start > write.size.0 {
             self.zero(cx, node, write.size.0, start)?;
         }
@@ -293,6 +295,8 @@ impl Xfs {
     /// Data are on the device.
     pub(super) fn data_written(&mut self, cx: &mut Context, run: FileRun, size: Bytes) {
         let file = self.node_mut(run.node);
+        // Write-back for whatever reason ends the hurry at the next close (xfs_vm_writepages).
+        file.is_shortened &= run.end() <= file.flushed_end;
         let changed = file.fork.set_written(run.first, run.end());
         let grows = size.0 > file.inode.size;
         for piece in &changed {
@@ -316,8 +320,9 @@ impl Xfs {
     pub(super) fn trim(&mut self, cx: &mut Context, node: NodeId) -> bool {
         let file = self.node(node);
         let end = block_after(file.size);
-        let keeps = file.is_preallocated && file.fork.delayed() == 0;
-        if keeps || file.fork.at_or_after(end).is_none() {
+        let has_promise = file.fork.delayed() > 0;
+        let has_more = file.fork.at_or_after(end).is_some();
+        if !has_promise && (file.is_preallocated || !has_more) {
             return false;
         }
         self.counts.trimmed_blocks += self.cut(cx, node, end, u64::MAX);
@@ -388,21 +393,47 @@ impl Xfs {
         if from == 0 && to == 0 && self.node(node).fork.iter().next().is_none() {
             return Ok(());
         }
+        if to > from {
+            self.zero(cx, node, from, to)?;
+        }
+        self.flush_for_length(cx, node, from, to)?;
         if to <= from {
             self.cut(cx, node, block_after(to), u64::MAX);
             self.node_mut(node).is_shortened = true;
-        } else {
-            self.zero(cx, node, from, to)?;
-            let file = self.node(node);
-            // Data that the size on the device does not cover are written first.
-            if from != file.inode.size && file.fork.delayed() > 0 {
-                cx.effects.push.push(FileRun { node, first: 0, count: block_after(from) });
-            }
         }
         let file = self.node_mut(node);
         file.size = to;
         file.inode.size = to;
         self.log_node(cx, node, true);
+        Ok(())
+    }
+
+    /// Data beyond the length on the device are written before that changes, if the rest of a block
+    /// had to become zeros or the file grows (xfs_setattr_size).
+    fn flush_for_length(
+        &mut self,
+        cx: &mut Context,
+        node: NodeId,
+        from: u64,
+        to: u64,
+    ) -> Result<(), Errno> {
+        let file = self.node(node);
+        let stored = file.inode.size;
+        let edge = from.min(to);
+        let held = file.fork.holding(edge / BLOCK_BYTES);
+        let is_zeroed = edge % BLOCK_BYTES != 0
+            && held.is_some_and(|piece| piece.state != PieceState::Unwritten);
+        let (first, end) = (stored / BLOCK_BYTES, block_after(edge));
+        if !(is_zeroed || (to > stored && from != stored)) || first >= end {
+            return Ok(());
+        }
+        let mut at = first;
+        while let Some(piece) = self.node(node).fork.at_or_after(at).filter(|p| p.first < end) {
+            self.convert(cx, node, piece.first.max(at))?;
+            at = self.node(node).fork.holding(piece.first.max(at)).map_or(end, |p| p.end());
+        }
+        self.node_mut(node).flushed_end = end;
+        cx.effects.push.push(FileRun { node, first, count: end - first });
         Ok(())
     }
 
@@ -421,9 +452,10 @@ impl Xfs {
             self.fill(cx, run.node, run.first, run.end())?;
             self.node_mut(run.node).is_preallocated = true;
         }
-        let file = self.node_mut(run.node);
-        file.size = file.size.max(size.0);
-        file.inode.size = file.inode.size.max(size.0);
+        let from = self.node(run.node).size;
+        if size.0 > from {
+            return self.set_length(cx, run.node, from, size.0);
+        }
         self.log_node(cx, run.node, true);
         Ok(())
     }

@@ -3,6 +3,8 @@
 //! Sources: Linux fs/xfs/libxfs/xfs_bmap.c (`xfs_bmap_btalloc` and its helpers), xfs_alloc.c
 //! (`xfs_alloc_vextent_start_ag`, `xfs_alloc_space_available`), xfs_ag_resv.c.
 
+use std::collections::BTreeMap;
+
 use super::geometry::{
     BLOCK_INODES, CHUNK_BLOCKS, CHUNK_INODES, Geometry, HEADER_BLOCKS, LIST_BLOCKS,
 };
@@ -217,7 +219,7 @@ impl Groups {
                 }
                 // The log is forced, and what was busy may be used.
                 self.has_forced = true;
-                self[group].space.settle_all();
+                self.iter_mut().for_each(|group| group.space.settle_all());
             };
             if let Nearest::Blocks(run) = found {
                 self[group].space.take(run);
@@ -242,9 +244,16 @@ impl Groups {
     }
 
     /// Freed blocks are durably free.
-    pub fn settle(&mut self, first: u64, count: u64) {
-        let (group, block) = self.geometry.place(first);
-        self[group].space.settle(FreeBlocks { first: block, count: count as u32 });
+    pub fn settle(&mut self, freed: &[(u64, u64)]) {
+        let mut of_group: BTreeMap<u32, Vec<FreeBlocks>> = BTreeMap::new();
+        for (first, count) in freed {
+            let (group, block) = self.geometry.place(*first);
+            let run = FreeBlocks { first: block, count: *count as u32 };
+            of_group.entry(group).or_default().push(run);
+        }
+        for (group, runs) in of_group {
+            self[group].space.settle(&runs);
+        }
     }
 
     /// Blocks for a new chunk of inodes in a group: behind the last chunk, else near the root of

@@ -97,8 +97,12 @@ impl Chunks {
     }
 }
 
-/// Bytes for data, map or entries in an inode: 512 less the core of 176 (version 3).
-pub const LITERAL_BYTES: u32 = 336;
+/// Bytes for map or entries in an inode. Those that the kernel makes leave room for attributes from
+/// the start where security modules are built in: 24 units of 8 bytes remain (`xfs_init_new_inode`
+/// and `xfs_default_attroffset`; `xfs_db` shows `core.forkoff = 24`).
+pub const LITERAL_BYTES: u32 = 192;
+/// Those of the root directory, which mkfs makes: 512 less the core of 176.
+pub const ROOT_LITERAL_BYTES: u32 = 336;
 /// Head of the short form, with a parent of 4 bytes.
 const SHORT_HEAD_BYTES: u32 = 6;
 /// Head of a block of entries (version 3).
@@ -124,6 +128,7 @@ pub enum ListingForm {
 pub struct Listing {
     entries: u32,
     short_bytes: u32,
+    short_bytes_max: u32,
     data_bytes: u32,
     /// Form now.
     pub form: ListingForm,
@@ -134,6 +139,7 @@ impl Default for Listing {
         Self {
             entries: 0,
             short_bytes: SHORT_HEAD_BYTES,
+            short_bytes_max: LITERAL_BYTES,
             // Entries of the directory itself and of its parent, in the forms with blocks.
             data_bytes: entry_bytes(1) + entry_bytes(2),
             form: ListingForm::Short,
@@ -147,6 +153,11 @@ const fn entry_bytes(name: u32) -> u32 {
 }
 
 impl Listing {
+    /// Listing of the root directory.
+    pub fn root() -> Self {
+        Self { short_bytes_max: ROOT_LITERAL_BYTES, ..Self::default() }
+    }
+
     /// Entries.
     pub const fn entries(&self) -> u32 {
         self.entries
@@ -157,7 +168,7 @@ impl Listing {
         self.entries += 1;
         self.short_bytes += name + 3 + 4 + 1;
         self.data_bytes += entry_bytes(name);
-        if self.form == ListingForm::Short && self.short_bytes > LITERAL_BYTES {
+        if self.form == ListingForm::Short && self.short_bytes > self.short_bytes_max {
             self.form = ListingForm::Block;
         }
         let hashes = (self.entries + 2) * HASH_BYTES + BLOCK_TAIL_BYTES;
@@ -173,7 +184,7 @@ impl Listing {
         self.entries = self.entries.saturating_sub(1);
         self.short_bytes = self.short_bytes.saturating_sub(name + 8).max(SHORT_HEAD_BYTES);
         self.data_bytes = self.data_bytes.saturating_sub(entry_bytes(name));
-        if self.short_bytes <= LITERAL_BYTES && self.form == ListingForm::Block {
+        if self.short_bytes <= self.short_bytes_max && self.form == ListingForm::Block {
             self.form = ListingForm::Short;
         }
     }

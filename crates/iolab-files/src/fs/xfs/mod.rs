@@ -1,6 +1,7 @@
 //! xfs: allocation groups, promises kept at write-back, preallocation beyond the end of files that
 //! grow, a log of changes collected in memory.
 
+pub mod busy;
 pub mod fork;
 pub mod geometry;
 pub mod groups;

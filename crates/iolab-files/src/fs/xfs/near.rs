@@ -60,35 +60,9 @@ struct Look {
     is_last: bool,
 }
 
-/// The part of a free run that may be used: without busy blocks (xfs_extent_busy_trim).
-pub fn without_busy(space: &FreeSpace, want: &Want, run: FreeBlocks) -> (FreeBlocks, bool) {
-    let mut rest = run;
-    let mut met = false;
-    while rest.count > 0 {
-        let Some(busy) = space.busy_in(rest) else { return (rest, met) };
-        met = true;
-        let (left, right) =
-            (busy.first.saturating_sub(rest.first), rest.end().saturating_sub(busy.end()));
-        let from_right = FreeBlocks { first: busy.end(), count: right };
-        let from_left = FreeBlocks { first: rest.first, count: left };
-        rest = if left == 0 {
-            from_right
-        } else if right == 0 || left >= want.max {
-            from_left
-        } else if right >= want.max.saturating_mul(4) {
-            from_right
-        } else if left >= want.min {
-            from_left
-        } else {
-            FreeBlocks { first: run.first, count: 0 }
-        };
-    }
-    (FreeBlocks { first: run.first, count: 0 }, met)
-}
-
 /// Usable part of a run after alignment (xfs_alloc_compute_aligned).
 fn usable(space: &FreeSpace, want: &Want, run: FreeBlocks) -> (FreeBlocks, bool) {
-    let (rest, met) = without_busy(space, want, run);
+    let (rest, met) = space.usable(run, want.min, want.max);
     if want.align > 1 && rest.count >= want.min {
         let first = rest.first.next_multiple_of(want.align);
         let skipped = (first - rest.first).min(rest.count);
@@ -168,7 +142,7 @@ fn look(
 /// Exactly at the goal (xfs_alloc_ag_vextent_exact).
 pub fn exact(space: &FreeSpace, want: &Want) -> Option<FreeBlocks> {
     let run = space.at_or_before(want.goal)?;
-    let (rest, _) = without_busy(space, want, run);
+    let (rest, _) = space.usable(run, want.min, want.max);
     let fits = rest.first <= want.goal
         && rest.count >= want.min
         && u64::from(rest.end()) >= u64::from(want.goal) + u64::from(want.min);

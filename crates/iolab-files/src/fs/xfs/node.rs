@@ -47,8 +47,10 @@ pub struct XfsNode {
     pub size: u64,
     /// Blocks beyond the end were given back at a close: later ones leave them.
     pub is_trimmed: bool,
-    /// Was shortened, and not closed since.
+    /// Was shortened, and neither written nor closed since.
     pub is_shortened: bool,
+    /// End of the blocks that are written on behalf of a change of length.
+    pub flushed_end: u64,
     /// Has blocks beyond its end by fallocate(2): they stay.
     pub is_preallocated: bool,
     /// Range of the map that changed since the last checkpoint was closed.

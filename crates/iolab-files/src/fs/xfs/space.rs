@@ -7,6 +7,7 @@
 use core::ops::Bound::{Excluded, Unbounded};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use super::busy::Busy;
 use super::leaves::{Key, LeafKeys, Leaves};
 
 /// Records of a leaf of a free-space tree: (4096 - 56) / 8, Linux fs/xfs/libxfs/xfs_format.h.
@@ -61,8 +62,8 @@ pub struct FreeSpace {
     by_size: BySize,
     block_leaves: Leaves,
     size_leaves: Leaves,
-    /// Freed and not durable yet: first block, number of blocks.
-    busy: BTreeMap<u32, u32>,
+    /// Freed and not durable yet.
+    busy: Busy,
     /// Blocks kept for the trees themselves, the next one first.
     list: VecDeque<u32>,
     /// Blocks of the list that the trees hold now.
@@ -78,7 +79,7 @@ impl FreeSpace {
             by_size: BySize::default(),
             block_leaves: Leaves::new(LEAF_RECORDS),
             size_leaves: Leaves::new(LEAF_RECORDS),
-            busy: BTreeMap::new(),
+            busy: Busy::default(),
             list: list.into_iter().collect(),
             grown: Vec::new(),
             free: 0,
@@ -215,21 +216,11 @@ impl FreeSpace {
             self.add(rest);
         }
         self.free -= taken.count;
-        self.reuse(taken);
-        self.balance();
-    }
-
-    /// Blocks that are taken although busy are so no longer (metadata may do that).
-    fn reuse(&mut self, taken: FreeBlocks) {
-        while let Some(busy) = self.busy_in(taken) {
-            self.busy.remove(&busy.first);
-            if busy.first < taken.first {
-                self.busy.insert(busy.first, taken.first - busy.first);
-            }
-            if busy.end() > taken.end() {
-                self.busy.insert(taken.end(), busy.end() - taken.end());
-            }
+        if !self.busy.is_empty() {
+            // Blocks for the trees themselves may have been busy.
+            self.busy.drop_where(|run| run.first < taken.end() && taken.first < run.end());
         }
+        self.balance();
     }
 
     /// Gives blocks back, none of which may be free; busy until [`Self::settle`] is told of them.
@@ -255,34 +246,23 @@ impl FreeSpace {
 
     /// Marks freed blocks as busy.
     pub fn mark_busy(&mut self, run: FreeBlocks) {
-        self.busy.insert(run.first, run.count);
+        self.busy.insert(run);
     }
 
-    /// Freed blocks whose transaction is durable may be used.
-    pub fn settle(&mut self, run: FreeBlocks) {
-        let FreeBlocks { first, count } = run;
-        let inside: Vec<u32> = self.busy.range(first..first + count).map(|(at, _)| *at).collect();
-        for at in inside {
-            self.busy.remove(&at);
-        }
+    /// Freed blocks whose checkpoint is durable may be used.
+    pub fn settle(&mut self, durable: &[FreeBlocks]) {
+        self.busy.drop_where(|run| durable.contains(&run));
     }
 
     /// Everything that is free may be used.
     pub fn settle_all(&mut self) {
-        self.busy.clear();
+        self.busy = Busy::default();
     }
 
-    /// The first busy run that overlaps a run.
-    pub fn busy_in(&self, run: FreeBlocks) -> Option<FreeBlocks> {
-        if self.busy.is_empty() {
-            return None;
-        }
-        let as_run = |(first, count): (&u32, &u32)| FreeBlocks { first: *first, count: *count };
-        let left = self.busy.range(..=run.first).next_back().map(as_run);
-        if let Some(left) = left.filter(|left| left.end() > run.first) {
-            return Some(left);
-        }
-        self.busy.range(run.first..run.end()).next().map(as_run)
+    /// Part of a free run that may be used for `min` to `max` blocks, and whether busy blocks
+    /// were met.
+    pub fn usable(&self, run: FreeBlocks, min: u32, max: u32) -> (FreeBlocks, bool) {
+        self.busy.trim(run, min, max)
     }
 
     /// Blocks of the trees come from the group's list and return to it.

@@ -80,7 +80,7 @@ impl Xfs {
         let inode = Inode {
             group: 0,
             number,
-            listing: Some(Listing::default()),
+            listing: Some(Listing::root()),
             links: 1,
             ..Inode::default()
         };
@@ -166,7 +166,8 @@ impl Xfs {
 
     /// Gives back what a node had in these pieces.
     pub(super) fn give_back(&mut self, cx: &mut Context, pieces: &[Piece]) {
-        for piece in pieces {
+        // From the last to the first, as the kernel does.
+        for piece in pieces.iter().rev() {
             if piece.is_real() {
                 self.groups.give(piece.at, piece.count);
                 self.freed.push((piece.at, piece.count));
@@ -240,9 +241,7 @@ impl Xfs {
                     None => drop(self.stored.remove(&node)),
                 }
             }
-            for (first, count) in freed {
-                self.groups.settle(first, count);
-            }
+            self.groups.settle(&freed);
         }
     }
 
