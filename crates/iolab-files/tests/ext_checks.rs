@@ -47,7 +47,8 @@ fn write(fs: &mut dyn FileSystem, node: NodeId, (offset, end): (u64, u64), size:
     let mut cx = at(ms);
     let run = FileRun { node, first: offset / 4096, count: (end - offset) / 4096 };
     fs.touch(&mut cx, node, Touch::Written);
-    let write = Write { run, size: Bytes(size), end: Bytes(end), is_direct: false };
+    let (start, end) = (Bytes(offset), Bytes(end));
+    let write = Write { run, size: Bytes(size), start, end, is_direct: false };
     fs.prepare(&mut cx, write).unwrap();
 }
 

@@ -40,6 +40,8 @@ pub struct Write {
     pub run: FileRun,
     /// Length of the file before it.
     pub size: Bytes,
+    /// First byte of it.
+    pub start: Bytes,
     /// First byte after it.
     pub end: Bytes,
     /// Past the cache: blocks are needed now.

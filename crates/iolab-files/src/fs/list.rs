@@ -14,9 +14,9 @@ pub struct FileSystemRow {
     pub name: &'static str,
     /// One line for people.
     pub title: &'static str,
-    /// FsOptions of mkfs that the model knows.
+    /// Options of mkfs that the model knows.
     pub mkfs: &'static [FsOption],
-    /// FsOptions of mount that the model knows.
+    /// Options of mount that the model knows.
     pub mount: &'static [FsOption],
     /// Makes and mounts a fresh one.
     pub make: fn(&MakeSpec) -> Result<Box<dyn FileSystem>, FilesError>,

@@ -127,7 +127,8 @@ impl Machine {
         let first = at / block;
         let node = self.tree.node(owner);
         let run = FileRun { node: node.id, first, count: end.div_ceil(block) - first };
-        let write = Write { run, size: Bytes(node.size), end: Bytes(end), is_direct };
+        let (size, start, end) = (Bytes(node.size), Bytes(at), Bytes(end));
+        let write = Write { run, size, start, end, is_direct };
         let mut cx = self.context(self.tasks[index as usize].runner);
         let result = self.fs.prepare(&mut cx, write);
         self.apply(index, cx);

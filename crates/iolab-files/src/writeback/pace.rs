@@ -172,9 +172,9 @@ mod tests {
         let mut pace = Pace::default();
         for _ in 0..200 {
             pace.observe(2_560, INTERVAL);
-            pace.adjust(2_560, INTERVAL, ONE, false);
+            pace.adjust(2_560, INTERVAL, ONE * 9 / 10, false);
         }
         assert!((12_500..13_100).contains(&pace.smooth), "{}", pace.smooth);
-        assert!(pace.rate <= pace.smooth + 1);
+        assert!(pace.rate < BANDWIDTH_START, "{}", pace.rate);
     }
 }

@@ -176,7 +176,8 @@ impl Fragile {
         let end = (first + count) * self.block;
         let mut cx = self.context();
         self.fs.touch(&mut cx, node, Touch::Written);
-        let write = Write { run, size: Bytes(size), end: Bytes(end), is_direct: false };
+        let start = Bytes(first * self.block);
+        let write = Write { run, size: Bytes(size), start, end: Bytes(end), is_direct: false };
         self.fs.prepare(&mut cx, write).unwrap();
         for block in first..first + count {
             let content = self.next;

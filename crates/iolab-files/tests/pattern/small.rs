@@ -179,7 +179,8 @@ impl Small {
         let first = offset / self.block;
         let run = FileRun { node, first, count: end.div_ceil(self.block) - first };
         let mut cx = self.context();
-        let write = Write { run, size: Bytes(size), end: Bytes(end), is_direct };
+        let (start, end_bytes) = (Bytes(offset), Bytes(end));
+        let write = Write { run, size: Bytes(size), start, end: end_bytes, is_direct };
         self.fs.touch(&mut cx, node, Touch::Written);
         self.fs.prepare(&mut cx, write).expect("there is space");
         let file = self.files.get_mut(&node).unwrap();
@@ -219,7 +220,9 @@ impl Small {
         let edge = from.min(to) / self.block;
         let place = self.fs.map(FileRun { node, first: edge, count: 1 }).place;
         let file = self.files.get_mut(&node).unwrap();
-        if from.min(to) % self.block != 0 && matches!(place, Place::Delayed | Place::Written(..)) {
+        if !from.min(to).is_multiple_of(self.block)
+            && matches!(place, Place::Delayed | Place::Written(..))
+        {
             // The rest of the block becomes zeros.
             file.dirty.insert(edge);
             if !self.queue.contains(&node) {

@@ -3,7 +3,7 @@
 //! They were freed by a checkpoint that is not durable: a power cut would give them back to their
 //! former owner. The kernel keeps them in a red-black tree and walks it once from its root, so that
 //! which of them it meets depends on the tree's shape. The same tree stands here (Linux
-//! fs/xfs/xfs_extent_busy.c, lib/rbtree.c).
+//! `fs/xfs/xfs_extent_busy.c`, lib/rbtree.c).
 
 use super::space::FreeBlocks;
 
@@ -208,7 +208,9 @@ mod tests {
         }
         let run = FreeBlocks { first: 0, count: 100 };
         assert_eq!(busy.trim(run, 10, 10), (FreeBlocks { first: 0, count: 20 }, true));
-        assert_eq!(busy.trim(run, 30, 30), (FreeBlocks { first: 65, count: 35 }, true));
+        // To the left of the root there is not enough, and the walk does not come back.
+        assert_eq!(busy.trim(run, 30, 30).0.count, 0);
+        assert_eq!(busy.trim(run, 1, 9), (FreeBlocks { first: 0, count: 20 }, true));
         assert_eq!(busy.trim(FreeBlocks { first: 21, count: 3 }, 1, 1).0.count, 0);
         assert!(!busy.trim(FreeBlocks { first: 70, count: 9 }, 1, 4).1);
     }

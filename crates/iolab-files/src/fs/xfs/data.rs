@@ -1,8 +1,8 @@
 //! Space of files: promises, places, preallocation, truncation.
 //!
-//! Sources: Linux fs/xfs/xfs_iomap.c (xfs_buffered_write_iomap_begin), xfs_file.c
-//! (xfs_file_write_zero_eof, xfs_file_release), xfs_bmap_util.c (xfs_free_eofblocks),
-//! libxfs/xfs_bmap.c (xfs_bmap_adjacent, xfs_bmapi_convert_one_delalloc).
+//! Sources: Linux `fs/xfs/xfs_iomap.c` (`xfs_buffered_write_iomap_begin`), `xfs_file.c`
+//! (`xfs_file_write_zero_eof`, `xfs_file_release`), `xfs_bmap_util.c` (`xfs_free_eofblocks`),
+//! `libxfs/xfs_bmap.c` (`xfs_bmap_adjacent`, `xfs_bmapi_convert_one_delalloc`).
 
 use iolab_model::error::Errno;
 use iolab_model::{Bytes, Ns};
@@ -27,7 +27,7 @@ const GAP_UNITS: u64 = 4;
 /// writing zeros into the cache there.
 const CONVERTS_BEYOND_END: Kernel = Kernel::new(6, 13);
 /// Interval of the search for blocks beyond the end of files
-/// (fs.xfs.speculative_prealloc_lifetime).
+/// (`fs.xfs.speculative_prealloc_lifetime`).
 pub(super) const TRIM_INTERVAL: Ns = Ns(300_000_000_000);
 
 /// First block that begins at or after a byte.
@@ -36,7 +36,7 @@ fn block_after(bytes: u64) -> u64 {
 }
 
 impl Xfs {
-    /// Block to be near to for blocks of a file from `first` on (xfs_bmap_adjacent). `is_end`:
+    /// Block to be near to for blocks of a file from `first` on (`xfs_bmap_adjacent`). `is_end`:
     /// nothing follows, and the request is no promise that is kept now.
     pub(super) fn goal(&self, node: NodeId, first: u64, count: u64, is_end: bool) -> u64 {
         let fork = &self.node(node).fork;
@@ -61,7 +61,7 @@ impl Xfs {
                 (behind, 2 * gap)
             }
         });
-        let right = fork.at_or_after(first).filter(|right| right.is_real());
+        let right = fork.at_or_after(first).filter(Piece::is_real);
         let from_right = right.map(|right| {
             let gap = right.first - first;
             let before = |back: u64| right.at.checked_sub(back).filter(|at| stays(*at, right.at));
@@ -207,7 +207,7 @@ impl Xfs {
     /// Space for a write.
     pub(super) fn prepare_write(&mut self, cx: &mut Context, write: Write) -> Result<(), Errno> {
         let FileRun { node, first, .. } = write.run;
-        let start = first * BLOCK_BYTES;
+        let start = write.start.0;
         let file = self.node_mut(node);
         file.size = write.size.0;
         file.flushed_end = 0;
@@ -409,7 +409,7 @@ impl Xfs {
     }
 
     /// Data beyond the length on the device are written before that changes, if the rest of a block
-    /// had to become zeros or the file grows (xfs_setattr_size).
+    /// had to become zeros or the file grows (`xfs_setattr_size`).
     fn flush_for_length(
         &mut self,
         cx: &mut Context,
@@ -421,7 +421,7 @@ impl Xfs {
         let stored = file.inode.size;
         let edge = from.min(to);
         let held = file.fork.holding(edge / BLOCK_BYTES);
-        let is_zeroed = edge % BLOCK_BYTES != 0
+        let is_zeroed = !edge.is_multiple_of(BLOCK_BYTES)
             && held.is_some_and(|piece| piece.state != PieceState::Unwritten);
         let (first, end) = (stored / BLOCK_BYTES, block_after(edge));
         if !(is_zeroed || (to > stored && from != stored)) || first >= end {

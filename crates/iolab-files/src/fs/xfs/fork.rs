@@ -5,7 +5,7 @@ use crate::fs::extent_map::{ExtentMap, FileExtent};
 
 use super::leaves::{Key, LeafKeys, Leaves};
 
-/// Longest extent: 2^21 - 1 blocks (Linux fs/xfs/libxfs/xfs_format.h).
+/// Longest extent: 2^21 - 1 blocks (Linux `fs/xfs/libxfs/xfs_format.h`).
 pub const EXTENT_BLOCKS_MAX: u64 = (1 << 21) - 1;
 
 /// State of neighbouring blocks.
@@ -70,7 +70,7 @@ impl From<FileExtent> for Piece {
     }
 }
 
-/// Records of a leaf of a file's map: (4096 - 72) / 16, Linux fs/xfs/libxfs/xfs_format.h.
+/// Records of a leaf of a file's map: (4096 - 72) / 16, Linux `fs/xfs/libxfs/xfs_format.h`.
 const LEAF_RECORDS: u32 = 251;
 
 /// The map of a file.

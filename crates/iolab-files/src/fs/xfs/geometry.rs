@@ -1,7 +1,7 @@
 //! `Geometry`: the shape that mkfs.xfs gives a device.
 //!
-//! Sources: mkfs.xfs 6.1 (mkfs/xfs_mkfs.c, libxfs/topology.c), checked against what it prints and
-//! what xfs_db shows of a fresh file system.
+//! Sources: mkfs.xfs 6.1 (`mkfs/xfs_mkfs.c`, libxfs/topology.c), checked against what it prints and
+//! what `xfs_db` shows of a fresh file system.
 
 use crate::api::make::MakeSpec;
 use crate::error::FilesError;
@@ -25,6 +25,8 @@ pub const LIST_BLOCKS: u32 = 4;
 const DEVICE_BYTES_MIN: u64 = 300 << 20;
 /// Largest group: 1 TiB less a block.
 const GROUP_BLOCKS_MAX: u64 = (1 << 28) - 1;
+/// Smallest group: 16 MiB.
+const GROUP_BLOCKS_MIN: u64 = 4096;
 /// Devices from here on have one group per 1 TiB.
 const LARGE_BYTES: u64 = 4 << 40;
 const LOG_BYTES_MIN: u64 = 64 << 20;
@@ -151,7 +153,12 @@ fn groups(spec: &MakeSpec, blocks: u64, unit: u32, width: u32) -> Result<(u32, u
     let bytes = blocks * BLOCK_BYTES;
     let count = match spec.mkfs.number("-d agcount") {
         Some(count) => count,
-        None if bytes >= LARGE_BYTES => blocks.div_ceil(GROUP_BLOCKS_MAX),
+        None if bytes >= LARGE_BYTES => {
+            // A last group that would be too small is left out.
+            let rest = blocks % GROUP_BLOCKS_MAX;
+            let count = blocks / GROUP_BLOCKS_MAX + u64::from(rest >= GROUP_BLOCKS_MIN);
+            return Ok((count as u32, GROUP_BLOCKS_MAX as u32));
+        }
         // A striped volume gets more groups: its members can work at once.
         None if unit > 0 => multidisk_groups(blocks),
         None => 4,
@@ -166,7 +173,7 @@ fn groups(spec: &MakeSpec, blocks: u64, unit: u32, width: u32) -> Result<(u32, u
         }
     }
     let count = if unit == 0 { blocks.div_ceil(size) } else { count };
-    if count == 0 || size < 4096 || size > GROUP_BLOCKS_MAX {
+    if count == 0 || !(GROUP_BLOCKS_MIN..=GROUP_BLOCKS_MAX).contains(&size) {
         return Err(FilesError::Inconsistent {
             subject: "xfs: mkfs option -d agcount".into(),
             problem: format!("gives groups of {size} blocks"),
@@ -176,7 +183,7 @@ fn groups(spec: &MakeSpec, blocks: u64, unit: u32, width: u32) -> Result<(u32, u
     Ok((count as u32, size as u32))
 }
 
-/// Groups of a striped volume (calc_default_ag_geometry: a shift by size).
+/// Groups of a striped volume (`calc_default_ag_geometry`: a shift by size).
 fn multidisk_groups(blocks: u64) -> u64 {
     let bytes = blocks * BLOCK_BYTES;
     let shift = match bytes {

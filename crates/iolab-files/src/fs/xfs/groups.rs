@@ -1,7 +1,7 @@
 //! `Groups`: all allocation groups, and the choice of one for a request.
 //!
-//! Sources: Linux fs/xfs/libxfs/xfs_bmap.c (`xfs_bmap_btalloc` and its helpers), xfs_alloc.c
-//! (`xfs_alloc_vextent_start_ag`, `xfs_alloc_space_available`), xfs_ag_resv.c.
+//! Sources: Linux `fs/xfs/libxfs/xfs_bmap.c` (`xfs_bmap_btalloc` and its helpers), `xfs_alloc.c`
+//! (`xfs_alloc_vextent_start_ag`, `xfs_alloc_space_available`), `xfs_ag_resv.c`.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::near::{Nearest, Want, by_size_alone, exact, near};
 use super::space::{FreeBlocks, FreeSpace};
 
 /// Blocks of a group that no extent can have: headers, roots of trees, their list
-/// (xfs_alloc_ag_max_usable).
+/// (`xfs_alloc_ag_max_usable`).
 const UNUSABLE_BLOCKS: u32 = 10;
 /// Root directory and two inodes of the real-time part, made by mkfs.
 pub const ROOT_INODES: u32 = 3;
@@ -47,7 +47,7 @@ pub struct Request {
 pub struct Groups {
     /// Shape.
     pub geometry: Geometry,
-    groups: Vec<Group>,
+    all: Vec<Group>,
     /// Busy blocks were given away: the log has to be forced before data go there.
     pub has_forced: bool,
 }
@@ -56,13 +56,13 @@ impl core::ops::Index<u32> for Groups {
     type Output = Group;
 
     fn index(&self, group: u32) -> &Group {
-        &self.groups[group as usize]
+        &self.all[group as usize]
     }
 }
 
 impl core::ops::IndexMut<u32> for Groups {
     fn index_mut(&mut self, group: u32) -> &mut Group {
-        &mut self.groups[group as usize]
+        &mut self.all[group as usize]
     }
 }
 
@@ -80,8 +80,8 @@ fn tree_blocks(records: u32, leaf_min: u32, node_min: u32) -> u32 {
 impl Groups {
     /// Fresh groups, with the chunk of the root directory at its place.
     pub fn new(geometry: Geometry) -> Self {
-        let groups = (0..geometry.groups).map(|index| Self::fresh(&geometry, index)).collect();
-        let mut all = Self { geometry, groups, has_forced: false };
+        let all = (0..geometry.groups).map(|index| Self::fresh(&geometry, index)).collect();
+        let mut all = Self { geometry, all, has_forced: false };
         let root = all.root_block();
         all[0].space.take(FreeBlocks { first: root, count: CHUNK_BLOCKS });
         all[0].chunks.add(root, ROOT_INODES);
@@ -118,29 +118,29 @@ impl Groups {
     }
 
     /// Number of groups.
-    pub fn len(&self) -> u32 {
+    pub fn count(&self) -> u32 {
         self.geometry.groups
     }
 
     /// All groups in order.
     pub fn iter(&self) -> impl Iterator<Item = &Group> {
-        self.groups.iter()
+        self.all.iter()
     }
 
     /// All groups in order.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Group> {
-        self.groups.iter_mut()
+        self.all.iter_mut()
     }
 
     /// Free blocks that files may have.
     pub fn free(&self) -> u64 {
-        self.groups
+        self.all
             .iter()
             .map(|group| u64::from(group.space.free().saturating_sub(group.reserved)))
             .sum()
     }
 
-    /// The longest run of a group that a file may have (xfs_alloc_longest_free_extent).
+    /// The longest run of a group that a file may have (`xfs_alloc_longest_free_extent`).
     fn longest(&self, group: u32) -> u32 {
         let Group { space, reserved, .. } = &self[group];
         let longest = space.longest();
@@ -155,7 +155,7 @@ impl Groups {
     }
 
     /// Tell whether a group can serve a request, and how many blocks of it at most
-    /// (xfs_alloc_space_available).
+    /// (`xfs_alloc_space_available`).
     fn room(&self, group: u32, least: u32) -> Option<u32> {
         let Group { space, reserved, .. } = &self[group];
         let kept = space.kept().min(space.kept_min());
@@ -176,10 +176,10 @@ impl Groups {
         }
         let want =
             Want { goal, min: longest.min(max).max(1), max, align: 1, is_data: request.is_data };
-        if let Some(block) = request.aligned_at {
-            if let Some(found) = self.at_end(start, &want, block) {
-                return Some(found);
-            }
+        if let Some(block) = request.aligned_at
+            && let Some(found) = self.at_end(start, &want, block)
+        {
+            return Some(found);
         }
         self.search(start, &want).or_else(|| self.search(start, &Want { min: 1, ..want }))
     }
@@ -200,7 +200,7 @@ impl Groups {
     }
 
     fn from(&self, start: u32) -> impl Iterator<Item = u32> + use<> {
-        let count = self.len();
+        let count = self.count();
         (0..count).map(move |step| (start + step) % count)
     }
 
@@ -257,7 +257,7 @@ impl Groups {
     }
 
     /// Blocks for a new chunk of inodes in a group: behind the last chunk, else near the root of
-    /// the group's tree of inodes, at a multiple of their number (xfs_ialloc_ag_alloc).
+    /// the group's tree of inodes, at a multiple of their number (`xfs_ialloc_ag_alloc`).
     pub fn new_chunk(&mut self, group: u32) -> Option<u32> {
         self.room(group, CHUNK_BLOCKS)?;
         let align = if self.geometry.unit_blocks > CHUNK_BLOCKS {

@@ -1,7 +1,7 @@
 //! Inode chunks of an allocation group, and directories as far as their size matters.
 //!
-//! Sources: Linux fs/xfs/libxfs/xfs_ialloc.c (chunks of 64, the nearest one with a free inode),
-//! xfs_dir2_sf.c, xfs_dir2_block.c, xfs_dir2_leaf.c (forms of a directory).
+//! Sources: Linux `fs/xfs/libxfs/xfs_ialloc.c` (chunks of 64, the nearest one with a free inode),
+//! `xfs_dir2_sf.c`, `xfs_dir2_block.c`, `xfs_dir2_leaf.c` (forms of a directory).
 
 use std::collections::BTreeMap;
 

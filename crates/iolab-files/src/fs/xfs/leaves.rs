@@ -2,7 +2,7 @@
 //!
 //! Two decisions of the allocator look at the tree and not at the space: whether a search ends in
 //! the last leaf of the tree by size, and how many blocks of the group's own list the trees need.
-//! Rules of filling, shifting, splitting and joining: Linux fs/xfs/libxfs/xfs_btree.c.
+//! Rules of filling, shifting, splitting and joining: Linux `fs/xfs/libxfs/xfs_btree.c`.
 
 /// Key of a record; trees order by it.
 pub type Key = (u32, u32);

@@ -1,8 +1,8 @@
 //! `XfsLog`: changes collected in memory, written as checkpoints (delayed logging).
 //!
 //! A checkpoint is a transaction number of the interface. An object that is changed many times
-//! in one checkpoint is written once. Sources: Linux fs/xfs/xfs_log_cil.c, xfs_log.c,
-//! xfs_log_priv.h, Documentation/filesystems/xfs/xfs-delayed-logging-design.rst.
+//! in one checkpoint is written once. Sources: Linux `fs/xfs/xfs_log_cil.c`, `xfs_log.c`,
+//! `xfs_log_priv.h`, Documentation/filesystems/xfs/xfs-delayed-logging-design.rst.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -1,7 +1,7 @@
 //! Names: new nodes, entries of directories, nodes that go.
 //!
-//! Sources: Linux fs/xfs/xfs_inode.c, libxfs/xfs_ialloc.c (xfs_dialloc: directories rotate over
-//! the groups, files stay in their directory's), libxfs/xfs_dir2.c.
+//! Sources: Linux `fs/xfs/xfs_inode.c`, `libxfs/xfs_ialloc.c` (`xfs_dialloc`: directories rotate
+//! over the groups, files stay in their directory's), `libxfs/xfs_dir2.c`.
 
 use iolab_model::Ns;
 use iolab_model::error::Errno;
@@ -30,12 +30,12 @@ impl Xfs {
         let near = self.node(parent).inode.number;
         let start = if kind == NodeKind::Directory {
             self.rotor += 1;
-            (self.rotor - 1) % self.groups.len()
+            (self.rotor - 1) % self.groups.count()
         } else {
             home
         };
-        for step in 0..self.groups.len() {
-            let group = (start + step) % self.groups.len();
+        for step in 0..self.groups.count() {
+            let group = (start + step) % self.groups.count();
             if self.groups[group].chunks.free() == 0 {
                 let Some(block) = self.groups.new_chunk(group) else { continue };
                 self.counts.chunks += 1;
@@ -173,7 +173,7 @@ impl Xfs {
     /// Metadata that a search for a name looks at.
     pub(super) fn read_entry(&self, cx: &mut Context, directory: NodeId) {
         for block in self.listing_blocks(directory) {
-            self.read_block(cx, block);
+            Self::read_block(cx, block);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Choice of free blocks in one allocation group: at a block, near a block, or by size alone.
 //!
-//! Rules and order of the searches: Linux fs/xfs/libxfs/xfs_alloc.c (xfs_alloc_ag_vextent_exact,
+//! Rules and order of the searches: Linux `fs/xfs/libxfs/xfs_alloc.c`
+//! (`xfs_alloc_ag_vextent_exact`,
 //! _near, _size). A cursor that the kernel deactivates is `None` here.
 
 use super::space::{FreeBlocks, FreeSpace};
@@ -60,7 +61,7 @@ struct Look {
     is_last: bool,
 }
 
-/// Usable part of a run after alignment (xfs_alloc_compute_aligned).
+/// Usable part of a run after alignment (`xfs_alloc_compute_aligned`).
 fn usable(space: &FreeSpace, want: &Want, run: FreeBlocks) -> (FreeBlocks, bool) {
     let (rest, met) = space.usable(run, want.min, want.max);
     if want.align > 1 && rest.count >= want.min {
@@ -73,7 +74,7 @@ fn usable(space: &FreeSpace, want: &Want, run: FreeBlocks) -> (FreeBlocks, bool)
 
 /// First block for `count` blocks inside a usable run, as near to the goal as the rules want it:
 /// data that cannot reach the goal begin at the run's start, so that the file may grow
-/// (xfs_alloc_compute_diff).
+/// (`xfs_alloc_compute_diff`).
 fn place(want: &Want, count: u32, run: FreeBlocks) -> Option<(u32, u32)> {
     let (goal, end, align) = (want.goal, run.end(), want.align);
     let goal_end = u64::from(goal) + u64::from(count);
@@ -109,7 +110,7 @@ fn place(want: &Want, count: u32, run: FreeBlocks) -> Option<(u32, u32)> {
     first.map(|first| (first, first.abs_diff(goal)))
 }
 
-/// Looks at one run (xfs_alloc_cur_check).
+/// Looks at one run (`xfs_alloc_cur_check`).
 fn look(
     space: &FreeSpace,
     want: &Want,
@@ -139,7 +140,7 @@ fn look(
     Look { is_better: true, is_last: distance == 0 && count == want.max }
 }
 
-/// Exactly at the goal (xfs_alloc_ag_vextent_exact).
+/// Exactly at the goal (`xfs_alloc_ag_vextent_exact`).
 pub fn exact(space: &FreeSpace, want: &Want) -> Option<FreeBlocks> {
     let run = space.at_or_before(want.goal)?;
     let (rest, _) = space.usable(run, want.min, want.max);
@@ -150,7 +151,7 @@ pub fn exact(space: &FreeSpace, want: &Want) -> Option<FreeBlocks> {
     fits.then(|| FreeBlocks { first: want.goal, count: (end - u64::from(want.goal)) as u32 })
 }
 
-/// Near the goal (xfs_alloc_ag_vextent_near).
+/// Near the goal (`xfs_alloc_ag_vextent_near`).
 pub fn near(space: &FreeSpace, want: &Want) -> Nearest {
     let fitting = space.of_size(want.max, 0);
     let Some(start) = fitting.or_else(|| space.last()) else { return Nearest::Nothing };
@@ -176,7 +177,7 @@ pub fn near(space: &FreeSpace, want: &Want) -> Nearest {
     locality(space, want, best)
 }
 
-/// Search of both trees at once (xfs_alloc_ag_vextent_locality).
+/// Search of both trees at once (`xfs_alloc_ag_vextent_locality`).
 fn locality(space: &FreeSpace, want: &Want, mut best: Best) -> Nearest {
     let mut left = space.at_or_before(want.goal);
     let mut right = space.at_or_after(want.goal);
@@ -235,7 +236,7 @@ fn walk(
 }
 
 /// One step in the tree by size: the run of this length nearest to the goal; then the next length
-/// to look at (xfs_alloc_cntbt_iter).
+/// to look at (`xfs_alloc_cntbt_iter`).
 fn by_size(space: &FreeSpace, want: &Want, best: &mut Best, size: u32) -> Option<u32> {
     let run = space.of_size(size, want.goal)?;
     let seen = look(space, want, best, run, true);
@@ -253,7 +254,7 @@ fn by_size(space: &FreeSpace, want: &Want, best: &mut Best, size: u32) -> Option
     Some(if best.run.count == 0 || reached >= double { reached + 1 } else { double })
 }
 
-/// By size alone (xfs_alloc_ag_vextent_size).
+/// By size alone (`xfs_alloc_ag_vextent_size`).
 pub fn by_size_alone(space: &FreeSpace, want: &Want) -> Nearest {
     let mut met = false;
     let mut at = space.of_size(want.max.saturating_add(want.align - 1), 0);

@@ -1,4 +1,4 @@
-//! FsOptions of mkfs.xfs and of mount that the model knows.
+//! Options of mkfs.xfs and of mount that the model knows.
 
 use crate::api::make::{Kernel, MakeSpec};
 use crate::api::options::{FsOption, Values};
@@ -103,7 +103,8 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// Default size of a preallocation and of a log buffer (Linux fs/xfs/xfs_mount.h, xfs_log.c).
+    /// Default size of a preallocation and of a log buffer (Linux `fs/xfs/xfs_mount.h`,
+    /// `xfs_log.c`).
     const LEAST: u64 = 64 << 10;
     const BUFFER: u64 = 32 << 10;
 

@@ -1,6 +1,6 @@
 //! Speculative preallocation: blocks promised beyond the end of a file that grows.
 //!
-//! Source: Linux fs/xfs/xfs_iomap.c (`xfs_iomap_prealloc_size` and its caller).
+//! Source: Linux `fs/xfs/xfs_iomap.c` (`xfs_iomap_prealloc_size` and its caller).
 
 use super::fork::{EXTENT_BLOCKS_MAX, Fork};
 

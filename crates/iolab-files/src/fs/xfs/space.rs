@@ -2,7 +2,7 @@
 //!
 //! Blocks freed by a transaction that is not durable yet are *busy*: they are free, but data may
 //! not be put there, for a power cut would give them back to their former owner (Linux
-//! fs/xfs/xfs_extent_busy.c).
+//! `fs/xfs/xfs_extent_busy.c`).
 
 use core::ops::Bound::{Excluded, Unbounded};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::busy::Busy;
 use super::leaves::{Key, LeafKeys, Leaves};
 
-/// Records of a leaf of a free-space tree: (4096 - 56) / 8, Linux fs/xfs/libxfs/xfs_format.h.
+/// Records of a leaf of a free-space tree: (4096 - 56) / 8, Linux `fs/xfs/libxfs/xfs_format.h`.
 const LEAF_RECORDS: u32 = 505;
 
 /// Neighbouring free blocks of a group.
@@ -107,7 +107,7 @@ impl FreeSpace {
     }
 
     /// Blocks to keep: as many as both trees may need until the next refill
-    /// (xfs_alloc_min_freelist since Linux 6.11; before, one more than each has levels).
+    /// (`xfs_alloc_min_freelist` since Linux 6.11; before, one more than each has levels).
     pub fn kept_min(&self) -> u32 {
         2 * (self.block_leaves.levels() + self.size_leaves.levels())
     }
@@ -280,7 +280,7 @@ impl FreeSpace {
         }
     }
 
-    /// Brings the group's list to its length before an allocation (xfs_alloc_fix_freelist): what
+    /// Brings the group's list to its length before an allocation (`xfs_alloc_fix_freelist`): what
     /// is too much is freed; what is missing comes from the shortest run that has it, or from the
     /// longest there is.
     pub fn refill(&mut self) {

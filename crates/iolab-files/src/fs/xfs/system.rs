@@ -105,7 +105,7 @@ impl FileSystem for Xfs {
         match touch {
             Touch::Look => {
                 let block = self.inode_block(node);
-                self.read_block(cx, block);
+                Self::read_block(cx, block);
             }
             Touch::Read if has_no_atime || file.read_tick > file.written_tick => {}
             Touch::Read => {
@@ -133,7 +133,7 @@ impl FileSystem for Xfs {
             return;
         }
         for block in self.node(run.node).inode.map_blocks.clone() {
-            self.read_block(cx, block);
+            Self::read_block(cx, block);
         }
     }
 

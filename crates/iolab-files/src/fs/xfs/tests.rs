@@ -69,7 +69,7 @@ struct Lab {
     random: Stream,
 }
 
-const FILES_MAX: usize = 24;
+const FILES_MAX: usize = 10;
 
 impl Lab {
     fn new(seed: u64) -> Self {
@@ -117,7 +117,8 @@ impl Lab {
         let end = run.end() * 4096;
         let mut cx = self.context();
         self.fs.touch(&mut cx, node, Touch::Written);
-        let write = Write { run, size: Bytes(size), end: Bytes(end), is_direct: false };
+        let (start, size_before) = (Bytes(first * 4096), Bytes(size));
+        let write = Write { run, size: size_before, start, end: Bytes(end), is_direct: false };
         if self.fs.prepare(&mut cx, write).is_err() {
             return;
         }
@@ -132,6 +133,8 @@ impl Lab {
 
     fn start_write_back(&mut self, file: usize) {
         let Some(node) = self.files[file].node else { return };
+        // A page is not sent again before it has arrived.
+        self.land_file(file);
         let dirty: Vec<u64> = core::mem::take(&mut self.files[file].dirty).into_iter().collect();
         let mut blocks = Vec::new();
         for block in dirty {
@@ -140,6 +143,7 @@ impl Lab {
             if !matches!(found.place, Place::Written(..)) {
                 let mut cx = self.context();
                 found = self.fs.allocate(&mut cx, run).unwrap();
+                self.wait_for(cx.effects.wait);
             }
             let at = found.place.block().unwrap().1;
             blocks.push((block, at, self.files[file].versions[&block]));
@@ -148,6 +152,20 @@ impl Lab {
         if !blocks.is_empty() {
             self.flights.push(Flight { file, node, blocks, size });
         }
+    }
+
+    /// Waits until a transaction is durable, as the machine does before data go out.
+    fn wait_for(&mut self, tid: Option<Tid>) {
+        while tid.is_some_and(|tid| tid > self.fs.durable()) {
+            let mut cx = self.context();
+            if let Some(job) = self.fs.poll(&mut cx) {
+                self.jobs.push(job.id);
+            } else {
+                let job = self.jobs.pop().expect("a job leads to what is waited for");
+                self.fs.job_done(&mut cx, job);
+            }
+        }
+        self.keep();
     }
 
     fn land(&mut self, flight: &Flight) {
@@ -217,6 +235,10 @@ impl Lab {
             versions.retain(|block, _| block * 4096 < to);
         }
         held.kept_size = held.kept_size.min(to);
+        for (_, _, versions, size) in self.waiting.iter_mut().filter(|entry| entry.0 == file) {
+            versions.retain(|block, _| block * 4096 < to);
+            *size = (*size).min(to);
+        }
     }
 
     fn unlink(&mut self, file: usize) {
@@ -335,7 +357,8 @@ fn xfs_7_a_stream_is_given_up_to_twice_its_size_until_it_is_closed() {
     for mib in 0..4 * 1024u64 {
         let run = FileRun { node, first: mib * 256, count: 256 };
         let (size, end) = (Bytes(mib << 20), Bytes((mib + 1) << 20));
-        fs.prepare(&mut cx, Write { run, size, end, is_direct: false }).unwrap();
+        let write = Write { run, size, start: size, end, is_direct: false };
+        fs.prepare(&mut cx, write).unwrap();
     }
     let promised = fs.space().delayed * 4096;
     assert!((4 * gib..=12 * gib).contains(&promised), "{promised}");
@@ -353,7 +376,8 @@ fn overwritten(mount: &str, is_later: bool) -> SyncNeed {
     let entry = Entry { directory: fs.root(), name: "a" };
     let node = fs.create(&mut cx, entry, NodeKind::File).unwrap();
     let run = FileRun { node, first: 0, count: 1 };
-    let write = |size| Write { run, size: Bytes(size), end: Bytes(4096), is_direct: false };
+    let (start, end) = (Bytes(0), Bytes(4096));
+    let write = |size| Write { run, size: Bytes(size), start, end, is_direct: false };
     fs.touch(&mut cx, node, Touch::Written);
     fs.prepare(&mut cx, write(0)).unwrap();
     fs.allocate(&mut cx, run).unwrap();

@@ -12,7 +12,7 @@ use crate::error::FilesError;
 
 use super::fork::Piece;
 use super::geometry::Geometry;
-use super::groups::{Groups, ROOT_INODES};
+use super::groups::Groups;
 use super::inodes::Listing;
 use super::log::{Item, XfsLog};
 use super::node::{Inode, Snapshot, StoredNode, XfsNode};
@@ -25,7 +25,7 @@ pub(super) const PLACE_COST: u64 = 3_000;
 /// Work for a change of a name, in nanoseconds (assumed: 2 us of trees, 1 us of the rest).
 pub(super) const NAME_COST: u64 = 3_000;
 /// Share of the blocks that is kept for the file system itself: a twentieth, at most 8192
-/// (xfs_default_resblks).
+/// (`xfs_default_resblks`).
 const POOL_BLOCKS_MAX: u64 = 8_192;
 
 /// A checkpoint that was closed and is not durable: nodes, and freed blocks.
@@ -85,7 +85,6 @@ impl Xfs {
             ..Inode::default()
         };
         let root = StoredNode { inode, ..StoredNode::default() };
-        debug_assert!(ROOT_INODES > 0, "the first of them is the root");
         Ok(Self {
             geometry,
             groups,
@@ -273,7 +272,7 @@ impl Xfs {
     }
 
     /// A block of metadata that has to be looked at.
-    pub(super) fn read_block(&self, cx: &mut Context, block: u64) {
+    pub(super) fn read_block(cx: &mut Context, block: u64) {
         cx.reads(BlockRun::new(block, 1));
     }
 
@@ -300,8 +299,9 @@ impl Xfs {
         let log = self.geometry.block(self.geometry.log_group, self.geometry.log_first);
         owned.push((log, u64::from(self.geometry.log_blocks), "log".into()));
         owned.sort();
-        if let Some(pair) = owned.windows(2).find(|pair| pair[0].0 + pair[0].1 > pair[1].0) {
-            return Err(format!("{:?} and {:?} overlap", pair[0], pair[1]));
+        let overlaps = |pair: &&[(u64, u64, String)]| pair[0].0 + pair[0].1 > pair[1].0;
+        if let Some(pair) = owned.windows(2).find(overlaps) {
+            return Err(format!("{pair:?} overlap"));
         }
         let total: u64 = owned.iter().map(|(_, count, _)| count).sum::<u64>() + grown;
         let delayed: u64 = self.nodes.iter().flatten().map(|node| node.fork.delayed()).sum();

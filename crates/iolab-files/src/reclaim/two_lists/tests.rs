@@ -74,14 +74,14 @@ fn lru_2_a_cycle_longer_than_the_cache_misses_for_ever() {
 
 #[test]
 fn lru_2_refaults_push_out_idle_active_pages() {
-    let mut pages = Pages::new(1_000);
+    let mut pages = Pages::new(1_150);
     for page in (5_000..5_150).chain(5_000..5_150) {
         pages.read(page);
     }
     assert_eq!(pages.lists.sizes().0, 150);
     let mut hits = 0;
     for _ in 0..20 {
-        for page in 0..1_000 {
+        for page in 0..1_100 {
             hits += u64::from(pages.read(page));
         }
     }

@@ -115,7 +115,7 @@ fn wb_13_a_source_runs_free_up_to_the_mean_of_the_limits() {
     let limits = DirtyLimits::new(&VmSettings::default(), dirtyable);
     assert!(range.0 as f64 > limits.free_run() as f64 * 0.95, "{range:?}");
     assert!(range.1 <= limits.threshold, "{range:?}");
-    assert!((limits.free_run() as f64 / (1 << 18) as f64 - 4.5).abs() < 0.01);
+    assert!((limits.free_run() as f64 / 262_144.0 - 4.5).abs() < 0.01);
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn wb_12_round_robin() {
         let pages = chunk.pages_max.min(*rest);
         *rest -= pages;
         pieces.push((chunk.file.node.0, pages));
-        now = now + Ns::from_ms(500);
+        now += Ns::from_ms(500);
         let is_still_dirty = *rest > 0;
         flusher.sent(now, ChunkEnd { file: chunk.file, pages, is_still_dirty });
     }
@@ -111,6 +111,7 @@ fn a_file_dirtied_while_it_is_written_starts_its_30_seconds_again() {
     let now = Ns::from_seconds(30);
     let chunk = flusher.poll(now, false, BANDWIDTH).unwrap();
     flusher.sent(now, ChunkEnd { file: chunk.file, pages: 3, is_still_dirty: true });
+    assert_eq!(flusher.poll(now, false, BANDWIDTH), None);
     let seen = written(&mut flusher, Ns::from_seconds(200));
     let seconds: Vec<(u32, u64)> = seen.iter().map(|(n, t)| (*n, t.0 / 1_000_000_000)).collect();
     assert_eq!(seconds, [(2, 50), (1, 60)]);
