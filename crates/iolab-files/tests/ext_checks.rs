@@ -244,6 +244,6 @@ fn contradictions_and_unknown_words_are_refused() {
     for text in ["data=journal,delalloc", "journal_async_commit", "data=journal,dioread_nolock"] {
         assert!((row.make)(&spec(1 << 30, text)).is_err(), "{text}");
     }
-    let error = (row.make)(&spec(64 << 10, "")).err().unwrap().to_string();
+    let error = (row.make)(&spec(8 << 10, "")).err().unwrap().to_string();
     assert!(error.contains("too small"), "{error}");
 }

@@ -349,7 +349,6 @@ impl Fragile {
         let file = self.files.get_mut(&node).unwrap();
         file.blocks.retain(|&block, _| block < to);
         file.size = to * self.block;
-        self.replayed.retain(|&(of, block), _| of != node || block < to);
         self.after(&cx)
     }
 
@@ -362,8 +361,6 @@ impl Fragile {
         let punches = self.chance.below(2) == 0;
         if punches {
             file.blocks.retain(|block, _| !(run.first..run.end()).contains(block));
-            self.replayed
-                .retain(|&(of, block), _| of != node || !(run.first..run.end()).contains(&block));
         }
         let how = if punches { Reshape::Punch } else { Reshape::Allocate };
         let mut cx = self.context();
@@ -378,7 +375,6 @@ impl Fragile {
         let mut cx = self.context();
         let directory = self.fs.root();
         self.fs.unlink(&mut cx, Entry { directory, name: &file.name }, node).unwrap();
-        self.replayed.retain(|&(of, _), _| of != node);
         self.after(&cx)?;
         self.event()?;
         let closed = ClosedHandle { was_writer: true, writers: 0, handles: 0, dirty_blocks: 0 };

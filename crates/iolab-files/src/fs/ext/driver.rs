@@ -98,6 +98,11 @@ impl ExtFs {
         u64::from(self.geometry.block_bytes)
     }
 
+    /// Processors of the machine.
+    pub(super) const fn cpus(&self) -> u32 {
+        self.rules_for.cpus
+    }
+
     pub(super) const fn geometry(&self) -> &Geometry {
         &self.geometry
     }
@@ -111,9 +116,12 @@ impl ExtFs {
     pub(super) fn transaction(&mut self, cx: &mut Context) -> Tid {
         let tid = match &mut self.log {
             DurableLog::Journal(journal) => journal.begin(cx.now),
-            DurableLog::Plain(plain) => plain.running(),
+            DurableLog::Plain(plain) => plain.epoch(cx.now),
         };
         cx.changes(tid);
+        if matches!(self.log, DurableLog::Plain(_)) {
+            self.settle(self.last_durable());
+        }
         tid
     }
 
@@ -188,7 +196,13 @@ impl ExtFs {
     /// Notes the former state of something.
     pub(super) fn undo(&mut self, cx: &mut Context, undo: Undo) {
         let tid = self.transaction(cx);
-        self.changes_of(tid).undo.push(undo);
+        let list = &mut self.changes_of(tid).undo;
+        // Length and blocks of a growing file come in turn, and do not depend on each other.
+        let skipped = usize::from(list.last().is_some_and(|last| last.is_independent_of(&undo)));
+        let at = list.len().checked_sub(1 + skipped);
+        if !at.is_some_and(|at| list[at].absorbs(&undo)) {
+            list.push(undo);
+        }
     }
 
     /// Frees blocks: at once without a journal or with `data=writeback` for data, else when the

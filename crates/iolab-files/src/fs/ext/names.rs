@@ -38,14 +38,8 @@ impl ExtFs {
         if self.free < self.delayed + 8 {
             return Err(Errno::ENOSPC);
         }
-        let free: Vec<u32> = (0..if is_directory || self.geometry().set_groups == 1 {
-            self.geometry().groups
-        } else {
-            0
-        })
-            .map(|group| self.allocator.free_in(group))
-            .collect();
-        let free_of = |group: u32| free.get(group as usize).copied().unwrap_or(1);
+        let allocator = &self.allocator;
+        let free_of = |group: u32| allocator.free_in(group);
         let number = if is_directory {
             self.inodes.take_for_directory(&parent, hash(entry.name), &free_of)
         } else {
@@ -273,7 +267,7 @@ impl ExtFs {
 
     pub(super) fn evict_node(&mut self, cx: &mut Context, node: NodeId) {
         let Some(state) = self.nodes.get(&node.0) else { return };
-        let before = state.clone();
+        let links = state.links;
         self.drop_windows(node);
         self.abandon_run(FileRun { node, first: 0, count: u64::MAX });
         self.drop_data(node, 0);
@@ -288,7 +282,7 @@ impl ExtFs {
         if let Some(mut gone) = self.nodes.remove(&node.0) {
             self.inodes.give(node.0, gone.kind == NodeKind::Directory);
             // The blocks were undone one by one: what comes back is the node without them.
-            gone.links = before.links;
+            gone.links = links;
             self.undo(cx, Undo::Evicted(node.0, Box::new(gone)));
         }
         cx.spends(NAME_WORK);

@@ -132,6 +132,33 @@ pub enum Undo {
     Leaves(u32, Directory),
 }
 
+impl Undo {
+    /// Tell whether one is about the length and the other about the blocks of a file.
+    pub const fn is_independent_of(&self, other: &Self) -> bool {
+        matches!(
+            (self, other),
+            (Self::Size(..), Self::Blocks(..)) | (Self::Blocks(..), Self::Size(..))
+        )
+    }
+
+    /// Takes up a change that continues this one: new blocks of a growing file.
+    pub fn absorbs(&mut self, next: &Self) -> bool {
+        match (self, next) {
+            (Self::Blocks(node, first, count, old), Self::Blocks(of, from, more, none))
+                if *node == *of
+                    && *first + *count == *from
+                    && old.is_empty()
+                    && none.is_empty() =>
+            {
+                *count += more;
+                true
+            }
+            (Self::Size(node, _), Self::Size(of, _)) => *node == *of,
+            _ => false,
+        }
+    }
+}
+
 /// Everything that one transaction changed.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {

@@ -5,9 +5,14 @@
 //! when nothing of the later epochs had reached the device.
 //! Source: Linux fs/ext2/file.c, fs/buffer.c (`generic_buffers_fsync`).
 
+use iolab_model::Ns;
+
 use crate::api::block::{BlockRun, DeviceId};
 use crate::api::context::Tid;
 use crate::api::file_system::{FsJob, JobId, RunsAs, Step};
+
+/// Age at which dirty pages of the device are written, with the flusher's period on top.
+const AGE: Ns = Ns::from_ms(35_000);
 
 /// Epochs of a file system without a journal.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +21,7 @@ pub struct PlainLog {
     started: Tid,
     asked: Vec<BlockRun>,
     is_asked: bool,
+    since: Ns,
     going: Option<(JobId, Tid)>,
     next_job: u64,
 }
@@ -24,6 +30,17 @@ impl PlainLog {
     /// The epoch that changes belong to.
     pub fn running(&self) -> Tid {
         Tid(self.started.0.max(self.durable.0) + 1)
+    }
+
+    /// The epoch that changes belong to now. After the time in which everything is written by its
+    /// age an epoch counts as written.
+    pub fn epoch(&mut self, now: Ns) -> Tid {
+        if now.0.saturating_sub(self.since.0) >= AGE.0 && self.going.is_none() && !self.is_asked {
+            self.durable = self.running();
+            self.started = self.durable;
+            self.since = now;
+        }
+        self.running()
     }
 
     /// The last epoch on the device.

@@ -23,7 +23,7 @@ const MAP_PAGE: Ns = Ns(800);
 pub const WRITE_BACK_BLOCKS: u64 = 2048;
 /// Blocks of one mapping of a direct write (`DIO_MAX_BLOCKS`).
 const DIRECT_BLOCKS: u64 = 4096;
-/// Blocks of a batch of a processor's counter of free blocks, at least (`percpu_counter_batch`).
+/// Blocks that a processor counts before it tells others, at least (`percpu_counter_batch`).
 const COUNTER_BATCH: u64 = 32;
 
 impl ExtFs {
@@ -80,7 +80,9 @@ impl ExtFs {
     /// Blocks without a place, promised space and no more (`ext4_nonda_switch`).
     fn is_nearly_full(&self) -> bool {
         let (free, delayed) = (self.free, self.delayed);
-        2 * free < 3 * delayed || free < delayed + 4 * COUNTER_BATCH
+        let cpus = u64::from(self.cpus());
+        let batch = COUNTER_BATCH.max(2 * cpus);
+        2 * free < 3 * delayed || free < delayed + 4 * batch * cpus
     }
 
     fn reserve(&mut self, cx: &mut Context, run: FileRun) -> Result<(), Errno> {
