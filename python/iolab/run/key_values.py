@@ -11,9 +11,7 @@ if TYPE_CHECKING:
 _FACT: Final = "write_amplification"
 
 
-def key_value_metrics(
-    phase: PhaseRecord, tenants: Sequence[TenantOutcome]
-) -> dict[str, float]:
+def key_value_metrics(phase: PhaseRecord, tenants: Sequence[TenantOutcome]) -> dict[str, float]:
     """Write amplification inside the store and at the device; empty of other workloads.
 
     Parameters

@@ -1,5 +1,7 @@
 //! Reports of a run, from what its clients counted.
 
+use std::fmt::Write as _;
+
 use iolab_workload::kv::hdr::{Hdr, part_of};
 use iolab_workload::kv::{KvLatency, KvRecord, KvReturned, KvSeriesRecord};
 use serde::{Deserialize, Serialize};
@@ -138,9 +140,9 @@ fn raw_lines(show: &Show, raw: &[RawSeries]) -> String {
     let mut text = String::new();
     for series in raw.iter().filter(|series| !series.lines.is_empty()) {
         let name = format!("{prefix}{}", series.name);
-        text += &format!("{name} latency raw data: op, timestamp(ms), latency(us)\n");
+        let _ = writeln!(text, "{name} latency raw data: op, timestamp(ms), latency(us)");
         for line in series.lines.lines() {
-            text += &format!("{prefix}{line}\n");
+            let _ = writeln!(text, "{prefix}{line}");
         }
     }
     text

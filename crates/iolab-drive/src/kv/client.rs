@@ -62,7 +62,8 @@ impl<'a, S: KvStore> Session<'a, S> {
             (mix.read_modify_write, KvSeries::ReadModifyWrite),
         ];
         for (weight, series) in expected {
-            if if is_load { series == KvSeries::Insert } else { weight > 0.0 } {
+            let occurs = if is_load { series == KvSeries::Insert } else { weight > 0.0 };
+            if occurs {
                 counts.expect(series);
             }
         }

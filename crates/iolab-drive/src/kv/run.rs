@@ -158,7 +158,7 @@ impl KvCrew<'_> {
         let store = Arc::new(store);
         let wanted = self.work.operation_count;
         let progress = Progress::new(&self.work.measured, self.stage, self.live, wanted);
-        let tell: &dyn Fn(String) = &|line| (self.means.tell)(line);
+        let tell: &dyn Fn(String) = self.means.tell;
         let mut telling = Telling { inner: observer, progress, tell };
         let (joined, release) = std::thread::scope(|scope| {
             let spawn = |index| {

@@ -15,7 +15,9 @@ pub fn text(options: &[KvOption]) -> String {
     let mut text: String = plain.map(pair).collect();
     let table: String = options.iter().filter(is_of_table).map(pair).collect();
     if !table.is_empty() {
-        text += &format!("block_based_table_factory={{{table}}};");
+        text.push_str("block_based_table_factory={");
+        text.push_str(&table);
+        text.push_str("};");
     }
     text
 }

@@ -66,13 +66,13 @@ impl Options {
             unsafe { (library.options_enable_statistics)(base.raw) };
         }
         let text = options::text(&wanted.options);
-        let made = if text.is_empty() { base } else { Self::parsed(base, &text)? };
+        let made = if text.is_empty() { base } else { Self::parsed(&base, &text)? };
         // SAFETY: the object is ours.
         unsafe { (library.options_set_create_if_missing)(made.raw, 1) };
         Ok(made)
     }
 
-    fn parsed(base: Self, text: &str) -> Result<Self, Error> {
+    fn parsed(base: &Self, text: &str) -> Result<Self, Error> {
         let made = Self::new(base.library);
         let c_text = CString::new(text).map_err(|_| refused("options with a zero byte"))?;
         let (library, from, into) = (base.library, base.raw, made.raw);

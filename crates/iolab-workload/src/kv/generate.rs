@@ -137,7 +137,7 @@ impl Lengths {
     /// Draws a length: part `i` is `(i + 1)` times the size, the last one is taken for the one
     /// before it, as in the reference.
     pub fn draw(&self, random: &mut Stream) -> u64 {
-        let mut left = random.below(self.area.max(1)) as i128;
+        let mut left = i128::from(random.below(self.area.max(1)));
         for (index, count) in self.counts.iter().enumerate().take(self.counts.len() - 1) {
             left -= i128::from(*count);
             if left <= 0 {
