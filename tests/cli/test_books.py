@@ -164,8 +164,11 @@ def test_tables_of_software_costs_are_listed_and_unknown_ones_refused(iolab):
 def test_costs_are_split_as_counted_and_what_is_missing_is_derived(monkeypatch):
     from iolab.library import calibrate_cpu
 
-    native = {"mq-deadline": {"insert": 300.0, "dispatch": 300.0, "complete": 100.0, "merge": 200.0}}
-    native |= {"cfq": {"insert": 600.0, "dispatch": 500.0, "complete": 400.0, "merge": 200.0}}
+    names = ("insert", "dispatch", "complete", "merge")
+    native = {
+        "mq-deadline": dict(zip(names, (300.0, 300.0, 100.0, 200.0), strict=True)),
+        "cfq": dict(zip(names, (600.0, 500.0, 400.0, 200.0), strict=True)),
+    }
     monkeypatch.setattr(calibrate_cpu, "_counted", lambda services: native)
     rows = calibrate_cpu._schedulers({"mq-deadline": 4_400.0}, 3_000.0, None)
     found = {row.name: (row.tag, row.hooks_ns["insert"]) for row in rows}

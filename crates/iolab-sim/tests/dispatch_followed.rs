@@ -86,8 +86,8 @@ fn bfq_takes_another_way_on_sync() {
     assert_eq!(sync.first_unexplained.unwrap().issue, 340);
 }
 
-/// Not explained: from issue 111 on the model has taken over staged requests a round earlier than the
-/// kernel, which no history of the last 64 issues changes.
+/// Not explained: from issue 111 on the model has taken over staged requests a round earlier than
+/// the kernel, which no history of the last 64 issues changes.
 #[test]
 fn kyber_loses_its_round_once_on_hot_blocks() {
     let hot = followed("dispatch-own/hot-kyber", None);

@@ -82,8 +82,7 @@ impl BlockQueue {
         let device = below.info();
         parameters.check(device.depth)?;
         let depth = parameters.queue_depth.unwrap_or(device.depth).min(device.depth);
-        let kind = parameters.scheduler;
-        let framework = kind.framework();
+        let (kind, framework) = (parameters.scheduler, parameters.scheduler.framework());
         let slots = slots_of(parameters, kind, depth);
         let context = SchedulerContext {
             is_rotational: parameters.rotational.unwrap_or(device.is_rotational),
