@@ -237,6 +237,7 @@ def _dispatch(arguments: list[str], services: Services | None, console: Console)
         from iolab.library.dialect.run import execute
 
         return execute(dialect, words, services, console)
+    from iolab.cli.defaults import apply_defaults
     from iolab.cli.parser import Parser
     from iolab.wording import sentence_case
 
@@ -247,6 +248,7 @@ def _dispatch(arguments: list[str], services: Services | None, console: Console)
         allow_abbrev=False,
     )
     command.add_arguments(parser)
+    apply_defaults(parser, arguments[0])
     parsed = parser.understand(arguments[1:])
     return int(command.execute(parsed, services, console))
 
