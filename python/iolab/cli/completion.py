@@ -8,7 +8,7 @@ commas, and the options of other programs' command lines.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Final
@@ -80,8 +80,8 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[Option]:
 
 def _words(parser: argparse.ArgumentParser) -> Iterator[str]:
     for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            yield from action.choices
+        if not action.option_strings and isinstance(action.choices, Mapping):
+            yield from map(str, action.choices)
 
 
 def _bash(commands: Sequence[Command]) -> str:

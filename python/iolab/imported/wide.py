@@ -50,7 +50,7 @@ def in_long_form(table: Table, wishes: Wishes) -> Table:
 
 
 def _measured(head: str) -> tuple[str, str] | None:
-    """What a column measures, and its unit; None for one whose head ends with none."""
+    """Subject of a column and its unit; None for a head that ends with no unit."""
     bare = head.rstrip(")] ").lower()
     for unit in sorted(KNOWN_UNITS, key=len, reverse=True):
         before = bare.removesuffix(unit.lower())
