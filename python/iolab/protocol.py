@@ -73,6 +73,7 @@ class AlikeLevels(TypedDict):
 
     factor: str
     hint: str
+    is_without_files: bool
     levels: list[str]
     reason: str
 
@@ -2709,6 +2710,7 @@ class PossibleLevels(TypedDict):
     """Levels of a factor that a simulated stack can do."""
 
     factor: str
+    is_without_files: bool
     levels: list[str] | None
     limit: str
 
@@ -3075,6 +3077,7 @@ class TrialTrace(TypedDict):
 class SimulatedTrial(TypedDict):
     """The trial spec of the agent protocol, as far as a simulation has a use for it."""
 
+    cache: NotRequired[Cache | None]
     knobs: dict[str, str]
     stack: NotRequired[Stack | None]
     trace: NotRequired[TrialTrace | None]

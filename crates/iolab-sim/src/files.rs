@@ -169,7 +169,7 @@ impl FilesOverrides {
     }
 }
 
-/// What the block half says to the file half.
+/// Facts that the block half tells the file half.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Below {
     pub info: Info,

@@ -207,7 +207,7 @@ impl Stack {
         Ok(simulation.on_cpus(self.cpus()))
     }
 
-    /// What the file half has to know of the block half.
+    /// Facts of the block half that the file half has to know.
     fn below(&self, overrides: &QueueOverrides, info: crate::api::layer::Info) -> Below {
         let queue = overrides.apply(&self.queue.clone().unwrap_or_default());
         let most = u64::from(info.max_sectors / 2);

@@ -3,7 +3,7 @@
 use iolab_model::Bytes;
 
 use super::engine::Machine;
-use super::task::{Flow, Runner, TaskIndex};
+use super::task::{Flow, RunBy, TaskIndex};
 use crate::api::block::FileRun;
 use crate::api::file_system::{Touch, Use};
 use crate::api::frame::FrameFlags;
@@ -23,7 +23,7 @@ pub(super) struct ReadWork {
     /// Pages that are copied when they are here.
     batch: Option<Batch>,
     is_locked: bool,
-    /// Nobody gets the data: a write reads what it does not cover.
+    /// Bytes copied so far.
     pub done: u64,
 }
 
@@ -37,7 +37,7 @@ impl ReadWork {
 struct PagesOfFile<'a> {
     machine: &'a mut Machine,
     owner: u32,
-    runner: Runner,
+    runner: RunBy,
     used_from: u64,
     used_end: u64,
 }
@@ -104,7 +104,7 @@ impl Machine {
         owner: u32,
         new: &[NewFolio],
         used: (u64, u64),
-        runner: Runner,
+        runner: RunBy,
     ) {
         let mut run: Option<(u64, u64)> = None;
         for folio in new {

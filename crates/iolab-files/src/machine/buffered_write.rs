@@ -5,7 +5,7 @@ use iolab_model::{Bytes, Ns};
 
 use super::engine::{BACKING, Machine};
 use super::flush::{FlushWork, Scope};
-use super::task::{Flow, Runner, TaskIndex, Work};
+use super::task::{Flow, RunBy, TaskIndex, Work};
 use super::write_out::Extent;
 use crate::api::block::{FileRun, Place};
 use crate::api::file_system::{Promise, Touch, Use, Write};
@@ -264,7 +264,7 @@ impl Machine {
             works.push(Work::Flush(flush));
             works.push(Work::Unlock(work.owner));
         }
-        debug_assert!(matches!(runner, Runner::Lane(_)), "kernel threads write no files");
+        debug_assert!(matches!(runner, RunBy::Lane(_)), "kernel threads write no files");
         Flow::Done
     }
 }

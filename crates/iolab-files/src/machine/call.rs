@@ -17,7 +17,7 @@ use super::flush::{FlushWork, Scope};
 use super::mapped::TouchWork;
 use super::name::{NameWork, Naming};
 use super::stream::Stream;
-use super::task::{Runner, Work};
+use super::task::{RunBy, Work};
 use super::write_out::Extent;
 use crate::api::file_system::{Promise, Reshape};
 use crate::api::read_ahead::{Hint, ReadAhead, ReadState};
@@ -65,7 +65,7 @@ impl Machine {
     /// of [`Machine::take_ended`].
     pub fn submit(&mut self, now: Ns, call: Call<'_>) -> Result<(), Errno> {
         self.now = self.now.max(now);
-        let runner = Runner::Lane(call.lane);
+        let runner = RunBy::Lane(call.lane);
         let works = self.works_of(call)?;
         let index = self.spawn(runner, call.token);
         self.spend(index, self.settings.cost.call_ns);
@@ -290,7 +290,7 @@ impl Machine {
         let window = self.rule.will_need(&info.read, access);
         let mut new = Vec::new();
         self.rule.folios(window, pages, &self.cache.view(info.owner), &mut new);
-        self.add_folios(info.owner, &new, (0, 0), Runner::Lane(lane));
+        self.add_folios(info.owner, &new, (0, 0), RunBy::Lane(lane));
     }
 
     fn naming(&mut self, call: Call<'_>) -> Begun {

@@ -5,7 +5,7 @@ use iolab_model::op::Token;
 
 use super::engine::{BACKING, Event, Machine};
 use super::request::{Cargo, OutgoingKind, Want};
-use super::task::{Flow, Runner, TaskIndex, Work};
+use super::task::{Flow, RunBy, TaskIndex, Work};
 use super::tree::DEVICE;
 use super::write_out::{Extent, Manner};
 use crate::api::block::{BlockRun, DeviceId, FileRun};
@@ -43,13 +43,13 @@ impl Machine {
     /// Starts every job that the file system has now.
     pub(super) fn poll_jobs(&mut self) {
         loop {
-            let mut cx = self.context(Runner::FileSystem(0));
+            let mut cx = self.context(RunBy::FileSystem(0));
             cx.caller = Caller::default();
             let job = self.fs.poll(&mut cx);
             let has_effects = cx.effects != crate::api::context::Effects::default();
             let is_over = job.is_none();
             if let Some(job) = job {
-                let index = self.spawn(Runner::FileSystem(0), Token(0));
+                let index = self.spawn(RunBy::FileSystem(0), Token(0));
                 self.task(index).works.push(Work::Job(JobWork { job, at: 0 }));
                 self.calendar.plan(self.now, Event::Resume(index));
             }
@@ -64,7 +64,7 @@ impl Machine {
 
     /// Effects of the daemons' own decisions: metadata that they changed, and their processor.
     fn apply_quietly(&mut self, cx: crate::api::context::Context) {
-        self.charge(Runner::FileSystem(0), cx.effects.cpu.0);
+        self.charge(RunBy::FileSystem(0), cx.effects.cpu.0);
         for run in cx.effects.dirtied {
             self.dirty_metadata(run);
         }
@@ -106,7 +106,7 @@ impl Machine {
         if self.task(index).pending > 0 {
             return Flow::More;
         }
-        let mut cx = self.context(Runner::FileSystem(0));
+        let mut cx = self.context(RunBy::FileSystem(0));
         self.fs.job_done(&mut cx, work.job.id);
         self.apply_quietly(cx);
         self.release_waits();
@@ -212,7 +212,7 @@ impl Machine {
         }
         let Some(chunk) = self.next_chunk() else { return };
         self.is_flusher_busy = true;
-        let index = self.spawn(Runner::Flusher, Token(0));
+        let index = self.spawn(RunBy::Flusher, Token(0));
         self.task(index).works.push(Work::Flusher(FlusherWork::new(chunk)));
         self.calendar.plan(self.now, Event::Resume(index));
     }
@@ -233,7 +233,7 @@ impl Machine {
             let cursor = self.tree.node(owner).cursor;
             let (from, end) = (cursor, work.wrapped_at.unwrap_or(u64::MAX));
             let manner = Manner {
-                runner: Runner::Flusher,
+                runner: RunBy::Flusher,
                 is_sync: false,
                 is_background: work.chunk.is_background,
                 pages_max: work.chunk.pages_max - work.sent,

@@ -10,9 +10,9 @@ use iolab_model::op::Token;
 use iolab_model::{Bytes, Calendar, Ns};
 
 use super::call::HandleInfo;
-use super::request::{OnItsWay, Outgoing, RequestId};
+use super::request::{OnItsWay, Outgoing, OutgoingId};
 use super::settings::MachineSettings;
-use super::task::{Flow, Runner, Task, TaskIndex, Work};
+use super::task::{Flow, RunBy, Task, TaskIndex, Work};
 use super::tree::{DEVICE, ROOT, Tree};
 use crate::api::context::{Caller, Context, Tid};
 use crate::api::file_system::{Facts, FileSystem, Lock, Use};
@@ -94,7 +94,7 @@ pub struct Machine {
     pub(super) tasks: Vec<Task>,
     free_tasks: Vec<TaskIndex>,
     pub(super) requests: Vec<OnItsWay>,
-    pub(super) free_requests: Vec<RequestId>,
+    pub(super) free_requests: Vec<OutgoingId>,
     pub(super) calendar: Calendar<Event>,
     pub(super) lanes: Vec<LaneState>,
     /// Processors' time of the kernel's threads: the flusher, and those of the file system.
@@ -209,7 +209,7 @@ impl Machine {
 
     // --- Tasks ---
 
-    pub(super) fn spawn(&mut self, runner: Runner, token: Token) -> TaskIndex {
+    pub(super) fn spawn(&mut self, runner: RunBy, token: Token) -> TaskIndex {
         let now = self.now;
         if let Some(index) = self.free_tasks.pop() {
             let mut works = core::mem::take(&mut self.tasks[index as usize].works);
@@ -318,12 +318,12 @@ impl Machine {
         let Task { runner, token, submitted, error, bytes, .. } = *self.task(index);
         self.free_tasks.push(index);
         match runner {
-            Runner::Lane(lane) => {
+            RunBy::Lane(lane) => {
                 let outcome = error.map_or(Ok(bytes), Err);
                 self.ended.push(MachineEnded { lane, token, submitted, outcome });
             }
-            Runner::FileSystem(_) => self.poll_jobs(),
-            Runner::Flusher => {
+            RunBy::FileSystem(_) => self.poll_jobs(),
+            RunBy::Flusher => {
                 self.is_flusher_busy = false;
                 self.drive_flusher();
             }
@@ -357,16 +357,16 @@ impl Machine {
 
     // --- Time of processors ---
 
-    pub(super) fn cpu(&mut self, runner: Runner) -> &mut Ns {
+    pub(super) fn cpu(&mut self, runner: RunBy) -> &mut Ns {
         match runner {
-            Runner::Lane(lane) => &mut self.lanes[lane as usize].cpu_free,
-            Runner::Flusher => &mut self.threads[0],
-            Runner::FileSystem(thread) => &mut self.threads[1 + usize::from(thread).min(2)],
+            RunBy::Lane(lane) => &mut self.lanes[lane as usize].cpu_free,
+            RunBy::Flusher => &mut self.threads[0],
+            RunBy::FileSystem(thread) => &mut self.threads[1 + usize::from(thread).min(2)],
         }
     }
 
     /// Charges work to the processor of a process; answers when it is done.
-    pub(super) fn charge(&mut self, runner: Runner, cost_ns: u64) -> Ns {
+    pub(super) fn charge(&mut self, runner: RunBy, cost_ns: u64) -> Ns {
         let now = self.now;
         let cpu = self.cpu(runner);
         *cpu = (*cpu).max(now) + Ns(cost_ns);
@@ -397,18 +397,18 @@ impl Machine {
 
     // --- Facts ---
 
-    pub(super) fn caller(&self, runner: Runner) -> Caller {
+    pub(super) fn caller(&self, runner: RunBy) -> Caller {
         match runner {
-            Runner::Lane(lane) => {
+            RunBy::Lane(lane) => {
                 let cpu = (lane % u32::from(self.settings.cpus.max(1))) as u16;
                 // Workers have neighbouring process numbers, as children of one process do.
                 Caller { pid: lane, cpu }
             }
-            Runner::FileSystem(_) | Runner::Flusher => Caller::default(),
+            RunBy::FileSystem(_) | RunBy::Flusher => Caller::default(),
         }
     }
 
-    pub(super) fn context(&self, runner: Runner) -> Context {
+    pub(super) fn context(&self, runner: RunBy) -> Context {
         Context::new(self.now, self.caller(runner))
     }
 

@@ -1,4 +1,4 @@
-//! What the machine tells of itself: names and lengths, counts, knobs of a mounted system.
+//! Facts that the machine tells of itself: names and lengths, counts, knobs of a mounted system.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

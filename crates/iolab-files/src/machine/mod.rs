@@ -23,6 +23,6 @@ mod write_out;
 
 pub use call::{Call, FLAGS, HandleInfo};
 pub use engine::{Deciders, Machine, MachineEnded};
-pub use request::{Outgoing, OutgoingKind, RequestId};
+pub use request::{Outgoing, OutgoingId, OutgoingKind};
 pub use settings::{MachineCost, MachineSettings};
-pub use task::Runner;
+pub use task::RunBy;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use iolab_model::error::Errno;
 
 use super::lock::FileLock;
-use super::request::RequestId;
+use super::request::OutgoingId;
 use super::task::TaskIndex;
 use crate::api::block::NodeId;
 use crate::api::read_ahead::ReadState;
@@ -27,7 +27,7 @@ pub(super) struct Node {
     /// Page at which write-back goes on.
     pub cursor: u64,
     /// Requests with its data that are on their way to the device.
-    pub writes: Vec<RequestId>,
+    pub writes: Vec<OutgoingId>,
     /// Pages under write-back.
     pub write_back: u64,
     /// Bytes of its data on their way to the device.

@@ -4,23 +4,23 @@ use iolab_model::Sector;
 use iolab_model::error::Errno;
 
 use super::engine::{BACKING, Machine};
-use super::request::{Cargo, OnItsWay, Outgoing, OutgoingKind, RequestId, Want};
-use super::task::{Runner, TaskIndex};
+use super::request::{Cargo, OnItsWay, Outgoing, OutgoingId, OutgoingKind, Want};
+use super::task::{RunBy, TaskIndex};
 use super::tree::DEVICE;
 use crate::api::block::{FileRun, Mapped, Place};
 use crate::api::frame::FrameFlags;
 
 impl Machine {
     /// Makes a request; it leaves when its submitter's processor gets to it.
-    pub(super) fn send(&mut self, want: Want, cargo: Cargo, runner: Runner) -> RequestId {
-        let is_flushers = runner == Runner::Flusher;
+    pub(super) fn send(&mut self, want: Want, cargo: Cargo, runner: RunBy) -> OutgoingId {
+        let is_flushers = runner == RunBy::Flusher;
         let state = OnItsWay { cargo, waiters: Vec::new(), is_flushers };
         let id = if let Some(id) = self.free_requests.pop() {
             self.requests[id.0 as usize] = state;
             id
         } else {
             self.requests.push(state);
-            RequestId(self.requests.len() as u32 - 1)
+            OutgoingId(self.requests.len() as u32 - 1)
         };
         self.flusher_requests += u32::from(is_flushers);
         let bytes = want.sectors * 512;
@@ -50,7 +50,7 @@ impl Machine {
     }
 
     /// A task waits for a request.
-    pub(super) fn await_request(&mut self, index: TaskIndex, id: RequestId) {
+    pub(super) fn await_request(&mut self, index: TaskIndex, id: OutgoingId) {
         self.requests[id.0 as usize].waiters.push(index);
         self.task(index).pending += 1;
     }
@@ -60,7 +60,7 @@ impl Machine {
         let Some(frame) = self.cache.frame(owner, page) else { return };
         let page = self.cache.frames[frame];
         if !page.flags.has(FrameFlags::UP_TO_DATE) {
-            self.await_request(index, RequestId(page.content as u32));
+            self.await_request(index, OutgoingId(page.content as u32));
         }
     }
 
@@ -70,7 +70,7 @@ impl Machine {
     }
 
     /// A request has ended.
-    pub fn request_done(&mut self, id: RequestId, status: Result<(), Errno>) {
+    pub fn request_done(&mut self, id: OutgoingId, status: Result<(), Errno>) {
         let request = &mut self.requests[id.0 as usize];
         let waiters = core::mem::take(&mut request.waiters);
         let (cargo, is_flushers) = (request.cargo, request.is_flushers);
@@ -84,7 +84,7 @@ impl Machine {
                 self.tree.node_mut(DEVICE).writes.retain(|other| *other != id);
                 self.end_write_back(DEVICE, first, count);
                 self.throttle.written(self.now, BACKING, count);
-                let mut cx = self.context(Runner::Flusher);
+                let mut cx = self.context(RunBy::Flusher);
                 self.fs.metadata_written(&mut cx, run);
                 self.apply_alone(cx);
             }
@@ -92,7 +92,7 @@ impl Machine {
         if let (Cargo::Direct(owner, run), Ok(())) = (cargo, status) {
             let block = u64::from(self.facts.block_bytes);
             let size = self.tree.node(owner).size.min(run.end() * block);
-            let mut cx = self.context(Runner::Flusher);
+            let mut cx = self.context(RunBy::Flusher);
             self.fs.written(&mut cx, run, iolab_model::Bytes(size));
             self.apply_alone(cx);
         }
@@ -126,7 +126,7 @@ impl Machine {
 
     fn pages_written(
         &mut self,
-        id: RequestId,
+        id: OutgoingId,
         (owner, (first, count), run): (u32, (u64, u64), FileRun),
         status: Result<(), Errno>,
     ) {
@@ -148,7 +148,7 @@ impl Machine {
         });
         match status {
             Ok(()) => {
-                let mut cx = self.context(Runner::Flusher);
+                let mut cx = self.context(RunBy::Flusher);
                 self.fs.written(&mut cx, run, iolab_model::Bytes(size));
                 self.apply_alone(cx);
             }
@@ -178,14 +178,14 @@ impl Machine {
         if cx.effects == crate::api::context::Effects::default() {
             return;
         }
-        let index = self.spawn(Runner::FileSystem(0), iolab_model::op::Token(0));
+        let index = self.spawn(RunBy::FileSystem(0), iolab_model::op::Token(0));
         self.apply(index, cx);
         self.task(index).wait_tid = None;
         self.run(index);
     }
 
     /// Starts to read pages that were just added to the cache.
-    pub(super) fn read_in(&mut self, owner: u32, (first, count): (u64, u64), runner: Runner) {
+    pub(super) fn read_in(&mut self, owner: u32, (first, count): (u64, u64), runner: RunBy) {
         let per_page = self.blocks_per_page();
         let block_sectors = u64::from(self.facts.block_bytes) / 512;
         let id = self.tree.node(owner).id;

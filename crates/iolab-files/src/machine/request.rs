@@ -2,12 +2,12 @@
 
 use iolab_model::{Ns, Sector};
 
-use super::task::{Runner, TaskIndex};
+use super::task::{RunBy, TaskIndex};
 use crate::api::block::{BlockRun, DeviceId, FileRun};
 
 /// Name of a request; unique among those on their way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RequestId(pub u32);
+pub struct OutgoingId(pub u32);
 
 /// Action that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum OutgoingKind {
 #[allow(clippy::struct_excessive_bools, reason = "flags of a request")]
 pub struct Outgoing {
     /// Its name.
-    pub id: RequestId,
+    pub id: OutgoingId,
     /// Time at which its submitter's processor gets to it; never before now.
     pub at: Ns,
     /// Action that it asks for.
@@ -49,7 +49,7 @@ pub struct Outgoing {
     /// Write-back that can wait.
     pub is_background: bool,
     /// Process that submits it.
-    pub runner: Runner,
+    pub runner: RunBy,
 }
 
 /// Pages or blocks that a request carries.

@@ -18,7 +18,7 @@ pub(super) type TaskIndex = u32;
 
 /// A process: a worker's, or a thread of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Runner {
+pub enum RunBy {
     /// The process of a lane.
     Lane(u32),
     /// A thread of the file system's own, by number.
@@ -60,7 +60,7 @@ pub(super) enum Flow {
 /// A task.
 #[derive(Debug)]
 pub(super) struct Task {
-    pub runner: Runner,
+    pub runner: RunBy,
     pub token: Token,
     pub submitted: Ns,
     /// Works still to do, the next one last.
@@ -79,7 +79,7 @@ pub(super) struct Task {
 }
 
 impl Task {
-    pub fn new(runner: Runner, token: Token, submitted: Ns) -> Self {
+    pub fn new(runner: RunBy, token: Token, submitted: Ns) -> Self {
         Self {
             runner,
             token,

@@ -4,7 +4,7 @@ use iolab_model::Sector;
 
 use super::engine::Machine;
 use super::request::{Cargo, OutgoingKind, Want};
-use super::task::{Runner, TaskIndex};
+use super::task::{RunBy, TaskIndex};
 use super::tree::DEVICE;
 use crate::api::block::{BlockRun, DeviceId, FileRun, Mapped};
 use crate::api::frame::FrameFlags;
@@ -21,7 +21,7 @@ pub(super) struct Extent {
 /// Circumstances of writing out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Manner {
-    pub runner: Runner,
+    pub runner: RunBy,
     /// A task waits, or will: requests are marked so.
     pub is_sync: bool,
     /// Write-back that can wait.
@@ -57,7 +57,7 @@ impl Machine {
     /// Starts to write all dirty pages of a range; nobody waits.
     pub(super) fn push_out(&mut self, extent: Extent) {
         let manner = Manner {
-            runner: Runner::Flusher,
+            runner: RunBy::Flusher,
             is_sync: false,
             is_background: false,
             pages_max: u64::MAX,

@@ -43,7 +43,7 @@ impl SimTarget {
     /// Removes a file if it is there.
     pub fn forget(&self, path: &PathBuf) {
         if self.inspect(|simulation| simulation.machine().is_some()) {
-            // In no timed region, but not for nothing: the file system writes what a removal writes.
+            // In no timed region, but with all that a removal writes.
             let unlink = Op::Unlink { path: PathId(0) };
             let _ = self.simulation.borrow_mut().do_beside(&unlink, Some(path));
             return;
@@ -102,7 +102,10 @@ impl Target for SimTarget {
 
     fn capabilities(&self) -> Capabilities {
         if let Some(machine) = self.simulation.borrow().machine() {
-            return Capabilities { has_allocate: machine.can_allocate(), ..CAPABILITIES_WITH_FILES };
+            return Capabilities {
+                has_allocate: machine.can_allocate(),
+                ..CAPABILITIES_WITH_FILES
+            };
         }
         let can_discard = self.simulation.borrow().info().can_discard;
         Capabilities { has_deallocate: can_discard, ..CAPABILITIES }

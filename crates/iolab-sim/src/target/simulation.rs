@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use iolab_files::machine::{Machine, MachineEnded, Outgoing, OutgoingKind, RequestId, Runner};
+use iolab_files::machine::{Machine, MachineEnded, Outgoing, OutgoingId, OutgoingKind, RunBy};
 use iolab_model::op::Token;
 use iolab_model::{Bytes, Completion, Ns, Sector, TraceEvent};
 use serde::{Deserialize, Serialize};
@@ -73,7 +73,7 @@ enum Owner {
     /// An op on the bare device.
     Op(OpId),
     /// A request of the file half.
-    File(RequestId),
+    File(OutgoingId),
 }
 
 #[derive(Debug)]
@@ -436,13 +436,13 @@ impl Simulation {
         ];
         let set = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag);
         let (process, priority, cpu) = match request.runner {
-            Runner::Lane(lane) => {
+            RunBy::Lane(lane) => {
                 let priority = priorities.get(lane as usize).copied().unwrap_or_default();
                 (ProcessId(lane + 1), priority, self.cpu_of(lane))
             }
             // Threads of the kernel: numbers that no lane has.
-            Runner::Flusher => (ProcessId(u32::MAX), Priority::default(), 0),
-            Runner::FileSystem(thread) => {
+            RunBy::Flusher => (ProcessId(u32::MAX), Priority::default(), 0),
+            RunBy::FileSystem(thread) => {
                 (ProcessId(u32::MAX - 1 - u32::from(thread)), Priority::default(), 0)
             }
         };

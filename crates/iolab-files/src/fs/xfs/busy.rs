@@ -1,17 +1,17 @@
-//! `Busy`: blocks that are free and may not be used for data yet.
+//! `BusyBlocks`: blocks that are free and may not be used for data yet.
 //!
 //! They were freed by a checkpoint that is not durable: a power cut would give them back to their
 //! former owner. The kernel keeps them in a red-black tree and walks it once from its root, so that
 //! which of them it meets depends on the tree's shape. The same tree stands here (Linux
 //! `fs/xfs/xfs_extent_busy.c`, lib/rbtree.c).
 
-use super::space::FreeBlocks;
+use super::space::FreeSpan;
 
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    run: FreeBlocks,
+    run: FreeSpan,
     children: [u32; 2],
     parent: u32,
     is_red: bool,
@@ -19,19 +19,19 @@ struct Entry {
 
 /// Busy blocks of a group.
 #[derive(Clone, Debug)]
-pub struct Busy {
+pub struct BusyBlocks {
     /// In the order in which they were freed.
     entries: Vec<Entry>,
     root: u32,
 }
 
-impl Default for Busy {
+impl Default for BusyBlocks {
     fn default() -> Self {
         Self { entries: Vec::new(), root: NONE }
     }
 }
 
-impl Busy {
+impl BusyBlocks {
     /// Tell whether there are none.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -71,7 +71,7 @@ impl Busy {
     }
 
     /// Adds blocks.
-    pub fn insert(&mut self, run: FreeBlocks) {
+    pub fn insert(&mut self, run: FreeSpan) {
         let new = self.entries.len() as u32;
         let (mut parent, mut at, mut side) = (NONE, self.root, 0);
         while at != NONE {
@@ -118,7 +118,7 @@ impl Busy {
     }
 
     /// Blocks are busy no longer where a test says so.
-    pub fn drop_where(&mut self, test: impl Fn(FreeBlocks) -> bool) {
+    pub fn drop_where(&mut self, test: impl Fn(FreeSpan) -> bool) {
         if !self.entries.iter().any(|entry| test(entry.run)) {
             return;
         }
@@ -130,8 +130,8 @@ impl Busy {
 
     /// Part of a free run for `min` to `max` blocks without those busy ones that a walk from the
     /// root meets, and whether it met any.
-    pub fn trim(&self, run: FreeBlocks, min: u32, max: u32) -> (FreeBlocks, bool) {
-        let nothing = FreeBlocks { first: run.first, count: 0 };
+    pub fn trim(&self, run: FreeSpan, min: u32, max: u32) -> (FreeSpan, bool) {
+        let nothing = FreeSpan { first: run.first, count: 0 };
         let (mut first, mut end, mut met) = (run.first, run.end(), false);
         let mut at = self.root;
         while at != NONE && end - first >= min {
@@ -159,7 +159,7 @@ impl Busy {
                 }
             }
         }
-        (FreeBlocks { first, count: end - first }, met)
+        (FreeSpan { first, count: end - first }, met)
     }
 }
 
@@ -169,7 +169,7 @@ mod tests {
     use iolab_model::seed::Seed;
 
     /// Checks order and colours below a node; answers the number of black ones on each way.
-    fn black_height(busy: &Busy, node: u32, range: (u32, u32)) -> u32 {
+    fn black_height(busy: &BusyBlocks, node: u32, range: (u32, u32)) -> u32 {
         if node == NONE {
             return 1;
         }
@@ -185,11 +185,11 @@ mod tests {
     #[test]
     fn stays_a_red_black_tree() {
         let mut random = Seed(2).stream("busy", 0);
-        let mut busy = Busy::default();
+        let mut busy = BusyBlocks::default();
         for _ in 0..2_000 {
             let first = random.below(1 << 20) as u32 * 4;
             if busy.entries.iter().all(|entry| entry.run.first != first) {
-                busy.insert(FreeBlocks { first, count: 3 });
+                busy.insert(FreeSpan { first, count: 3 });
             }
             if random.below(20) == 0 {
                 let limit = random.below(1 << 22) as u32;
@@ -202,16 +202,16 @@ mod tests {
 
     #[test]
     fn a_walk_meets_what_lies_on_its_way() {
-        let mut busy = Busy::default();
+        let mut busy = BusyBlocks::default();
         for first in [40, 20, 60] {
-            busy.insert(FreeBlocks { first, count: 5 });
+            busy.insert(FreeSpan { first, count: 5 });
         }
-        let run = FreeBlocks { first: 0, count: 100 };
-        assert_eq!(busy.trim(run, 10, 10), (FreeBlocks { first: 0, count: 20 }, true));
+        let run = FreeSpan { first: 0, count: 100 };
+        assert_eq!(busy.trim(run, 10, 10), (FreeSpan { first: 0, count: 20 }, true));
         // To the left of the root there is not enough, and the walk does not come back.
         assert_eq!(busy.trim(run, 30, 30).0.count, 0);
-        assert_eq!(busy.trim(run, 1, 9), (FreeBlocks { first: 0, count: 20 }, true));
-        assert_eq!(busy.trim(FreeBlocks { first: 21, count: 3 }, 1, 1).0.count, 0);
-        assert!(!busy.trim(FreeBlocks { first: 70, count: 9 }, 1, 4).1);
+        assert_eq!(busy.trim(run, 1, 9), (FreeSpan { first: 0, count: 20 }, true));
+        assert_eq!(busy.trim(FreeSpan { first: 21, count: 3 }, 1, 1).0.count, 0);
+        assert!(!busy.trim(FreeSpan { first: 70, count: 9 }, 1, 4).1);
     }
 }

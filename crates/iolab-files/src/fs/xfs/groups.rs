@@ -1,4 +1,4 @@
-//! `Groups`: all allocation groups, and the choice of one for a request.
+//! `AllocationGroups`: all allocation groups, and the choice of one for a request.
 //!
 //! Sources: Linux `fs/xfs/libxfs/xfs_bmap.c` (`xfs_bmap_btalloc` and its helpers), `xfs_alloc.c`
 //! (`xfs_alloc_vextent_start_ag`, `xfs_alloc_space_available`), `xfs_ag_resv.c`.
@@ -10,7 +10,7 @@ use super::geometry::{
 };
 use super::inodes::Chunks;
 use super::near::{Nearest, Want, by_size_alone, exact, near};
-use super::space::{FreeBlocks, FreeSpace};
+use super::space::{FreeSpace, FreeSpan};
 
 /// Blocks of a group that no extent can have: headers, roots of trees, their list
 /// (`xfs_alloc_ag_max_usable`).
@@ -44,7 +44,7 @@ pub struct Request {
 
 /// All groups.
 #[derive(Clone, Debug)]
-pub struct Groups {
+pub struct AllocationGroups {
     /// Shape.
     pub geometry: Geometry,
     all: Vec<Group>,
@@ -52,7 +52,7 @@ pub struct Groups {
     pub has_forced: bool,
 }
 
-impl core::ops::Index<u32> for Groups {
+impl core::ops::Index<u32> for AllocationGroups {
     type Output = Group;
 
     fn index(&self, group: u32) -> &Group {
@@ -60,7 +60,7 @@ impl core::ops::Index<u32> for Groups {
     }
 }
 
-impl core::ops::IndexMut<u32> for Groups {
+impl core::ops::IndexMut<u32> for AllocationGroups {
     fn index_mut(&mut self, group: u32) -> &mut Group {
         &mut self.all[group as usize]
     }
@@ -77,13 +77,13 @@ fn tree_blocks(records: u32, leaf_min: u32, node_min: u32) -> u32 {
     total
 }
 
-impl Groups {
+impl AllocationGroups {
     /// Fresh groups, with the chunk of the root directory at its place.
     pub fn new(geometry: Geometry) -> Self {
         let all = (0..geometry.groups).map(|index| Self::fresh(&geometry, index)).collect();
         let mut all = Self { geometry, all, has_forced: false };
         let root = all.root_block();
-        all[0].space.take(FreeBlocks { first: root, count: CHUNK_BLOCKS });
+        all[0].space.take(FreeSpan { first: root, count: CHUNK_BLOCKS });
         all[0].chunks.add(root, ROOT_INODES);
         all
     }
@@ -103,8 +103,8 @@ impl Groups {
             (0..0, HEADER_BLOCKS)
         };
         let list = after..after + LIST_BLOCKS;
-        let left = FreeBlocks { first: before.start, count: before.end - before.start };
-        let rest = FreeBlocks { first: list.end, count: blocks.saturating_sub(list.end) };
+        let left = FreeSpan { first: before.start, count: before.end - before.start };
+        let rest = FreeSpan { first: list.end, count: blocks.saturating_sub(list.end) };
         // The trees of free inodes and of reference counts may have to hold everything: least
         // records per leaf and node 126 and 252, and 168 and 252.
         let usable = if has_log { blocks - geometry.log_blocks } else { blocks };
@@ -238,17 +238,17 @@ impl Groups {
     /// Gives blocks back; they are busy until their checkpoint is durable.
     pub fn give(&mut self, first: u64, count: u64) {
         let (group, block) = self.geometry.place(first);
-        let run = FreeBlocks { first: block, count: count as u32 };
+        let run = FreeSpan { first: block, count: count as u32 };
         self[group].space.give(run);
         self[group].space.mark_busy(run);
     }
 
     /// Freed blocks are durably free.
     pub fn settle(&mut self, freed: &[(u64, u64)]) {
-        let mut of_group: BTreeMap<u32, Vec<FreeBlocks>> = BTreeMap::new();
+        let mut of_group: BTreeMap<u32, Vec<FreeSpan>> = BTreeMap::new();
         for (first, count) in freed {
             let (group, block) = self.geometry.place(*first);
-            let run = FreeBlocks { first: block, count: *count as u32 };
+            let run = FreeSpan { first: block, count: *count as u32 };
             of_group.entry(group).or_default().push(run);
         }
         for (group, runs) in of_group {
@@ -286,7 +286,7 @@ impl Groups {
     /// Takes blocks that a mount finds owned.
     pub fn occupy(&mut self, first: u64, count: u64) {
         let (group, block) = self.geometry.place(first);
-        self[group].space.take(FreeBlocks { first: block, count: count as u32 });
+        self[group].space.take(FreeSpan { first: block, count: count as u32 });
     }
 
     /// Takes an inode that a mount finds in use, with its chunk.
@@ -294,7 +294,7 @@ impl Groups {
         let block = inode / CHUNK_INODES * CHUNK_BLOCKS;
         let here = &mut self[group];
         if here.chunks.blocks().all(|run| run.first != block) {
-            here.space.take(FreeBlocks { first: block, count: CHUNK_BLOCKS });
+            here.space.take(FreeSpan { first: block, count: CHUNK_BLOCKS });
             here.chunks.add(block, 0);
         }
         here.chunks.take_exactly(inode);

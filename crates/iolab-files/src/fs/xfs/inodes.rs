@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::geometry::{BLOCK_BYTES, BLOCK_INODES, CHUNK_BLOCKS, CHUNK_INODES};
-use super::space::FreeBlocks;
+use super::space::FreeSpan;
 
 /// Chunks of inodes, by their first inode in the group; a set bit is a free inode.
 #[derive(Clone, Debug, Default)]
@@ -75,7 +75,7 @@ impl Chunks {
     }
 
     /// Gives an inode back; answers the blocks of its chunk if that has become empty.
-    pub fn give(&mut self, inode: u32) -> Option<FreeBlocks> {
+    pub fn give(&mut self, inode: u32) -> Option<FreeSpan> {
         let (first, free) = self.chunks.range_mut(..=inode).next_back()?;
         let first = *first;
         *free |= 1 << (inode - first);
@@ -86,14 +86,14 @@ impl Chunks {
         if self.newest == Some(first) {
             self.newest = None;
         }
-        Some(FreeBlocks { first: first / BLOCK_INODES, count: CHUNK_BLOCKS })
+        Some(FreeSpan { first: first / BLOCK_INODES, count: CHUNK_BLOCKS })
     }
 
     /// Blocks of all chunks.
-    pub fn blocks(&self) -> impl Iterator<Item = FreeBlocks> + '_ {
+    pub fn blocks(&self) -> impl Iterator<Item = FreeSpan> + '_ {
         self.chunks
             .keys()
-            .map(|first| FreeBlocks { first: first / BLOCK_INODES, count: CHUNK_BLOCKS })
+            .map(|first| FreeSpan { first: first / BLOCK_INODES, count: CHUNK_BLOCKS })
     }
 }
 

@@ -4,7 +4,7 @@
 //! (`xfs_alloc_ag_vextent_exact`,
 //! _near, _size). A cursor that the kernel deactivates is `None` here.
 
-use super::space::{FreeBlocks, FreeSpace};
+use super::space::{FreeSpace, FreeSpan};
 
 /// Blocks that are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Want {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nearest {
     /// These blocks.
-    Blocks(FreeBlocks),
+    Blocks(FreeSpan),
     /// Nothing, but busy blocks would do: force the log, then search again.
     Busy,
     /// Nothing.
@@ -35,14 +35,14 @@ pub enum Nearest {
 /// Best candidate so far.
 #[derive(Clone, Copy)]
 struct Best {
-    run: FreeBlocks,
+    run: FreeSpan,
     distance: u32,
     has_met_busy: bool,
 }
 
 impl Best {
     const NONE: Self =
-        Self { run: FreeBlocks { first: 0, count: 0 }, distance: u32::MAX, has_met_busy: false };
+        Self { run: FreeSpan { first: 0, count: 0 }, distance: u32::MAX, has_met_busy: false };
 
     fn found(self) -> Nearest {
         match (self.run.count, self.has_met_busy) {
@@ -62,12 +62,12 @@ struct Look {
 }
 
 /// Usable part of a run after alignment (`xfs_alloc_compute_aligned`).
-fn usable(space: &FreeSpace, want: &Want, run: FreeBlocks) -> (FreeBlocks, bool) {
+fn usable(space: &FreeSpace, want: &Want, run: FreeSpan) -> (FreeSpan, bool) {
     let (rest, met) = space.usable(run, want.min, want.max);
     if want.align > 1 && rest.count >= want.min {
         let first = rest.first.next_multiple_of(want.align);
         let skipped = (first - rest.first).min(rest.count);
-        return (FreeBlocks { first, count: rest.count - skipped }, met);
+        return (FreeSpan { first, count: rest.count - skipped }, met);
     }
     (rest, met)
 }
@@ -75,7 +75,7 @@ fn usable(space: &FreeSpace, want: &Want, run: FreeBlocks) -> (FreeBlocks, bool)
 /// First block for `count` blocks inside a usable run, as near to the goal as the rules want it:
 /// data that cannot reach the goal begin at the run's start, so that the file may grow
 /// (`xfs_alloc_compute_diff`).
-fn place(want: &Want, count: u32, run: FreeBlocks) -> Option<(u32, u32)> {
+fn place(want: &Want, count: u32, run: FreeSpan) -> Option<(u32, u32)> {
     let (goal, end, align) = (want.goal, run.end(), want.align);
     let goal_end = u64::from(goal) + u64::from(count);
     let reaches = u64::from(end) >= goal_end;
@@ -111,13 +111,7 @@ fn place(want: &Want, count: u32, run: FreeBlocks) -> Option<(u32, u32)> {
 }
 
 /// Looks at one run (`xfs_alloc_cur_check`).
-fn look(
-    space: &FreeSpace,
-    want: &Want,
-    best: &mut Best,
-    run: FreeBlocks,
-    is_by_size: bool,
-) -> Look {
+fn look(space: &FreeSpace, want: &Want, best: &mut Best, run: FreeSpan, is_by_size: bool) -> Look {
     let worse = |is_last| Look { is_better: false, is_last };
     if run.count < want.min {
         return worse(is_by_size);
@@ -135,20 +129,20 @@ fn look(
     if distance > best.distance {
         return worse(!is_by_size);
     }
-    best.run = FreeBlocks { first, count: count.min(rest.end() - first) };
+    best.run = FreeSpan { first, count: count.min(rest.end() - first) };
     best.distance = distance;
     Look { is_better: true, is_last: distance == 0 && count == want.max }
 }
 
 /// Exactly at the goal (`xfs_alloc_ag_vextent_exact`).
-pub fn exact(space: &FreeSpace, want: &Want) -> Option<FreeBlocks> {
+pub fn exact(space: &FreeSpace, want: &Want) -> Option<FreeSpan> {
     let run = space.at_or_before(want.goal)?;
     let (rest, _) = space.usable(run, want.min, want.max);
     let fits = rest.first <= want.goal
         && rest.count >= want.min
         && u64::from(rest.end()) >= u64::from(want.goal) + u64::from(want.min);
     let end = u64::from(rest.end()).min(u64::from(want.goal) + u64::from(want.max));
-    fits.then(|| FreeBlocks { first: want.goal, count: (end - u64::from(want.goal)) as u32 })
+    fits.then(|| FreeSpan { first: want.goal, count: (end - u64::from(want.goal)) as u32 })
 }
 
 /// Near the goal (`xfs_alloc_ag_vextent_near`).
@@ -222,8 +216,8 @@ fn walk(
     space: &FreeSpace,
     want: &Want,
     best: &mut Best,
-    from: Option<FreeBlocks>,
-    step: fn(&FreeSpace, FreeBlocks) -> Option<FreeBlocks>,
+    from: Option<FreeSpan>,
+    step: fn(&FreeSpace, FreeSpan) -> Option<FreeSpan>,
 ) {
     let mut at = from;
     while let Some(run) = at {
@@ -263,21 +257,21 @@ pub fn by_size_alone(space: &FreeSpace, want: &Want) -> Nearest {
         let (rest, busy) = usable(space, want, run);
         met |= busy;
         if rest.count >= want.max {
-            return Nearest::Blocks(FreeBlocks { first: rest.first, count: want.max });
+            return Nearest::Blocks(FreeSpan { first: rest.first, count: want.max });
         }
         at = space.longer(run);
     }
     if has_long && met {
         return Nearest::Busy;
     }
-    let mut best = FreeBlocks { first: 0, count: 0 };
+    let mut best = FreeSpan { first: 0, count: 0 };
     let mut at = space.last();
     while let Some(run) = at.filter(|run| run.count >= best.count.max(1)) {
         let (rest, busy) = usable(space, want, run);
         met |= busy;
         let count = rest.count.min(want.max);
         if count > best.count {
-            best = FreeBlocks { first: rest.first, count };
+            best = FreeSpan { first: rest.first, count };
         }
         if count == want.max {
             break;

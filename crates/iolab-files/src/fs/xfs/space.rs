@@ -7,7 +7,7 @@
 use core::ops::Bound::{Excluded, Unbounded};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::busy::Busy;
+use super::busy::BusyBlocks;
 use super::leaves::{Key, LeafKeys, Leaves};
 
 /// Records of a leaf of a free-space tree: (4096 - 56) / 8, Linux `fs/xfs/libxfs/xfs_format.h`.
@@ -15,14 +15,14 @@ const LEAF_RECORDS: u32 = 505;
 
 /// Neighbouring free blocks of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FreeBlocks {
+pub struct FreeSpan {
     /// First block.
     pub first: u32,
     /// Number of blocks.
     pub count: u32,
 }
 
-impl FreeBlocks {
+impl FreeSpan {
     /// The block after the last one.
     pub const fn end(self) -> u32 {
         self.first + self.count
@@ -63,7 +63,7 @@ pub struct FreeSpace {
     block_leaves: Leaves,
     size_leaves: Leaves,
     /// Freed and not durable yet.
-    busy: Busy,
+    busy: BusyBlocks,
     /// Blocks kept for the trees themselves, the next one first.
     list: VecDeque<u32>,
     /// Blocks of the list that the trees hold now.
@@ -73,13 +73,13 @@ pub struct FreeSpace {
 
 impl FreeSpace {
     /// Free space with these runs, and these blocks kept for its trees.
-    pub fn new(runs: &[FreeBlocks], list: impl IntoIterator<Item = u32>) -> Self {
+    pub fn new(runs: &[FreeSpan], list: impl IntoIterator<Item = u32>) -> Self {
         let mut space = Self {
             by_block: ByBlock::default(),
             by_size: BySize::default(),
             block_leaves: Leaves::new(LEAF_RECORDS),
             size_leaves: Leaves::new(LEAF_RECORDS),
-            busy: Busy::default(),
+            busy: BusyBlocks::default(),
             list: list.into_iter().collect(),
             grown: Vec::new(),
             free: 0,
@@ -123,79 +123,79 @@ impl FreeSpace {
     }
 
     /// All runs in order of blocks.
-    pub fn iter(&self) -> impl Iterator<Item = FreeBlocks> + '_ {
-        self.by_block.0.iter().map(|(first, count)| FreeBlocks { first: *first, count: *count })
+    pub fn iter(&self) -> impl Iterator<Item = FreeSpan> + '_ {
+        self.by_block.0.iter().map(|(first, count)| FreeSpan { first: *first, count: *count })
     }
 
     /// The last run that begins at or before a block.
-    pub fn at_or_before(&self, block: u32) -> Option<FreeBlocks> {
+    pub fn at_or_before(&self, block: u32) -> Option<FreeSpan> {
         let found = self.by_block.0.range(..=block).next_back();
-        found.map(|(first, count)| FreeBlocks { first: *first, count: *count })
+        found.map(|(first, count)| FreeSpan { first: *first, count: *count })
     }
 
     /// The first run that begins at or after a block.
-    pub fn at_or_after(&self, block: u32) -> Option<FreeBlocks> {
+    pub fn at_or_after(&self, block: u32) -> Option<FreeSpan> {
         let found = self.by_block.0.range(block..).next();
-        found.map(|(first, count)| FreeBlocks { first: *first, count: *count })
+        found.map(|(first, count)| FreeSpan { first: *first, count: *count })
     }
 
     /// The run before one, in order of blocks.
-    pub fn left_of(&self, run: FreeBlocks) -> Option<FreeBlocks> {
+    pub fn left_of(&self, run: FreeSpan) -> Option<FreeSpan> {
         run.first.checked_sub(1).and_then(|block| self.at_or_before(block))
     }
 
     /// The run after one, in order of blocks.
-    pub fn right_of(&self, run: FreeBlocks) -> Option<FreeBlocks> {
+    pub fn right_of(&self, run: FreeSpan) -> Option<FreeSpan> {
         self.at_or_after(run.first + 1)
     }
 
     /// The shortest run of at least so many blocks; of equal ones the first from a block on.
-    pub fn of_size(&self, count: u32, first: u32) -> Option<FreeBlocks> {
+    pub fn of_size(&self, count: u32, first: u32) -> Option<FreeSpan> {
         self.by_size
             .0
             .range((count, first)..)
             .next()
-            .map(|key| FreeBlocks { first: key.1, count: key.0 })
+            .map(|key| FreeSpan { first: key.1, count: key.0 })
     }
 
     /// The next longer run, or the next of the same length.
-    pub fn longer(&self, run: FreeBlocks) -> Option<FreeBlocks> {
+    pub fn longer(&self, run: FreeSpan) -> Option<FreeSpan> {
         self.by_size
             .after((run.count, run.first))
-            .map(|key| FreeBlocks { first: key.1, count: key.0 })
+            .map(|key| FreeSpan { first: key.1, count: key.0 })
     }
 
     /// The next shorter run, or the one before of the same length.
-    pub fn shorter(&self, run: FreeBlocks) -> Option<FreeBlocks> {
+    pub fn shorter(&self, run: FreeSpan) -> Option<FreeSpan> {
         self.by_size
             .before((run.count, run.first))
-            .map(|key| FreeBlocks { first: key.1, count: key.0 })
+            .map(|key| FreeSpan { first: key.1, count: key.0 })
     }
 
     /// The longest run.
-    pub fn last(&self) -> Option<FreeBlocks> {
-        self.by_size.0.last().map(|key| FreeBlocks { first: key.1, count: key.0 })
+    pub fn last(&self) -> Option<FreeSpan> {
+        self.by_size.0.last().map(|key| FreeSpan { first: key.1, count: key.0 })
     }
 
     /// Tell whether a run lies in the last leaf of the tree by size.
-    pub fn is_in_last_leaf(&self, run: FreeBlocks) -> bool {
+    pub fn is_in_last_leaf(&self, run: FreeSpan) -> bool {
         (run.count, run.first) >= self.size_leaves.last_first()
     }
 
     /// First run of the last leaf of the tree by size.
-    pub fn last_leaf(&self) -> Option<FreeBlocks> {
+    pub fn last_leaf(&self) -> Option<FreeSpan> {
         let first = self.size_leaves.last_first();
-        self.by_size.0.range(first..).next().map(|key| FreeBlocks { first: key.1, count: key.0 })
+        self.by_size.0.range(first..).next().map(|key| FreeSpan { first: key.1, count: key.0 })
     }
 
-    fn add(&mut self, run: FreeBlocks) {
+    fn add(&mut self, run: FreeSpan) {
         self.block_leaves.insert((run.first, 0), &self.by_block);
         self.by_block.0.insert(run.first, run.count);
         self.size_leaves.insert((run.count, run.first), &self.by_size);
         self.by_size.0.insert((run.count, run.first));
     }
 
-    fn drop_run(&mut self, run: FreeBlocks) {
+    fn drop_run(&mut self, run: FreeSpan) {
         self.by_block.0.remove(&run.first);
         self.block_leaves.remove((run.first, 0), &self.by_block);
         self.by_size.0.remove(&(run.count, run.first));
@@ -203,15 +203,15 @@ impl FreeSpace {
     }
 
     /// Takes blocks, all of which must be free.
-    pub fn take(&mut self, taken: FreeBlocks) {
+    pub fn take(&mut self, taken: FreeSpan) {
         let Some(run) = self.at_or_before(taken.first) else {
             debug_assert!(false, "blocks that are taken are free");
             return;
         };
         debug_assert!(taken.end() <= run.end(), "{taken:?} is not in {run:?}");
         self.drop_run(run);
-        let left = FreeBlocks { first: run.first, count: taken.first - run.first };
-        let right = FreeBlocks { first: taken.end(), count: run.end() - taken.end() };
+        let left = FreeSpan { first: run.first, count: taken.first - run.first };
+        let right = FreeSpan { first: taken.end(), count: run.end() - taken.end() };
         for rest in [left, right].into_iter().filter(|rest| rest.count > 0) {
             self.add(rest);
         }
@@ -224,13 +224,13 @@ impl FreeSpace {
     }
 
     /// Gives blocks back, none of which may be free; busy until [`Self::settle`] is told of them.
-    pub fn give(&mut self, given: FreeBlocks) {
+    pub fn give(&mut self, given: FreeSpan) {
         let mut whole = given;
         if let Some(left) = self.left_of(given) {
             debug_assert!(left.end() <= given.first, "{given:?} is free already: {left:?}");
             if left.end() == given.first {
                 self.drop_run(left);
-                whole = FreeBlocks { first: left.first, count: left.count + whole.count };
+                whole = FreeSpan { first: left.first, count: left.count + whole.count };
             }
         }
         if let Some(right) = self.at_or_after(given.first)
@@ -245,23 +245,23 @@ impl FreeSpace {
     }
 
     /// Marks freed blocks as busy.
-    pub fn mark_busy(&mut self, run: FreeBlocks) {
+    pub fn mark_busy(&mut self, run: FreeSpan) {
         self.busy.insert(run);
     }
 
     /// Freed blocks whose checkpoint is durable may be used.
-    pub fn settle(&mut self, durable: &[FreeBlocks]) {
+    pub fn settle(&mut self, durable: &[FreeSpan]) {
         self.busy.drop_where(|run| durable.contains(&run));
     }
 
     /// Everything that is free may be used.
     pub fn settle_all(&mut self) {
-        self.busy = Busy::default();
+        self.busy = BusyBlocks::default();
     }
 
     /// Part of a free run that may be used for `min` to `max` blocks, and whether busy blocks
     /// were met.
-    pub fn usable(&self, run: FreeBlocks, min: u32, max: u32) -> (FreeBlocks, bool) {
+    pub fn usable(&self, run: FreeSpan, min: u32, max: u32) -> (FreeSpan, bool) {
         self.busy.trim(run, min, max)
     }
 
@@ -287,14 +287,14 @@ impl FreeSpace {
         while self.kept() > self.kept_min()
             && let Some(block) = self.list.pop_front()
         {
-            self.give(FreeBlocks { first: block, count: 1 });
+            self.give(FreeSpan { first: block, count: 1 });
         }
         while self.kept() < self.kept_min() {
             let missing = self.kept_min() - self.kept();
             let Some(run) = self.of_size(missing, 0).or_else(|| self.last()) else {
                 return;
             };
-            let taken = FreeBlocks { first: run.first, count: missing.min(run.count) };
+            let taken = FreeSpan { first: run.first, count: missing.min(run.count) };
             self.take(taken);
             self.list.extend(taken.first..taken.end());
         }
@@ -310,13 +310,13 @@ mod tests {
     struct Plain(Vec<bool>);
 
     impl Plain {
-        fn runs(&self) -> Vec<FreeBlocks> {
-            let mut runs: Vec<FreeBlocks> = Vec::new();
+        fn runs(&self) -> Vec<FreeSpan> {
+            let mut runs: Vec<FreeSpan> = Vec::new();
             for (block, _) in self.0.iter().enumerate().filter(|(_, is_free)| **is_free) {
                 let block = block as u32;
                 match runs.last_mut() {
                     Some(run) if run.end() == block => run.count += 1,
-                    _ => runs.push(FreeBlocks { first: block, count: 1 }),
+                    _ => runs.push(FreeSpan { first: block, count: 1 }),
                 }
             }
             runs
@@ -327,13 +327,13 @@ mod tests {
     fn agrees_with_one_flag_per_block() {
         let blocks = 6_000u32;
         let mut plain = Plain(vec![true; blocks as usize]);
-        let mut space = FreeSpace::new(&[FreeBlocks { first: 0, count: blocks }], []);
+        let mut space = FreeSpace::new(&[FreeSpan { first: 0, count: blocks }], []);
         let mut random = Seed(7).stream("free space", 0);
         for step in 0..200_000u32 {
             let first = random.below(u64::from(blocks)) as u32;
             let count = 1 + random.below(3) as u32;
             let range = first as usize..(first + count).min(blocks) as usize;
-            let run = FreeBlocks { first, count: range.len() as u32 };
+            let run = FreeSpan { first, count: range.len() as u32 };
             if plain.0[range.clone()].iter().all(|free| *free) {
                 space.take(run);
                 plain.0[range].fill(false);

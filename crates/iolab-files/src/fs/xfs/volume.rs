@@ -12,7 +12,7 @@ use crate::error::FilesError;
 
 use super::fork::Piece;
 use super::geometry::Geometry;
-use super::groups::Groups;
+use super::groups::AllocationGroups;
 use super::inodes::Listing;
 use super::log::{Item, XfsLog};
 use super::node::{Inode, Snapshot, StoredNode, XfsNode};
@@ -36,7 +36,7 @@ pub(super) type ClosedCheckpoint = (Vec<(NodeId, Option<Snapshot>)>, Vec<(u64, u
 pub struct Xfs {
     pub(super) geometry: Geometry,
     pub(super) mounted: Mounted,
-    pub(super) groups: Groups,
+    pub(super) groups: AllocationGroups,
     pub(super) nodes: Vec<Option<XfsNode>>,
     pub(super) unused: Vec<u32>,
     /// Group of the next new directory.
@@ -75,7 +75,7 @@ impl Xfs {
     pub fn make(spec: &MakeSpec) -> Result<Self, FilesError> {
         let geometry = Geometry::new(spec)?;
         let mounted = Mounted::new(spec, &geometry)?;
-        let groups = Groups::new(geometry);
+        let groups = AllocationGroups::new(geometry);
         let number = groups.root_block() * super::geometry::BLOCK_INODES;
         let inode = Inode {
             group: 0,
@@ -253,7 +253,7 @@ impl Xfs {
         self.closed.clear();
         self.beyond.clear();
         self.delayed = 0;
-        self.groups = Groups::new(self.geometry);
+        self.groups = AllocationGroups::new(self.geometry);
         let last = self.stored.last_key_value().map_or(0, |(node, _)| node.0);
         self.nodes.resize(last as usize + 1, None);
         for (node, stored) in &self.stored {
