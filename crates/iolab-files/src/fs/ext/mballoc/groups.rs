@@ -1,4 +1,4 @@
-//! BlockGroups of blocks: what is free in each, built when it is first looked at.
+//! Groups of blocks: what is free in each, built when it is first looked at.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ pub struct BlockGroups {
 }
 
 impl BlockGroups {
-    /// BlockGroups of a fresh file system.
+    /// Groups of a fresh file system.
     pub fn new(geometry: &Geometry, keeps_lists: bool) -> Self {
         let groups = (0..geometry.groups)
             .map(|group| Group {

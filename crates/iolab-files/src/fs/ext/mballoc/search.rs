@@ -38,7 +38,7 @@ pub struct BlockSearch {
     pub is_data: bool,
     /// Continues where the last stream of this inode ended.
     pub stream_of: Option<u32>,
-    /// BlockGroups that exist for this file.
+    /// Groups that exist for this file.
     pub groups: u32,
     best: Option<FoundRun>,
     seen: u32,
@@ -267,7 +267,7 @@ impl Allocator {
         group
     }
 
-    /// BlockGroups in lists, from a group to the last one, then from the first one on.
+    /// Groups in lists, from a group to the last one, then from the first one on.
     fn scan_lists(&mut self, search: &mut BlockSearch, criteria: SearchCriteria, start: u32) {
         let ranges = [(start, search.groups), (0, start)];
         for (from, to) in ranges.into_iter().filter(|(from, to)| from < to) {
@@ -457,5 +457,5 @@ impl Allocator {
     }
 }
 
-/// BlockGroups read ahead without `flex_bg` (`ext4_mb_init_backend`).
+/// Groups read ahead without `flex_bg` (`ext4_mb_init_backend`).
 const READ_AHEAD_GROUPS: u32 = 32;
