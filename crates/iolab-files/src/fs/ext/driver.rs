@@ -28,7 +28,7 @@ const TICK: u64 = 4_000_000;
 #[derive(Clone, Debug)]
 pub enum DurableLog {
     /// jbd2.
-    Journal(BlockJournal),
+    Journal(Box<BlockJournal>),
     /// ext2, or ext4 without a journal.
     Plain(PlainLog),
 }
@@ -65,7 +65,7 @@ impl ExtFs {
         let rules = MballocRules::new(&rules_for);
         let runs = geometry.journal.clone();
         let log = match journal {
-            Some(rules) => DurableLog::Journal(BlockJournal::new(rules, runs)),
+            Some(rules) => DurableLog::Journal(Box::new(BlockJournal::new(rules, runs))),
             None => DurableLog::Plain(PlainLog::default()),
         };
         let allocator = Allocator::new(geometry.clone(), rules);

@@ -408,7 +408,7 @@ impl Making {
         match logical {
             12 => 1,
             _ if logical == 12 + per => 2,
-            _ if logical > 12 + per && (logical - 12) % per == 0 => 1,
+            _ if logical > 12 + per && (logical - 12).is_multiple_of(per) => 1,
             _ => 0,
         }
     }

@@ -59,7 +59,8 @@ impl ExtFs {
         } else {
             Place::Written(DeviceId::MAIN, physical)
         };
-        self.record(cx, wish.node, wish.first, u64::from(count), place)?;
+        let extent = FileExtent { first: wish.first, count: u64::from(count), place };
+        self.record(cx, wish.node, extent)?;
         self.change_inode(cx, wish.node, true);
         Ok(Mapped { place, count: u64::from(count) })
     }
@@ -69,10 +70,9 @@ impl ExtFs {
         &mut self,
         cx: &mut Context,
         node: u32,
-        first: u64,
-        count: u64,
-        place: Place,
+        extent: FileExtent,
     ) -> Result<(), Errno> {
+        let FileExtent { first, count, place } = extent;
         let Some(state) = self.nodes.get_mut(&node) else { return Ok(()) };
         let old: Vec<_> = state.blocks.within(first, count).collect();
         let before = records_near(&state.blocks, first, count);
@@ -324,11 +324,11 @@ impl ExtFs {
         let node = &self.nodes[&wish.node];
         let per_block = u64::from(self.allocator.geometry().block_bytes) / 4;
         let level = indirect_path(wish.first, per_block).len() as u8;
-        let above =
+        let mut above =
             node.maps.indirect.iter().filter(|((depth, number), _)| {
                 *number == 0 && *depth < level * 16 && depth % 16 == 0
             });
-        if let Some((_, &block)) = above.last() {
+        if let Some((_, &block)) = above.next_back() {
             return block;
         }
         let direct = node.blocks.within(0, DIRECT_BLOCKS).last();

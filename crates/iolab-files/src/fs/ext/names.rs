@@ -353,7 +353,9 @@ impl ExtFs {
             let path = super::mapping::indirect_path(run.first, self.block_bytes() / 4);
             blocks.extend(path.iter().filter_map(|key| node.maps.indirect.get(key)));
         }
-        blocks.into_iter().for_each(|block| self.look(cx, block));
+        for block in blocks {
+            self.look(cx, block);
+        }
     }
 
     /// Place of a directory's block, for tests.

@@ -144,11 +144,11 @@ impl Undo {
     /// Takes up a change that continues this one: new blocks of a growing file.
     pub fn absorbs(&mut self, next: &Self) -> bool {
         match (self, next) {
-            (Self::Blocks(node, first, count, old), Self::Blocks(of, from, more, none))
+            (Self::Blocks(node, first, count, old), Self::Blocks(of, from, more, newer))
                 if *node == *of
                     && *first + *count == *from
                     && old.is_empty()
-                    && none.is_empty() =>
+                    && newer.is_empty() =>
             {
                 *count += more;
                 true

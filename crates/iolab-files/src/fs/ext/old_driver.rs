@@ -9,10 +9,10 @@ use iolab_model::error::Errno;
 use super::driver::ExtFs;
 use super::mapping::{Wish, blocks_to_border, indirect_path};
 use super::mballoc::allocator::Allocator;
-use super::reservation::FreeBlocks;
+use super::reservation::FreeSpace;
 use crate::api::context::Context;
 
-impl FreeBlocks for Allocator {
+impl FreeSpace for Allocator {
     fn first_free(&mut self, range: Range<u64>) -> Option<u64> {
         self.next_free_in(range)
     }

@@ -16,7 +16,7 @@ const FIRST_BLOCKS: u64 = 8;
 const BLOCKS_MAX: u64 = 1027;
 
 /// Free blocks, as the search sees them.
-pub trait FreeBlocks {
+pub trait FreeSpace {
     /// First free block in a range.
     fn first_free(&mut self, range: Range<u64>) -> Option<u64>;
     /// Blocks of the group of a block.
@@ -25,6 +25,14 @@ pub trait FreeBlocks {
     fn free_in_group(&self, block: u64) -> u64;
     /// All blocks that files can have.
     fn all(&self) -> Range<u64>;
+}
+
+/// Blocks that a file wants, near a goal if there is one.
+#[derive(Clone, Copy, Debug)]
+struct WindowWish {
+    node: u32,
+    goal: Option<u64>,
+    count: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +60,7 @@ impl Reservations {
     /// A run of free blocks for a file: first block, and how many of those wanted.
     pub fn find(
         &mut self,
-        free: &mut dyn FreeBlocks,
+        free: &mut dyn FreeSpace,
         node: u32,
         goal: u64,
         count: u64,
@@ -80,7 +88,7 @@ impl Reservations {
 
     fn find_reserved(
         &mut self,
-        free: &mut dyn FreeBlocks,
+        free: &mut dyn FreeSpace,
         node: u32,
         goal: u64,
         count: u64,
@@ -92,7 +100,8 @@ impl Reservations {
             let is_worthwhile = at.is_some() || free.free_in_group(group.start) > FIRST_BLOCKS / 2;
             if free.free_in_group(group.start) > 0
                 && is_worthwhile
-                && let Some(found) = self.find_in_group(free, node, &group, at, count)
+                && let Some(found) =
+                    self.find_in_group(free, &group, WindowWish { node, goal: at, count })
             {
                 return Some(found);
             }
@@ -106,12 +115,11 @@ impl Reservations {
 
     fn find_in_group(
         &mut self,
-        free: &mut dyn FreeBlocks,
-        node: u32,
+        free: &mut dyn FreeSpace,
         group: &Range<u64>,
-        goal: Option<u64>,
-        count: u64,
+        wish: WindowWish,
     ) -> Option<(u64, u64)> {
+        let WindowWish { node, goal, count } = wish;
         let mut is_used_up = false;
         // Each turn moves the window forward; a group ends that.
         for _ in 0..=group.end - group.start {
@@ -122,7 +130,7 @@ impl Reservations {
             };
             let window = match window.filter(|window| holds(window) && !is_used_up) {
                 Some(window) => window,
-                None => self.renew(free, node, group, goal, count)?,
+                None => self.renew(free, group, wish)?,
             };
             let goal = goal.filter(|goal| (window.start..window.end).contains(goal));
             let from = goal.unwrap_or(window.start).max(group.start);
@@ -142,12 +150,11 @@ impl Reservations {
     /// A new window for a file at or after a goal.
     fn renew(
         &mut self,
-        free: &mut dyn FreeBlocks,
-        node: u32,
+        free: &mut dyn FreeSpace,
         group: &Range<u64>,
-        goal: Option<u64>,
-        count: u64,
+        wish: WindowWish,
     ) -> Option<Reserved> {
+        let WindowWish { node, goal, count } = wish;
         let old = self.of.get(&node).copied();
         let mut start = goal.unwrap_or(group.start);
         let mut size = old.map_or(FIRST_BLOCKS, |old| old.size).max(count);
@@ -190,7 +197,7 @@ impl Reservations {
 }
 
 /// Length of a free run from a block on, at most `count` and not beyond `end`.
-fn run(free: &mut dyn FreeBlocks, first: u64, count: u64, end: u64) -> u64 {
+fn run(free: &mut dyn FreeSpace, first: u64, count: u64, end: u64) -> u64 {
     let mut found = 1;
     while found < count && first + found < end {
         let next = first + found;
@@ -208,7 +215,7 @@ mod tests {
 
     struct Blocks(Vec<bool>);
 
-    impl FreeBlocks for Blocks {
+    impl FreeSpace for Blocks {
         fn first_free(&mut self, range: Range<u64>) -> Option<u64> {
             range.into_iter().find(|&block| self.0[block as usize])
         }
@@ -232,8 +239,8 @@ mod tests {
         let mut next = [0, 0];
         let mut lengths: Vec<u64> = Vec::new();
         for _ in 0..blocks {
-            for node in 0..2 {
-                let goal = next[node];
+            for (node, next) in next.iter_mut().enumerate() {
+                let goal = *next;
                 let (first, count) = windows.find(&mut free, node as u32, goal, 1).unwrap();
                 assert_eq!(count, 1);
                 free.0[first as usize] = false;
@@ -243,7 +250,7 @@ mod tests {
                         None => lengths.push(1),
                     }
                 }
-                next[node] = first + 1;
+                *next = first + 1;
             }
         }
         lengths

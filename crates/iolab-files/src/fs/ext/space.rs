@@ -13,6 +13,7 @@ use super::node::Undo;
 use crate::api::block::{FileRun, Mapped, NodeId, Place};
 use crate::api::context::Context;
 use crate::api::file_system::{Reshape, Write};
+use crate::fs::extent_map::FileExtent;
 
 /// Work per page of a promise and per extent that is mapped later; per page that gets a block at
 /// once. Assumed, see docs/reference/file-systems.
@@ -236,8 +237,9 @@ impl ExtFs {
         for extent in &unwritten {
             if let Place::Unwritten(device, first) = extent.place {
                 let place = Place::Written(device, first);
+                let extent = FileExtent { place, ..*extent };
                 // A tree that cannot grow for lack of space keeps its records unmerged.
-                let _ = self.record(cx, run.node.0, extent.first, extent.count, place);
+                let _ = self.record(cx, run.node.0, extent);
             }
         }
         if !unwritten.is_empty() {
@@ -277,7 +279,7 @@ impl ExtFs {
         if taken.is_empty() {
             return;
         }
-        let end = taken.last().map_or(first, super::super::extent_map::FileExtent::end);
+        let end = taken.last().map_or(first, FileExtent::end);
         let is_file = state.is_file();
         self.undo(cx, Undo::Blocks(node.0, first, end - first, taken.clone()));
         for extent in &taken {

@@ -354,7 +354,7 @@ impl BlockJournal {
         let plain = needed - 1;
         let mut places = self.log.take(plain);
         let commit = self.log.take(1)[0];
-        self.copies(transaction, &mut places, &mut steps);
+        copies(transaction, &mut places, &mut steps);
         steps.extend(places.into_iter().map(|run| Step::Write(run, WriteFlags::default())));
         let end = WriteFlags {
             is_preflush: self.rules.has_barriers && !self.rules.is_async,
@@ -372,25 +372,6 @@ impl BlockJournal {
         }
         self.counts.log_blocks += needed;
         steps
-    }
-
-    /// Copies of journalled data, at the end of the places; the others remain for metadata.
-    fn copies(&self, of: &Transaction, places: &mut Vec<BlockRun>, steps: &mut Vec<Step>) {
-        for (&(node, first), &count) in of.journalled.iter().rev() {
-            let mut left = count;
-            while left > 0 {
-                let Some(last) = places.last_mut() else { return };
-                let part = left.min(last.count);
-                last.count -= part;
-                let to = BlockRun::new(last.end(), part);
-                left -= part;
-                let from = FileRun { node: node_id(node), first: first + left, count: part };
-                steps.push(Step::Copy(from, to));
-                if last.count == 0 {
-                    places.pop();
-                }
-            }
-        }
     }
 
     fn committed(&mut self) -> Option<Committed> {
@@ -450,6 +431,25 @@ impl BlockJournal {
         self.counts.forced_checkpoints += 1;
         let id = self.job(Pending::Checkpoint);
         Some(FsJob { id, runs_as: RunsAs::Caller, is_sync: true, steps })
+    }
+}
+
+/// Copies of journalled data, at the end of the places; the others remain for metadata.
+fn copies(of: &Transaction, places: &mut Vec<BlockRun>, steps: &mut Vec<Step>) {
+    for (&(node, first), &count) in of.journalled.iter().rev() {
+        let mut left = count;
+        while left > 0 {
+            let Some(last) = places.last_mut() else { return };
+            let part = left.min(last.count);
+            last.count -= part;
+            let to = BlockRun::new(last.end(), part);
+            left -= part;
+            let from = FileRun { node: node_id(node), first: first + left, count: part };
+            steps.push(Step::Copy(from, to));
+            if last.count == 0 {
+                places.pop();
+            }
+        }
     }
 }
 

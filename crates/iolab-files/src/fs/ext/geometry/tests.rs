@@ -43,7 +43,7 @@ fn free_blocks_are_those_of_real_images() {
         for group in 0..made.groups {
             let mut at = 0;
             let end = made.blocks_of(group);
-            for run in made.fixed(group).iter().cloned().chain([end..end]) {
+            for run in made.fixed(group).iter().cloned().chain(std::iter::once(end..end)) {
                 if run.start > at {
                     free.push((made.block_at(group, at), made.block_at(group, run.start - 1)));
                 }

@@ -4,7 +4,7 @@
 
 use core::ops::Range;
 
-use super::groups::Groups;
+use super::groups::BlockGroups;
 use super::rules::MballocRules;
 use super::search::{BlockSearch, FoundRun};
 use super::windows::{FileWindow, SharedWindow, Windows};
@@ -21,6 +21,7 @@ pub struct Neighbour {
 
 /// A request for blocks of a file.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub struct BlockRequest {
     /// Inode number.
     pub node: u32,
@@ -64,7 +65,7 @@ enum Service {
 pub struct Allocator {
     pub(super) geometry: Geometry,
     pub(super) rules: MballocRules,
-    pub(super) groups: Groups,
+    pub(super) groups: BlockGroups,
     /// Group in which the last stream of each class of inodes ended.
     pub(super) stream_groups: Vec<u32>,
     windows: Windows,
@@ -75,7 +76,7 @@ impl Allocator {
     /// The allocator of a fresh file system.
     pub fn new(geometry: Geometry, rules: MballocRules) -> Self {
         Self {
-            groups: Groups::new(&geometry, rules.is_ordered),
+            groups: BlockGroups::new(&geometry, rules.is_ordered),
             stream_groups: vec![0; rules.stream_goals as usize],
             first_block: geometry.first_block,
             windows: Windows::default(),

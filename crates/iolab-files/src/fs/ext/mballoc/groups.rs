@@ -24,15 +24,15 @@ struct Group {
 
 /// Every group of a file system.
 #[derive(Clone, Debug)]
-pub struct Groups {
-    groups: Vec<Group>,
+pub struct BlockGroups {
+    all: Vec<Group>,
     orders: u32,
     by_largest: Vec<BTreeSet<u32>>,
     by_fragment: Vec<BTreeSet<u32>>,
     keeps_lists: bool,
 }
 
-impl Groups {
+impl BlockGroups {
     /// Groups of a fresh file system.
     pub fn new(geometry: &Geometry, keeps_lists: bool) -> Self {
         let groups = (0..geometry.groups)
@@ -48,12 +48,12 @@ impl Groups {
         // Linux fs/ext4/mballoc.h: MB_NUM_ORDERS.
         let orders = geometry.block_bytes.ilog2() + 2;
         let lists = || vec![BTreeSet::new(); orders as usize];
-        Self { groups, orders, by_largest: lists(), by_fragment: lists(), keeps_lists }
+        Self { all: groups, orders, by_largest: lists(), by_fragment: lists(), keeps_lists }
     }
 
     /// Number of groups.
     pub const fn count(&self) -> u32 {
-        self.groups.len() as u32
+        self.all.len() as u32
     }
 
     /// Number of orders of chunks.
@@ -63,24 +63,24 @@ impl Groups {
 
     /// Free blocks of a group.
     pub fn free(&self, group: u32) -> u32 {
-        self.groups[group as usize].free
+        self.all[group as usize].free
     }
 
     /// Tell whether the kernel has looked at a group.
     pub fn is_known(&self, group: u32) -> bool {
-        self.groups[group as usize].is_known
+        self.all[group as usize].is_known
     }
 
     /// Tell whether looking at a group costs no read.
     pub fn is_untouched(&self, group: u32) -> bool {
-        self.groups[group as usize].is_untouched
+        self.all[group as usize].is_untouched
     }
 
     /// Looks at a group.
     pub fn learn(&mut self, geometry: &Geometry, group: u32) {
-        if !self.groups[group as usize].is_known {
+        if !self.all[group as usize].is_known {
             self.build(geometry, group);
-            self.groups[group as usize].is_known = true;
+            self.all[group as usize].is_known = true;
             self.list(group);
         }
     }
@@ -92,7 +92,7 @@ impl Groups {
 
     /// Free blocks and chunks of a known group.
     pub fn known(&self, group: u32) -> Option<&Buddy> {
-        let group = &self.groups[group as usize];
+        let group = &self.all[group as usize];
         group.buddy.as_deref().filter(|_| group.is_known)
     }
 
@@ -100,7 +100,7 @@ impl Groups {
     pub fn take(&mut self, geometry: &Geometry, group: u32, first: u32, count: u32) {
         self.learn(geometry, group);
         self.build(geometry, group).take(first, count);
-        let state = &mut self.groups[group as usize];
+        let state = &mut self.all[group as usize];
         state.free -= count;
         state.is_untouched = false;
         self.list(group);
@@ -110,7 +110,7 @@ impl Groups {
     pub fn give(&mut self, geometry: &Geometry, group: u32, first: u32, count: u32) {
         self.learn(geometry, group);
         self.build(geometry, group).give(first, count);
-        self.groups[group as usize].free += count;
+        self.all[group as usize].free += count;
         self.list(group);
     }
 
@@ -126,7 +126,7 @@ impl Groups {
 
     fn build(&mut self, geometry: &Geometry, group: u32) -> &mut Buddy {
         let orders = self.orders;
-        self.groups[group as usize].buddy.get_or_insert_with(|| {
+        self.all[group as usize].buddy.get_or_insert_with(|| {
             // A bitmap has a bit per block of a full group; what lies behind a short one is used.
             let mut buddy = Buddy::full(geometry.blocks_per_group, orders);
             let mut at = 0;
@@ -145,7 +145,7 @@ impl Groups {
 
     /// Puts a group into the lists that it belongs to.
     fn list(&mut self, group: u32) {
-        let state = &mut self.groups[group as usize];
+        let state = &mut self.all[group as usize];
         if !self.keeps_lists || !state.is_known {
             return;
         }

@@ -192,7 +192,7 @@ impl Allocator {
         let stripe = self.rules.stripe;
         let is_aligned = stripe == 0
             || search.count != stripe
-            || self.geometry.block_at(group, first) % u64::from(stripe) == 0;
+            || self.geometry.block_at(group, first).is_multiple_of(u64::from(stripe));
         if run.count >= search.count && is_aligned {
             search.best = Some(FoundRun { group, first, count: run.count });
             search.finish();
@@ -344,7 +344,7 @@ impl Allocator {
             return;
         }
         let stripe = self.rules.stripe;
-        if criteria.is_quick() && stripe > 0 && search.count % stripe == 0 {
+        if criteria.is_quick() && stripe > 0 && search.count.is_multiple_of(stripe) {
             self.scan_stripes(search, group);
         }
         if search.status == SearchState::Continue {
@@ -402,7 +402,8 @@ impl Allocator {
         if free == 0 || criteria < SearchCriteria::Any && free < search.count {
             return false;
         }
-        let is_first_of_set = self.rules.set_groups > 1 && group % self.rules.set_groups == 0;
+        let is_first_of_set =
+            self.rules.set_groups > 1 && group.is_multiple_of(self.rules.set_groups);
         let is_skipped = self.rules.reads_sets
             && criteria.is_quick()
             && !self.groups.is_known(group)
@@ -420,7 +421,7 @@ impl Allocator {
             SearchCriteria::PowerOfTwo => {
                 // `EXT4_FLEX_SIZE_DIR_ALLOC_SCHEME`: the first group of a set is for directories.
                 let sets = self.rules.set_groups;
-                let is_reserved = search.is_data && sets >= 4 && group % sets == 0;
+                let is_reserved = search.is_data && sets >= 4 && group.is_multiple_of(sets);
                 !is_reserved
                     && buddy.free() >= search.count
                     && buddy.largest_order() >= search.order
