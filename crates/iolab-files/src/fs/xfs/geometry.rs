@@ -183,7 +183,7 @@ fn groups(spec: &MakeSpec, blocks: u64, unit: u32, width: u32) -> Result<(u32, u
     Ok((count as u32, size as u32))
 }
 
-/// XfsGroups of a striped volume (`calc_default_ag_geometry`: a shift by size).
+/// Groups of a striped volume (`calc_default_ag_geometry`: a shift by size).
 fn multidisk_groups(blocks: u64) -> u64 {
     let bytes = blocks * BLOCK_BYTES;
     let shift = match bytes {
