@@ -50,6 +50,7 @@ def fake_services(headline_word="better"):
         ),
         write_all=write_all,
         render=lambda data, verdict, width: f"{verdict.sentence}\n| table |\n",
+        brief=lambda data, verdict, width, place, again: f"{verdict.sentence}\n| table |\n",
     )
 
 

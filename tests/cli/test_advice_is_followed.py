@@ -28,6 +28,7 @@ STUDY = (
 LINE = "iozone --on sim:fixed-100us -I -s 64k -r 4k -i 0 -i 1 --repeat 2 --out 'a place'"
 PLACE = Path("a place")
 _QUOTED = re.compile(r"`(iolab [^`]+)`")
+_OWN_LINE = re.compile(r"^(?:  |All of it: )(iolab .+(?:\n      .+)*)$", re.MULTILINE)
 _CODE = re.compile(r"<code>(iolab .*?)</code>", re.DOTALL)
 _SPEC = re.compile(r"<code>iolab run study.toml</code></p><pre>(.*?)</pre>", re.DOTALL)
 _NAMES_ONLY = ("iolab plan", "iolab restore")
@@ -50,8 +51,12 @@ def iolab(line):
 
 
 def advised(*texts):
-    """Commands in backquotes of what was printed, unwrapped."""
-    found = [" ".join(one.split()) for text in texts for one in _QUOTED.findall(text)]
+    """Commands of what was printed, in backquotes or on lines of their own, unwrapped."""
+    found = [
+        " ".join(one.split())
+        for text in texts
+        for one in (*_QUOTED.findall(text), *_OWN_LINE.findall(text))
+    ]
     return [one for one in dict.fromkeys(found) if one not in _NAMES_ONLY]
 
 

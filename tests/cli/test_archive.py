@@ -85,15 +85,18 @@ def test_what_is_still_in_the_write_ahead_log_is_packed_too(iolab):
 
 
 def test_a_report_from_the_archive_is_that_from_the_directory(iolab):
-    _, expected, _ = iolab("report", "o", "--out", "there")
+    _, expected, _ = iolab("report", "o", "--out", "there", "--full")
     iolab("archive", "o")
-    code, out, err = iolab("report", "o.iolab", "--out", "here")
+    code, out, err = iolab("report", "o.iolab", "--out", "here", "--full")
     assert code == 0
     assert "measured on no machine: simulated; archived by iolab" in err
     assert out.split("\nreport: ")[0] == expected.split("\nreport: ")[0]
     assert out.rstrip().endswith("data:     o.iolab")
     for name in ("report.html", "report.xlsx", "verdict.json"):
         assert Path("here", name).read_bytes() == Path("there", name).read_bytes(), name
+    short = iolab("report", "o.iolab", "--out", "here")[1]
+    assert len(short.splitlines()) <= 25
+    assert "All of it: iolab report o.iolab --out here --full" in short
     assert "Measured on no machine: simulated." in Path("here/report.html").read_text()
 
 

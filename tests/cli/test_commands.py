@@ -76,7 +76,8 @@ def test_a_study_from_flags_ends_with_sentence_table_and_paths(iolab, tmp_path):
     out = Path("iolab-out/scheduler-record-size-1")
     for name in ("report.html", "report.xlsx", "verdict.json", "study.db"):
         assert (out / name).is_file()
-        assert f"{out / name}" in run.out
+        assert name in run.out
+    assert f"report:   {out / 'report.html'} (beside it report.xlsx, " in run.out
     with Store.open_reader(out / "study.db") as store:
         data = store.load_data()
     assert data.study.compared_factor == "scheduler"

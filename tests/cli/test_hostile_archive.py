@@ -146,7 +146,7 @@ def test_a_value_that_no_study_holds_is_named(changed, statement, value, message
         ("ALTER TABLE trial ADD COLUMN more TEXT", "table trial is not the one that iolab makes"),
         ("PRAGMA user_version = 0", "schema 0"),
         ("PRAGMA user_version = -1", "schema -1"),
-        ("PRAGMA user_version = 99", "schema 99, but the tables of schema 4"),
+        ("PRAGMA user_version = 99", "schema 99, but the tables of schema 5"),
         ("PRAGMA application_id = 1", "the tables of a study, and not the mark of one"),
     ],
 )

@@ -44,7 +44,7 @@ def test_the_report_says_that_nothing_was_stored(line):
     code, _, err = iolab(f"{line} --out o")
     assert code == 0, err
     assert {path.name for path in Path().iterdir()} <= {"o", "state"}, "no file of the workload"
-    code, out, err = iolab("report o")
+    code, out, err = iolab("report o --full")
     assert code == 0, err
     text = " ".join(out.split())
     assert "On null nothing is stored: the speed is that of iolab itself." in text

@@ -285,7 +285,7 @@ def test_results_are_looked_back_at_and_take_no_flags(iolab):
 def test_a_study_ends_when_its_intervals_are_narrow_enough(iolab):
     run = ("compare", "--on", "sim:fixed-100us", "--scheduler", "noop,deadline", "--seed", "3")
     more = ("--test", "read", "--file-size", "1m", "--width", "2%", "--out", "out")
-    code, out, err = iolab(*run, *more, "--rounds", "30")
+    code, out, err = iolab(*run, *more, "--rounds", "30", "--full")
     assert code == 0, err
     assert "at most 30 rounds for intervals of ±2 %" in err
     assert "8 complete rounds; 8 rounds give the wanted width" in err

@@ -74,3 +74,41 @@ def test_another_metric_may_be_asked_for(study):
     code, _, err = iolab("report", study, "--json", "--metric", "p98")
     assert code == 1
     assert "--metric" in err
+
+
+def test_the_short_answer_names_what_prints_the_rest(study):
+    code, short, _ = iolab("report", study)
+    assert code == 0
+    assert len(short.splitlines()) <= 25
+    assert f"All of it: iolab report {study} --full" in short
+    full = iolab("report", study, "--full")[1]
+    assert len(full.splitlines()) > 60
+    assert "Single cells (exploratory)" in full
+    assert f"data:     {study / 'study.db'}" in full
+
+
+def test_quiet_leaves_the_sentence(study):
+    code, out, err = iolab("report", study, "--quiet")
+    assert (code, err) == (0, "")
+    assert out.count("\n") == 1
+    assert out.startswith("Imported from iozone_vmware_pc601.csv. ")
+
+
+def test_the_page_is_shown_by_the_browser_of_the_user(study, tmp_path, monkeypatch):
+    told = tmp_path / "told"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {told}\n')
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    monkeypatch.setattr("webbrowser._tryorder", None)
+    monkeypatch.setattr("webbrowser._browsers", {})
+    assert iolab("report", study, "--open")[0] == 0
+    assert told.read_text().strip() == (study / "report.html").as_uri()
+
+
+def test_without_a_browser_the_page_is_named(study, monkeypatch):
+    monkeypatch.setenv("BROWSER", "/nowhere/browser")
+    monkeypatch.setattr("webbrowser._tryorder", [])
+    code, _, err = iolab("report", study, "--open")
+    assert code == 1
+    assert f"open {(study / 'report.html').as_uri()} yourself" in err

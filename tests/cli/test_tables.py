@@ -27,21 +27,23 @@ def table(path, *values, unit="MiB/s"):
 
 
 def test_import_prints_the_answer_and_report_repeats_it(tmp_path):
-    code, out, err = iolab("import", D2, "--out", tmp_path / "out", "--baseline", "cfq")
+    words = ("import", D2, "--out", tmp_path / "out", "--baseline", "cfq", "--full")
+    code, out, err = iolab(*words)
     assert code == 0
     assert out.startswith("Imported from iozone_vmware_pc601.csv.")
     assert "Time per request = a + b x record size" in out
     assert "column option is the factor scheduler" in err
     assert "printed means: 33 of 34 agree" in err
-    assert iolab("report", tmp_path / "out")[1] == out
+    assert iolab("report", tmp_path / "out", "--full")[1] == out
     assert max(map(len, out.splitlines()[:-4])) <= 80
 
 
 def test_units_are_a_choice_of_the_reader(tmp_path):
     """Text, Markdown and page follow; what programs read stays as it is."""
-    code, iec, _ = iolab("import", D2, "--out", tmp_path / "out", "--baseline", "cfq")
+    words = ("import", D2, "--out", tmp_path / "out", "--baseline", "cfq", "--full")
+    code, iec, _ = iolab(*words)
     stored = (tmp_path / "out" / "verdict.json").read_bytes()
-    code, si, _ = iolab("report", tmp_path / "out", "--units", "si")
+    code, si, _ = iolab("report", tmp_path / "out", "--units", "si", "--full")
     assert code == 0
     assert ("µs/KiB" in iec, "kB" in iec) == (True, False)
     assert ("µs/kB" in si, "iB" in si) == (True, False)
@@ -49,7 +51,7 @@ def test_units_are_a_choice_of_the_reader(tmp_path):
     assert (tmp_path / "out" / "verdict.json").read_bytes() == stored
     markdown = iolab("report", tmp_path / "out", "--units", "si", "--md")[1]
     assert ("iB/s" in markdown, "MB/s" in markdown) == (False, True)
-    assert "µs/kB" in iolab("import", D2, "--out", tmp_path / "si", "--units", "si")[1]
+    assert "µs/kB" in iolab("import", D2, "--out", tmp_path / "si", "--units", "si", "--full")[1]
 
 
 def test_archive_of_an_imported_study(tmp_path):

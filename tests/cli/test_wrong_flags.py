@@ -38,6 +38,7 @@ BASES = {
     "plan": ("study.toml",),
     "aa": ("", "--on", "sim:fixed-100us", "--dry-run"),
     "report": ("stored",),
+    "export": ("stored",),
     "import": ("table.csv", "--out", "stored"),
     "diff": ("stored", "stored"),
     "gate": ("stored", "stored"),

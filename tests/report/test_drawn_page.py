@@ -183,6 +183,84 @@ def test_paper_has_the_units_that_were_chosen(canned: ModuleType, tmp_path: Path
         )
 
 
+FIT = """
+(() => {
+  const wide = document.documentElement.clientWidth, beyond = [], touching = [];
+  const scrolls = node => {
+    for (let e = node.parentElement; e; e = e.parentElement)
+      if (['auto', 'scroll', 'hidden'].includes(getComputedStyle(e).overflowX)) return true;
+    return false;
+  };
+  for (const e of document.querySelectorAll('body *')) {
+    const box = e.getBoundingClientRect();
+    if (box.width && box.right > wide + 1 && !scrolls(e)) beyond.push(e.tagName + e.className);
+  }
+  let smallest = Infinity;
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const e = walker.currentNode.parentElement, box = e.getBoundingClientRect();
+    if (!walker.currentNode.data.trim() || !box.width) continue;
+    const svg = e.closest('svg');
+    const scale = svg ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1;
+    smallest = Math.min(smallest, parseFloat(getComputedStyle(e).fontSize) * scale);
+  }
+  for (const svg of document.querySelectorAll('svg.chart')) {
+    const texts = [...svg.querySelectorAll('text:not([transform])')].filter(
+      t => t.getBoundingClientRect().width).map(t => [t.textContent, t.getBoundingClientRect()]);
+    texts.forEach(([one, a], i) => texts.slice(i + 1).forEach(([other, b]) => {
+      if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+          && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 5)
+        touching.push([one, other]);
+    }));
+  }
+  return {wide, scroll: document.documentElement.scrollWidth, beyond, touching, smallest,
+          high: document.documentElement.scrollHeight,
+          unexplained: [...document.querySelectorAll('th:not([title])')].map(
+            th => th.textContent).filter(text => text)};
+})()
+"""
+SCREENS_MAX = 8
+TEXT_PX_MIN = 11
+
+
+@pytest.mark.needs_chromium
+@pytest.mark.parametrize("width", [400, 800, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_page_fits_a_telephone_and_a_desk(
+    canned: ModuleType, tmp_path: Path, width: int, scheme: Any
+) -> None:
+    """Nothing overflows, no label touches another, no text is too small; heads are explained."""
+    page, _ = _page(canned.demo(), tmp_path)
+    with Browser(width, 2000) as browser:
+        browser.open(page, scheme)
+        found = browser.evaluate(FIT)
+        assert found["scroll"] == found["wide"] == width
+        assert found["beyond"] == []
+        assert found["touching"] == []
+        assert found["smallest"] >= TEXT_PX_MIN
+        assert found["unexplained"] == []
+        if width == 1280:
+            assert found["high"] <= SCREENS_MAX * 2000
+        browser.screenshot(tmp_path / f"page-{width}-{scheme}.png", height=2000)
+
+
+@pytest.mark.needs_chromium
+def test_links_of_the_contents_unfold_their_section(canned: ModuleType, tmp_path: Path) -> None:
+    page, _ = _page(canned.demo(), tmp_path)
+    with Browser() as browser:
+        browser.open(page)
+        links = browser.evaluate("[...document.querySelectorAll('nav a')].map(a => a.textContent)")
+        assert {"Verdicts", "Latency ladder", "Methods", "Reproduce"} <= set(links)
+        assert len(links) == len(set(links))
+        for place in range(len(links)):
+            browser.evaluate(f"document.querySelectorAll('nav a')[{place}].click()")
+        closed = browser.evaluate(
+            "[...document.querySelectorAll('nav a')].filter(a => !document.querySelector("
+            "a.getAttribute('href')).closest('details').open).map(a => a.textContent)"
+        )
+    assert closed == []
+
+
 @pytest.mark.needs_chromium
 def test_a_console_error_would_be_seen(tmp_path: Path) -> None:
     """The test above can fail: a broken page is told from a good one."""

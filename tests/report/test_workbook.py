@@ -17,7 +17,7 @@ import pytest
 from iolab.report import xlsx_runs
 from iolab.report.collect import draw_all
 from iolab.report.xlsx import render_xlsx
-from iolab.report.xlsx_charts import layout
+from iolab.report.xlsx_charts import NEXT_PIXELS, layout
 from iolab.stats.judge import judge
 from iolab.store.rows import StudyData
 
@@ -259,3 +259,54 @@ def test_libreoffice_opens_the_workbook_with_its_charts(
     assert len(charts) == len(_charts(content)) > 5
     assert all(b"<chart:series" in text for text in charts)
     assert any(b"<chart:error-indicator" in text for text in charts)
+
+
+def test_every_sheet_keeps_its_heads_and_prints_two_pages_wide(canned: ModuleType) -> None:
+    book = openpyxl.load_workbook(BytesIO(_workbook(canned.demo())))
+    for sheet in book:
+        assert sheet.freeze_panes, sheet.title
+        assert sheet.page_setup.orientation == "landscape"
+        assert sheet.sheet_properties.pageSetUpPr.fitToPage
+        assert int(sheet.page_setup.fitToWidth or 1) <= 2, sheet.title
+        assert int(sheet.page_setup.fitToHeight or 0) == 0, sheet.title
+
+
+def test_raw_values_stand_in_long_form(canned: ModuleType) -> None:
+    study = canned.demo()
+    sheet = openpyxl.load_workbook(BytesIO(_workbook(study)))["Values"]
+    head, *rows = list(sheet.values)
+    assert head[:6] == ("trial", "round", "position", "workload", "scheduler", "record_size")
+    assert head[-2:] == ("metric", "value")
+    assert len(rows) == len(study.measurements)
+    assert [row[-1] for row in rows] == pytest.approx([m.value for m in study.measurements])
+    assert [row[4] for row in rows] == [m.levels["scheduler"] for m in study.measurements]
+    assert sheet.auto_filter.ref == f"A1:{sheet.cell(1, len(head)).column_letter}{len(rows) + 1}"
+
+
+def test_too_many_values_for_a_sheet_name_the_command(
+    canned: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("iolab.report.xlsx_values.VALUES_MAX", 10)
+    sheet = openpyxl.load_workbook(BytesIO(_workbook(canned.demo())))["Values"]
+    assert "iolab export DIR --out values.csv" in sheet["A1"].value
+    assert sheet.max_row == 1
+
+
+@pytest.mark.parametrize(("factor", "is_log"), [(0.97, False), (0.5, True), (30.0, True)])
+def test_axes_of_ratios_cross_at_one_in_their_middle(
+    canned: ModuleType, factor: float, is_log: bool
+) -> None:
+    study = canned.make_study(throughput={"bfq": factor})
+    (forest,) = [c for c in _charts(_workbook(study)) if "ratio to none" in c][:1]
+    axis = forest[forest.index("<c:valAx>") :]
+    low, high = (float(re.findall(rf'<c:{end} val="([^"]+)"', axis)[0]) for end in ("min", "max"))
+    assert '<c:crossesAt val="1"/>' in forest
+    assert ("<c:logBase" in axis) == is_log
+    assert low * high == pytest.approx(1) if is_log else low + high == pytest.approx(2)
+    assert low < factor < high
+
+
+def test_two_charts_of_a_line_stand_next_to_each_other(canned: ModuleType) -> None:
+    study = canned.demo()
+    specs = [spec for drawn in draw_all(study, judge(study)) for spec in drawn.specs]
+    assert {right for _, right in layout(specs)[0]} == {0, NEXT_PIXELS}

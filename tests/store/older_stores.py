@@ -3,8 +3,7 @@
 import sqlite3
 from pathlib import Path
 
-from iolab.store import digests, schema
-from iolab.store.natures import has_natures
+from iolab.store import digests, natures, schema
 
 _NATURES = ("kind", "access")
 
@@ -15,7 +14,8 @@ def as_version(path: Path, version: int) -> None:
     for table in schema._tables(connection):
         for event in ("update", "delete", "replace"):
             connection.execute(f"DROP TRIGGER IF EXISTS {table}_no_{event}")
-    if has_natures(connection):
+    connection.execute("DROP VIEW IF EXISTS long_form")
+    if version < natures.FIRST_VERSION and natures.has_natures(connection):
         for column in _NATURES:
             connection.execute(f"ALTER TABLE phase DROP COLUMN {column}")
     if version < digests.FIRST_VERSION:

@@ -264,7 +264,7 @@ def test_migrations_are_applied_in_order_and_tables_stay_append_only(tmp_path, s
         connection.execute("DELETE FROM fact")
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_a_study_of_an_older_version_is_read_as_it_is_and_migrated_for_writing(
     path, plan, version, older_stores
 ):

@@ -134,7 +134,9 @@ def test_a_store_of_schema_3_gives_the_same_verdict_before_and_after_its_migrati
     with Store.open_writer(path) as store:
         made = set(store._connection.execute("SELECT DISTINCT made FROM digest"))
         assert made == {("with_rows",)}  # They were checked, and made again of the same rows.
-        assert store._connection.execute("PRAGMA user_version").fetchone() == (4,)
+        assert store._connection.execute("PRAGMA user_version").fetchone() == (
+            schema.SCHEMA_VERSION,
+        )
         assert not list(digests.problems(store._connection))
     assert verdict_of(directory) == as_it_is
 
@@ -201,5 +203,5 @@ def test_the_next_schema_is_refused_by_name(request, tmp_path):
         connection.execute("ALTER TABLE session ADD COLUMN of_the_future TEXT")
         connection.execute(f"PRAGMA user_version = {schema.SCHEMA_VERSION + 1}")
     connection.close()
-    with pytest.raises(StoreError, match=r"newer iolab \(schema 5, this one knows 4\)"):
+    with pytest.raises(StoreError, match=r"newer iolab \(schema 6, this one knows 5\)"):
         Store.open_reader(tmp_path / "study.db")

@@ -235,7 +235,7 @@ def test_a_journal_that_iolab_never_leaves_is_not_applied(killed):
         ("cut to 3000", "damaged"),
         ("cut in half", "damaged"),
         ("application_id", "the tables of a study, and not the mark of one"),
-        ("user_version", "schema 68, but the tables of schema 4"),
+        ("user_version", "schema 69, but the tables of schema 5"),
     ],
 )
 def test_a_damaged_header_is_damage_and_not_a_foreign_file(killed, how, named):

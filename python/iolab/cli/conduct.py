@@ -26,13 +26,14 @@ def conduct(
 
     `arguments` say how the answer is printed: `iolab.cli.flags.add_run_flags`.
     """
+    console.is_quiet = arguments.quiet
     done = conducted(study, options, services, console)
     if done is None:
         return 0
     code, form = 0, answer_form(arguments, console)
     answer = answer_of_run(done, form, services, console.note)
     if answer is not None:
-        code = show_answer(answer, console, is_strict=arguments.strict)
+        code = show_answer(answer, console, is_strict=arguments.strict, is_full=arguments.full)
     if done.problem is not None:
         raise done.problem
     return code

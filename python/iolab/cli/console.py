@@ -34,6 +34,8 @@ class Console:
         self._is_terminal = self._err.isatty()
         self._is_out_terminal = self._out.isatty()
         self._has_line = False
+        self.is_quiet = False
+        """True if neither progress nor notices of the work are wanted."""
         self._is_err_gone = False
         self._printed_at_s = -SPARSE_INTERVAL_S
 
@@ -110,6 +112,8 @@ class Console:
 
     def progress(self, progress: Progress) -> None:
         """Show where a campaign is."""
+        if self.is_quiet and progress.kind != "failed":
+            return
         if progress.kind == "notice":
             self.note(f"iolab: note: {progress.message}")
             return

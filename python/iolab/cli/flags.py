@@ -90,6 +90,8 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
         "separated by commas, such as syscalls,ext4,jbd2 (see `iolab trace record --help`)",
     )
     add_strict_flag(group)
+    add_full_flag(group)
+    add_quiet_flag(group)
     add_units_flag(group)
     group.add_argument("--image-dir", metavar="DIR", help="where loop images go (/var/tmp)")
     group.add_argument(
@@ -128,6 +130,22 @@ def add_units_flag(group: Declares) -> None:
         choices=units.SYSTEMS,
         default=DEFAULT_UNITS,
         help="bytes in the report: iec is KiB and MiB, si is kB and MB (iec)",
+    )
+
+
+def add_full_flag(parser: Declares) -> None:
+    """Declare the flag that prints the whole answer."""
+    parser.add_argument(
+        "--full", action="store_true", help="print all of the answer, not only 25 lines"
+    )
+
+
+def add_quiet_flag(parser: Declares) -> None:
+    """Declare the flag that leaves one sentence of the answer."""
+    parser.add_argument(
+        "--quiet",
+        action="store_true",
+        help="print the sentence of the answer only, and no progress",
     )
 
 

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 from iolab.cli.console import Console
 from iolab.cli.finish import answer_form, show_answer
-from iolab.cli.flags import add_overwrite_flag, add_strict_flag, add_units_flag
+from iolab.cli.flags import (
+    add_full_flag,
+    add_overwrite_flag,
+    add_quiet_flag,
+    add_strict_flag,
+    add_units_flag,
+)
 from iolab.library.services import Services
 
 if TYPE_CHECKING:
@@ -30,6 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table_flags(parser)
     add_overwrite_flag(parser)
     add_strict_flag(parser)
+    add_full_flag(parser)
+    add_quiet_flag(parser)
     add_units_flag(parser)
 
 
@@ -86,6 +94,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     from iolab.library.answer import answer
     from iolab.library.importing import import_files
 
+    console.is_quiet = arguments.quiet
     out, form = Path(arguments.out) if arguments.out else None, answer_form(arguments, console)
     imported = import_files(arguments.files, table_words(arguments), out, form.overwrite)
     for column, name in imported.renamed:
@@ -95,4 +104,4 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     if imported.checked_means:
         console.note(f"printed means: {imported.checked_means}")
     found = answer(imported.path, None, form, services, console.note)
-    return show_answer(found, console, is_strict=arguments.strict)
+    return show_answer(found, console, is_strict=arguments.strict, is_full=arguments.full)

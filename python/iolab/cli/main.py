@@ -27,6 +27,11 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("plan", "plan", "rounds needed, chances, time, bytes and space of a study, before it runs"),
     ("aa", "aa", "the same treatment under two labels: noise and honesty of a testbed"),
     ("report", "report", "show the results of a study again"),
+    (
+        "export",
+        "export",
+        "write the values of a study as CSV, JSON or Parquet, one row per value",
+    ),
     ("import", "import_", "judge what fio, iozone or bonnie++ wrote, or a CSV table"),
     ("bon-csv2txt", "bon_csv2txt", "CSV lines of bonnie++, versions 1.03 to 2.00, as a table"),
     ("diff", "diff", "compare two stored studies cell by cell"),

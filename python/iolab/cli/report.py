@@ -6,8 +6,15 @@ import argparse
 from pathlib import Path
 
 from iolab.cli.console import Console
-from iolab.cli.finish import answer_form, show_answer
-from iolab.cli.flags import OVERWRITE, add_overwrite_flag, add_strict_flag, add_units_flag
+from iolab.cli.finish import answer_form, open_report, show_answer
+from iolab.cli.flags import (
+    OVERWRITE,
+    add_full_flag,
+    add_overwrite_flag,
+    add_quiet_flag,
+    add_strict_flag,
+    add_units_flag,
+)
 from iolab.errors import IolabError
 from iolab.library.services import Services
 
@@ -21,9 +28,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", help="write the report elsewhere")
     add_overwrite_flag(parser)
     add_strict_flag(parser)
+    add_full_flag(parser)
     parser.add_argument("--metric", metavar="METRIC", help="judge by another metric, as in p99")
     parser.add_argument("--metric-of", metavar="PART", help="stream or test whose metric it is")
     add_units_flag(parser)
+    add_quiet_flag(parser)
+    parser.add_argument(
+        "--open", action="store_true", help="show the page in the browser, once it is written"
+    )
     kinds = parser.add_mutually_exclusive_group()
     kinds.add_argument(
         "--md",
@@ -38,6 +50,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     """Write the report and print the answer; also works while the study still runs."""
     from iolab.library.answer import answer, printed_answer
 
+    console.is_quiet = arguments.quiet
     results, form = Path(arguments.results), answer_form(arguments, console)
     if arguments.markdown or arguments.json:
         _refuse_files(arguments)
@@ -46,12 +59,17 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     else:
         out = Path(arguments.out) if arguments.out else None
         found = answer(results, out, form, services, console.note)
-    return show_answer(found, console, is_strict=arguments.strict)
+    if arguments.open:
+        open_report(found, console)
+    return show_answer(found, console, is_strict=arguments.strict, is_full=arguments.full)
 
 
 def _refuse_files(arguments: argparse.Namespace) -> None:
     """Refuse flags about files where none is written."""
-    if arguments.out or arguments.overwrite:
-        flag = "--md" if arguments.markdown else "--json"
-        given = "--out" if arguments.out else OVERWRITE
+    flag = "--md" if arguments.markdown else "--json"
+    if arguments.quiet or arguments.full:
+        other = "--quiet" if arguments.quiet else "--full"
+        raise IolabError(f"{flag} prints all of one form", f"leave out {other}")
+    if arguments.out or arguments.overwrite or arguments.open:
+        given = "--out" if arguments.out else OVERWRITE if arguments.overwrite else "--open"
         raise IolabError(f"{flag} prints and writes no files", f"leave out {given}")

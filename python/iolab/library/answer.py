@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -17,6 +18,7 @@ from iolab.library.rejudged import ON_COMMAND_LINE, rejudged
 from iolab.library.services import Services
 from iolab.library.stored import directory_of, find_database, is_archive, load_database, opened
 from iolab.run.outputs import check_place_of_report, reports_in
+from iolab.store.continuing import PLACE
 from iolab.store.db import Store
 from iolab.store.read import without_collecting
 from iolab.store.rows import StudyData
@@ -42,6 +44,8 @@ class AnswerForm:
     """In which amounts of bytes are written."""
     width: int = 80
     """Columns of the text."""
+    is_full: bool = False
+    """True for all of it; False for at most 25 lines."""
     overwrite: tuple[str, ...] = ()
     """Files of the user's own that the report may replace."""
 
@@ -52,6 +56,8 @@ class StudyAnswer:
 
     text: str
     """Begins with the verdict's sentence."""
+    sentence: str = ""
+    """The verdict's sentence alone; empty where the text is Markdown or JSON."""
     files: tuple[tuple[str, Path], ...] = ()
     """Description of each file, and its path; the last one is the data."""
     is_open: bool = False
@@ -160,9 +166,23 @@ def _answer(
                 "name another directory with --out DIR",
             ) from None
         shown = placed(verdict, directory_of(source))
-        text = means.render(data, shown, form.width).rstrip("\n")
+        if form.is_full:
+            text = means.render(data, shown, form.width)
+        else:
+            text = means.brief(data, shown, form.width, *_commands(source, out_dir))
         data.derived.clear()  # It refers back to the data: nothing is left to be collected.
-        return replace(found, text=text, files=(*found.files, ("data", source)))
+        found = replace(found, text=text.rstrip("\n"), sentence=verdict.sentence)
+        return replace(found, files=(*found.files, ("data", source)))
+
+
+def _commands(source: Path, out_dir: Path) -> tuple[str, str]:
+    """Directory of a study as a shell takes it, and the command that prints all of its answer."""
+    directory = directory_of(source)
+    if directory is None:
+        archive, out = shlex.quote(str(source)), shlex.quote(str(out_dir))
+        return PLACE, f"iolab report {archive} --out {out} --full"
+    place = shlex.quote(str(directory))
+    return place, f"iolab report {place} --full"
 
 
 def _written(

@@ -100,7 +100,7 @@ class Result:
         return self.verdict.summary()
 
     def text(self, *, width: int = 80) -> str:
-        """The answer as `iolab report` prints it.
+        """The answer as `iolab report --full` prints it.
 
         Parameters
         ----------
@@ -176,6 +176,31 @@ class Result:
         from iolab.library.report_files import write_report
 
         return write_report(self._data, self.verdict, self._place(path), overwrite=overwrite)
+
+    def export(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write every value into a file, one row per value with the level of each factor.
+
+        Parameters
+        ----------
+        path : the file, whose ending says the format: ``.csv``, ``.json`` or ``.parquet`` (with
+            ``pip install 'iolab[parquet]'``).
+        overwrite : replace a file that iolab did not write.
+
+        Returns
+        -------
+        Path : the file.
+
+        Raises
+        ------
+        RefusedError : a file of another origin has the name.
+        IolabError : its ending means nothing, or it cannot be written.
+        """
+        from iolab.library.exported_values import kind_of, write_values
+
+        place = Path(path)
+        allowed = [str(place)] if overwrite else []
+        kind = kind_of(place, None)
+        return write_values(self.path, place, kind, allowed, lambda _: None).path
 
     def _place(self, path: str | Path | None) -> Path:
         if path is not None:

@@ -44,6 +44,12 @@ def _render(data: StudyData, verdict: StudyVerdict, width: int) -> str:
     return terminal.render(data, verdict, width=width)
 
 
+def _brief(data: StudyData, verdict: StudyVerdict, width: int, place: str, again: str) -> str:
+    from iolab.report import brief
+
+    return brief.render_brief(data, verdict, place, again, width=width)
+
+
 def _markdown(data: StudyData, verdict: StudyVerdict) -> str:
     from iolab.report import markdown
 
@@ -64,6 +70,7 @@ class Services:
     judge: Callable[[StudyData], StudyVerdict] = _judge
     write_all: Callable[[StudyData, StudyVerdict, Path], ReportPaths] = _write_all
     render: Callable[[StudyData, StudyVerdict, int], str] = _render
+    brief: Callable[[StudyData, StudyVerdict, int, str, str], str] = _brief
     markdown: Callable[[StudyData, StudyVerdict], str] = _markdown
     json: Callable[[StudyData, StudyVerdict], str] = _json
 

@@ -40,6 +40,8 @@ class Axis:
     ticks: tuple[tuple[float, str], ...] = ()
     """Fixed ticks (value, text), for sizes; empty = chosen by the renderer."""
     is_from_zero: bool = False
+    is_ratio: bool = False
+    """True if 1 means no difference: the workbook's axis then crosses at 1, in its middle."""
 
     @property
     def title(self) -> str:

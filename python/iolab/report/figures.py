@@ -18,7 +18,7 @@ from iolab.store.rows import StudyData
 def figure(views: Sequence[ChartSpec], data: StudyData) -> Markup:
     """Draw a chart, or several views of the same data."""
     first = views[0]
-    content = render_svg(first) if len(views) == 1 else _tabs(views)
+    content = _drawing(first) if len(views) == 1 else _tabs(views)
     return tag(
         "figure",
         tag("figcaption", first.caption),
@@ -26,6 +26,11 @@ def figure(views: Sequence[ChartSpec], data: StudyData) -> Markup:
         data_table(first.table, first.name, command(data, first.name)),
         id=first.name,
     )
+
+
+def _drawing(spec: ChartSpec) -> Markup:
+    """Draw a chart in a frame that scrolls where the screen is narrower than readable text."""
+    return tag("div", render_svg(spec), class_="drawing")
 
 
 def command(data: StudyData, name: str) -> str:
@@ -60,5 +65,5 @@ def _tabs(views: Sequence[ChartSpec]) -> Markup:
             )
         )
         buttons.append(tag("label", view.tab[1] if view.tab else view.title, for_=name))
-    drawn = (tag("div", render_svg(view), class_="view") for view in views)
+    drawn = (tag("div", _drawing(view), class_="view") for view in views)
     return tag("div", join(*buttons), *drawn, class_="tabs")

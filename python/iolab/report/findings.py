@@ -36,6 +36,8 @@ from iolab.wording import sentence_case
 
 LINES_MAX: Final = 12
 """Lines of a block in the terminal."""
+BRIEF_LINES: Final = 2
+"""Lines of a caveat in the short answer."""
 ROWS_MAX: Final = 100
 """Rows of a block in page and Markdown; verdict.json has all."""
 ROWS_FOLDED: Final = 24
@@ -115,9 +117,30 @@ def terminal_list(verdict: StudyVerdict, width: int) -> list[str]:
     ]
 
 
+def brief_doubts(verdict: StudyVerdict, width: int) -> list[tuple[str, str]]:
+    """Name of every doubt, and the doubt without its hint on two lines at most."""
+    found = list[tuple[str, str]]()
+    for f in listed(verdict, "terminal"):
+        if kind_of(f.kind).severity != "doubt":
+            continue
+        says = shown_text(f.kind, sentence_case(f.says))
+        folded = fold_text(f"- {_name(f)}{_times(f)}: {says}", width, "  ").split("\n")
+        if len(folded) > BRIEF_LINES:
+            cut = folded[BRIEF_LINES - 1][: width - 4].rstrip(" ,;.:")
+            folded = [*folded[: BRIEF_LINES - 1], f"{cut} ..."]
+        found.append((f"{_name(f)}{_times(f)}", "\n".join(folded)))
+    return found
+
+
 def terminal_blocks(data: StudyData, verdict: StudyVerdict, width: int) -> list[str]:
     """Write the blocks: title and lines where a kind has them, then the closing sentence."""
-    return [_terminal_block(block, width) for block in blocks(data, verdict, "terminal")]
+    return [text for _, text in titled_blocks(data, verdict, width)]
+
+
+def titled_blocks(data: StudyData, verdict: StudyVerdict, width: int) -> list[tuple[str, str]]:
+    """Title and text of every block."""
+    found = blocks(data, verdict, "terminal")
+    return [(block.kind.title, _terminal_block(block, width)) for block in found]
 
 
 def _terminal_block(block: FindingBlock, width: int) -> str:

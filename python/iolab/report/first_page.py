@@ -17,7 +17,7 @@ from iolab.report.conditions import (
 from iolab.report.figures import command, figure
 from iolab.report.findings import first_screen_list
 from iolab.report.markup import Markup, join, tag
-from iolab.report.tables import data_table, word_cell
+from iolab.report.tables import data_table, head_cell, word_cell
 from iolab.report.trust import SIGNS, reasons
 from iolab.stats.ledger import Group, level_text
 from iolab.stats.metrics import METRIC_BY_NAME
@@ -79,12 +79,12 @@ def _takes(takes: Sequence[Take]) -> Markup:
         return tag("dl", *(_take(take) for take in takes))
     purposes = list(dict.fromkeys(take.purpose for take in takes))
     found = {(take.where, take.purpose): take for take in takes}
-    head = tag("tr", tag("th", "for"), *(tag("th", purpose) for purpose in purposes))
+    head = tag("tr", head_cell("for"), *map(head_cell, purposes))
     body = (
         tag("tr", tag("td", place), *(_choice(found.get((place, p))) for p in purposes))
         for place in places
     )
-    return tag("table", tag("thead", head), tag("tbody", *body))
+    return tag("div", tag("table", tag("thead", head), tag("tbody", *body)), class_="scroll")
 
 
 def _choice(take: Take | None) -> Markup:
@@ -148,7 +148,7 @@ def _table(rows: Sequence[Condition], verdict: StudyVerdict) -> Markup:
     )
     table = tag(
         "table",
-        tag("thead", tag("tr", *(tag("th", h) for h in head))),
+        tag("thead", tag("tr", *map(head_cell, head))),
         tag("tbody", *(line for group in groups for line in _lines(group, rows, verdict))),
     )
     note = (

@@ -6,6 +6,7 @@ the other charts, throughput mode, caveats, environment, methods, the study file
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.resources import files
 
@@ -23,6 +24,7 @@ from iolab.report.findings import page_blocks, page_list
 from iolab.report.first_page import answer_part, trust_box
 from iolab.report.markup import Markup, join, tag
 from iolab.report.methods import citation_bibtex, methods_paragraph
+from iolab.report.parts import Part, contents, drawn_parts
 from iolab.report.secondary_tables import closer_parts
 from iolab.report.streams import NOTE, stream_table
 from iolab.report.tables import cell_table, data_table, plain_table, verdict_table
@@ -37,7 +39,6 @@ from iolab.units import System
 from iolab.wording import sentence_case
 
 COMPARISONS_SHOWN = 24
-ANNEX = "Diagnostics, tables and everything that is needed to repeat or to cite this."
 BY_HAND_MAX = 12
 BY_HAND_CHARACTERS_MAX = 40_000
 """More would be most of the page; an archive and `--export` have all of them."""
@@ -82,9 +83,11 @@ def _in_both_units(data: StudyData, verdict: StudyVerdict, charts: list[DrawnCha
 
 def _content(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]) -> Markup:
     first, whole = _first_page(data, verdict, charts)
+    parts = _sections(data, verdict, charts, whole)
     return join(
         tag("div", first, class_="first"),
-        tag("main", *_sections(data, verdict, charts, whole)),
+        contents(parts),
+        tag("main", *drawn_parts(parts)),
         _footer(data),
     )
 
@@ -146,56 +149,55 @@ def question(data: StudyData) -> str:
 
 def _sections(
     data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart], whole: Markup | None
-) -> list[Markup]:
+) -> list[Part]:
     pictures = _pictures(data, charts)
-    annex = pictures.pop("annex")
-    verdicts = [_verdicts(verdict, whole)] if verdict.compared_factor else []
-    parts = [*verdicts, *pictures.pop("main")]
-    parts.append(_section("Annex", tag("p", ANNEX, class_="soft")))
-    parts += annex
-    if verdict.cells:
-        cells = tag(
-            "details",
-            tag("summary", f"{len(verdict.cells)} comparisons"),
-            cell_table(verdict),
-        )
-        parts.append(_section("Single cells (exploratory)", cells))
+    parts = [_verdicts(verdict, whole)] if verdict.compared_factor else []
+    parts += pictures["main"]
     streams = stream_table(verdict)
     if streams is not None:
         note = tag("p", NOTE, class_="soft")
-        parts.append(_section("Streams", join(plain_table(streams.columns, streams.rows), note)))
-    parts += [_section(*block) for block in page_blocks(data, verdict, charts)]
-    closer = closer_parts(verdict)
-    if closer:
-        parts.append(_section("A closer look", *(content for _, content in closer)))
+        parts.append(Part("Streams", join(plain_table(streams.columns, streams.rows), note)))
+    parts += [Part(title, content) for title, content in page_blocks(data, verdict, charts)]
     threads = throughput_mode(data)
     if threads is not None:
-        parts.append(_section("Throughput mode", data_table(threads, "throughput_mode")))
-    parts.append(_section("Caveats", page_list(verdict)))
+        parts.append(Part("Throughput mode", data_table(threads, "throughput_mode")))
+    has_caveats = len(verdict.caveats) > 0
+    parts.append(Part("Caveats", page_list(verdict), is_open=has_caveats))
+    parts += [replace(part, is_open=False) for part in pictures["annex"]]
+    if verdict.cells:
+        note = tag("p", f"{len(verdict.cells)} comparisons.", class_="soft")
+        cells = join(note, cell_table(verdict))
+        parts.append(Part("Single cells (exploratory)", cells, is_open=False))
+    closer = closer_parts(verdict)
+    if closer:
+        content = join(*(content for _, content in closer))
+        parts.append(Part("A closer look", content, is_open=False))
+    return parts + [replace(part, is_open=False) for part in _annex(data, verdict)]
+
+
+def _annex(data: StudyData, verdict: StudyVerdict) -> list[Part]:
+    """Collect what is needed to repeat or to cite the study."""
     titles = {"simulated": "Simulated stack", "imported": "What the table says of itself"}
     title = titles.get(data.study.kind, "Environment")
-    parts.append(_section(title, environment(data)))
-    parts.append(_section("Configuration", configuration(data)))
     methods = tag("p", methods_paragraph(data, verdict))
-    parts.append(_section("Methods", methods, _method_list(verdict)))
-    parts.append(_section("Raw data", raw_data(data)))
-    parts.append(_section("Cite this study", tag("pre", citation_bibtex(data))))
+    parts = [
+        Part(title, environment(data)),
+        Part("Configuration", configuration(data)),
+        Part("Methods", join(methods, _method_list(verdict))),
+        Part("Raw data", raw_data(data)),
+        Part("Cite this study", tag("pre", citation_bibtex(data))),
+    ]
     if data.study.kind == "imported":
         return parts
     first = "Type: " if data.study.command else f"Save as {FILE} and type: "
-    parts.append(
-        _section(
-            "Reproduce",
-            tag("p", first, tag("code", command_again(data.study))),
-            tag("pre", data.study.spec_toml),
-        )
-    )
+    typed = tag("p", first, tag("code", command_again(data.study)))
+    parts.append(Part("Reproduce", join(typed, tag("pre", data.study.spec_toml))))
     if data.by_hand:
-        parts.append(_section("The same by hand", *_by_hand(data)))
+        parts.append(Part("The same by hand", join(*_by_hand(data))))
     return parts
 
 
-def _verdicts(verdict: StudyVerdict, whole: Markup | None) -> Markup:
+def _verdicts(verdict: StudyVerdict, whole: Markup | None) -> Part:
     """Draw all comparisons, and where they point different ways."""
     n = len(verdict.pooled) + len(verdict.secondary)
     table = verdict_table(verdict)
@@ -210,12 +212,12 @@ def _verdicts(verdict: StudyVerdict, whole: Markup | None) -> Markup:
         trade_offs = join(tag("h3", "Trade-offs"), listed)
     if whole is not None:
         whole = tag("details", tag("summary", "every level of every workload"), whole)
-    return _section("Verdicts", *(part for part in (whole, table, trade_offs) if part is not None))
+    return Part("Verdicts", join(*(p for p in (whole, table, trade_offs) if p is not None)))
 
 
-def _pictures(data: StudyData, charts: list[DrawnChart]) -> dict[str, list[Markup]]:
+def _pictures(data: StudyData, charts: list[DrawnChart]) -> dict[str, list[Part]]:
     """Draw every figure that is not on the first page; those of the annex apart."""
-    parts: dict[str, list[Markup]] = {"main": [], "annex": []}
+    parts: dict[str, list[Part]] = {"main": [], "annex": []}
     for drawn in charts:
         row = drawn.row
         if row.first_screen == "all figures":
@@ -224,12 +226,8 @@ def _pictures(data: StudyData, charts: list[DrawnChart]) -> dict[str, list[Marku
         for views in by_figure(built):
             is_annexed = row.is_annexed or views[0].name in row.annexed
             where = parts["annex" if is_annexed else "main"]
-            content = figure(views, data)
-            if views[0].is_folded:
-                content = tag("details", tag("summary", views[0].title), content)
-                where.append(tag("section", content))
-            else:
-                where.append(_section(views[0].title, content))
+            is_open = not views[0].is_folded
+            where.append(Part(views[0].title, figure(views, data), is_open=is_open))
     return parts
 
 
@@ -254,10 +252,6 @@ def _by_hand(data: StudyData) -> list[Markup]:
         for block in data.by_hand
     )
     return [tag("p", note, class_="soft"), *blocks]
-
-
-def _section(title: str, *content: Markup) -> Markup:
-    return tag("section", tag("h2", title), *content)
 
 
 def _method_list(verdict: StudyVerdict) -> Markup:

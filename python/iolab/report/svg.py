@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series, Shape
+from iolab.report.folding import fit_text
 from iolab.report.labels import fitted
 from iolab.report.markup import Markup, tag
 from iolab.report.scale import Scale, make_scale
 from iolab.report.svg_grid import draw_heat, draw_strip
 from iolab.report.svg_parts import (
+    BOLD_CHAR_WIDTH,
     CHAR_WIDTH,
     LABEL_CHARS_MAX,
     WIDTH,
@@ -156,11 +158,20 @@ def _panel(spec: ChartSpec, panel: Panel, frame: Frame) -> Markup:
     if spec.kind == "rows":
         parts.append(_row_labels(spec, panel, frame))
     if panel.title:
-        parts.append(tag("text", panel.title, x=frame.left, y=frame.top - 9, class_="panel-title"))
+        parts.append(_panel_title(panel.title, frame))
     ordered = sorted(enumerate(panel.series), key=lambda item: item[1].slot != GREY)
     for index, series in ordered:
         parts.append(_series(spec, panel, frame, index, series))
     return tag("g", *parts)
+
+
+def _panel_title(title: str, frame: Frame) -> Markup:
+    """Write the title above the frame, further to the left if it is long, cut if it is longer."""
+    right, first = frame.left + frame.width + 12, frame.left - frame.margin
+    text = fit_text(title, max(8, int((right - first) / BOLD_CHAR_WIDTH))).rstrip()
+    left = min(frame.left, max(first, right - len(text) * BOLD_CHAR_WIDTH))
+    whole = tag("title", title) if text != title else None
+    return tag("text", whole, text, x=left, y=frame.top - 9, class_="panel-title")
 
 
 def _band(spec: ChartSpec, frame: Frame) -> Markup:
@@ -250,7 +261,7 @@ def _value_axes(spec: ChartSpec, frame: Frame) -> Markup:
         tag(
             "text",
             spec.x.title,
-            x=frame.left + frame.width / 2,
+            x=_inside(frame, spec.x.title),
             y=bottom + 32,
             text_anchor="middle",
             class_="axis-title",
@@ -271,6 +282,15 @@ def _value_axes(spec: ChartSpec, frame: Frame) -> Markup:
             )
         )
     return tag("g", *parts)
+
+
+def _inside(frame: Frame, title: str) -> float:
+    """Middle of the title of a value axis: below its frame, or as near as its panel lets it."""
+    half = len(title) * (CHAR_WIDTH + 0.4) / 2
+    return min(
+        frame.left + frame.width / 2,
+        max(frame.left - frame.margin, frame.left + frame.width + 12 - 2 * half) + half,
+    )
 
 
 def _tick_room(spec: ChartSpec) -> float:

@@ -8,7 +8,8 @@ from iolab.report.chart import GREY, ChartSpec, Point, Series
 from iolab.report.labels import fitted
 from iolab.report.markup import Markup, tag
 
-WIDTH = 900
+WIDTH = 800
+"""Pixels of a drawing at its own size; on screens of about that width its text is not scaled."""
 CHAR_WIDTH = 6.4
 """Mean advance of the page's 12 px font; only used to reserve room."""
 BOLD_CHAR_WIDTH = 7.4

@@ -5,6 +5,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from iolab.report.chart import Table, Value
+from iolab.report.column_help import explained
 from iolab.report.markup import Markup, join, tag
 from iolab.stats.ledger import level_text
 from iolab.stats.methods.verdict_rule import FURTHER_ROUNDS_LIMIT
@@ -25,6 +26,7 @@ from iolab.wording import counted
 ROWS_SHOWN_MAX = 100
 """Rows of a data table that the page shows; the CSV always has all."""
 CELLS_SHOWN_MAX = 400
+_BASELINE = "Value of the baseline."
 IN_ADDRESS = " ,;:.+-_/()[]=|*!@"
 """Characters that a data address holds as they are; quotes, angles, # and % are not among them."""
 
@@ -61,12 +63,17 @@ def plain_table(columns: tuple[str, ...], rows: tuple[tuple[Value, ...], ...]) -
         for i in range(len(columns))
     ]
     css = ["number" if is_number else None for is_number in numeric]
-    head = tag("tr", *(tag("th", c, class_=k) for c, k in zip(columns, css, strict=True)))
+    head = tag("tr", *(head_cell(c, css=k) for c, k in zip(columns, css, strict=True)))
     body = (
         tag("tr", *(tag("td", cell_text(v), class_=k) for v, k in zip(row, css, strict=True)))
         for row in rows
     )
     return tag("div", tag("table", tag("thead", head), tag("tbody", *body)), class_="scroll")
+
+
+def head_cell(text: str, about: str | None = None, *, css: str | None = None) -> Markup:
+    """Draw the head of a column; what it means appears under the mouse."""
+    return tag("th", text, class_=css, title=about or explained(text))
 
 
 def cell_text(value: Value) -> str:
@@ -102,9 +109,7 @@ def verdict_table(verdict: StudyVerdict) -> Markup:
         " metrics are exploratory.",
         class_="soft",
     )
-    table = tag(
-        "table", tag("thead", tag("tr", *(tag("th", h) for h in head))), tag("tbody", *rows)
-    )
+    table = tag("table", tag("thead", tag("tr", *map(head_cell, head))), tag("tbody", *rows))
     return join(tag("div", table, class_="scroll"), note)
 
 
@@ -114,7 +119,7 @@ def _pooled_row(c: Comparison, verdict: StudyVerdict, *, is_best: bool) -> Marku
     return tag(
         "tr",
         tag("td", ", ".join(text for text in (c.workload, mode, c.kind) if text)),
-        tag("td", metric.label),
+        tag("td", metric.label, title=metric.about),
         tag("td", level_text(verdict.compared_factor, c.level)),
         *_effect_cells(c.effect, c.metric, unit_of(verdict)),
         tag("td", f"{c.rounds_used}", class_="number"),
@@ -160,10 +165,11 @@ def _rounds_short(effect: Effect, unit: str) -> str:
 
 def cell_table(verdict: StudyVerdict) -> Markup:
     """Draw the exploratory cells, absolute values beside every ratio."""
+    base = verdict.baseline
     head = (
         "cell",
         "level",
-        verdict.baseline,
+        base,
         "value",
         "difference",
         "95 % interval",
@@ -175,7 +181,9 @@ def cell_table(verdict: StudyVerdict) -> Markup:
     rest = len(verdict.cells) - len(rows)
     note = tag("p", f"{rest} more cells are in verdict.json.", class_="soft") if rest else None
     table = tag(
-        "table", tag("thead", tag("tr", *(tag("th", h) for h in head))), tag("tbody", *rows)
+        "table",
+        tag("thead", tag("tr", *(head_cell(h, _BASELINE if h is base else None) for h in head))),
+        tag("tbody", *rows),
     )
     return join(tag("div", table, class_="scroll"), note)
 

@@ -7,7 +7,7 @@ names are cleaned of unprintable characters.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -79,8 +79,8 @@ def render(
         fold_text(verdict.sentence, width),
         _pooled(data, verdict, width, glyphs)
         if data.study.is_comparison
-        else _alone(verdict, width),
-        _streams(verdict, width),
+        else alone(verdict, width),
+        streams(verdict, width),
         _cells(verdict, width, glyphs),
         _closer(verdict, width),
         *terminal_blocks(data, verdict, width),
@@ -92,7 +92,37 @@ def render(
 
 def _pooled(data: StudyData, verdict: StudyVerdict, width: int, glyphs: Glyphs) -> str:
     """Draw one line per pooled comparison, grouped by workload and metric."""
-    lines: list[str] = []
+    return "\n\n".join("\n".join(t.lines()) for t in pooled_tables(data, verdict, width, glyphs))
+
+
+@dataclass(frozen=True, slots=True)
+class PooledTable:
+    """Comparisons of one group by one metric, ready to be drawn."""
+
+    header: str
+    label: str
+    """Metric, for people."""
+    members: list[Comparison]
+    most: int
+    """Rows that are drawn at most."""
+    is_primary: bool
+    draw: Callable[[list[Comparison]], list[str]]
+
+    def lines(self, most: int | None = None) -> list[str]:
+        """Draw the header and the rows, the largest differences if there are too many."""
+        most = self.most if most is None else min(most, self.most)
+        shown, note = self.members, list[str]()
+        if len(shown) > most:
+            shown = _strongest(shown, most)
+            note = [f"  the {most} largest differences of {len(self.members)}:"]
+        return [self.header, *note, *self.draw(shown)]
+
+
+def pooled_tables(
+    data: StudyData, verdict: StudyVerdict, width: int, glyphs: Glyphs
+) -> list[PooledTable]:
+    """Group the pooled comparisons by workload and metric."""
+    found: list[PooledTable] = []
     rows = [*verdict.pooled, *verdict.secondary]
     for group in dict.fromkeys(c.group for c in rows):
         workload, is_direct, kind = group
@@ -103,18 +133,26 @@ def _pooled(data: StudyData, verdict: StudyVerdict, width: int, glyphs: Glyphs) 
             label = METRIC_BY_NAME[metric].label
             title = ", ".join(dict.fromkeys(t for t in (workload, mode, kind, label) if t))
             header = f"{title} (1 = {verdict.baseline}, above 1 = better) [{level_shown(verdict)}]"
-            lines += ["", fit_text(header, width).rstrip()]
-            shown = members
-            most = POOLED_MAX if members[0] in verdict.pooled else SECONDARY_MAX
-            if len(members) > most:
-                shown = _strongest(members, most)
-                lines.append(f"  the {most} largest differences of {len(members)}:")
             span = bar_span([c.effect for c in rows if c.metric == metric])
-            lines += _effect_lines(verdict, shown, width, glyphs, span)
-    return "\n".join(lines[1:])
+            is_primary = members[0] in verdict.pooled
+
+            def draw(shown: list[Comparison], span: float = span) -> list[str]:
+                return _effect_lines(verdict, shown, width, glyphs, span)
+
+            found.append(
+                PooledTable(
+                    fit_text(header, width).rstrip(),
+                    label,
+                    members,
+                    POOLED_MAX if is_primary else SECONDARY_MAX,
+                    is_primary,
+                    draw,
+                )
+            )
+    return found
 
 
-def _alone(verdict: StudyVerdict, width: int) -> str:
+def alone(verdict: StudyVerdict, width: int) -> str:
     """Draw what the only configuration did: every metric of every operation, with its interval."""
     shown = verdict.treatments[:TREATMENTS_MAX]
     if not shown:
@@ -125,7 +163,7 @@ def _alone(verdict: StudyVerdict, width: int) -> str:
     title = f"Geometric mean of the {unit} [95 % interval]"
     if any(row.statistic == "maximum" for row in shown):
         title += f"; longest: of all {unit}"
-    lines = [title]
+    lines = [fit_text(title, width).rstrip()]
     is_one_workload = len({row.workload for row in verdict.treatments}) == 1
     if len(shown) < len(verdict.treatments):
         lines.append(f"The first {len(shown)} of {len(verdict.treatments)} rows:")
@@ -298,7 +336,7 @@ def _closer(verdict: StudyVerdict, width: int) -> str:
     return "\n".join(["A closer look", *lines]) if lines else ""
 
 
-def _streams(verdict: StudyVerdict, width: int) -> str:
+def streams(verdict: StudyVerdict, width: int) -> str:
     """Write the ladder of every competing stream, one line per level, and its fairness."""
     table = stream_table(verdict)
     if table is None:
@@ -356,6 +394,11 @@ def _streams(verdict: StudyVerdict, width: int) -> str:
 
 def _caveats(data: StudyData, verdict: StudyVerdict, width: int) -> str:
     """List the caveats, each once, with what to do."""
+    return "\n".join([fold_text(trials_text(data, verdict), width), *terminal_list(verdict, width)])
+
+
+def trials_text(data: StudyData, verdict: StudyVerdict) -> str:
+    """Say what was measured, in a sentence."""
     trials = verdict.trials
     kind = kind_word(data.study)
     first = (
@@ -367,4 +410,4 @@ def _caveats(data: StudyData, verdict: StudyVerdict, width: int) -> str:
         order = "order not known" if is_order_unknown(data) else "in order of their start times"
         said = f"{source_text(data.study)}: {trials.ok} {runs}, {order}"
         first = f"{said}; margin {margin_text(verdict.margin)}."
-    return "\n".join([fold_text(first, width), *terminal_list(verdict, width)])
+    return first

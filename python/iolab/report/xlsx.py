@@ -1,10 +1,10 @@
 """The report as a workbook: numbers as numbers, units in headers, native charts.
 
 Sheets: Verdict; Rounds (the sample behind every verdict, with the rule as formulas); Runs (the
-tables that people used to make by hand); Percentiles; TimeSeries; CloserLook; Environment (with
-methods and citation). What follows from other cells is a formula that carries iolab's value, and
-charts follow the tables. No text is ever taken for a formula or a link. The same study gives the
-same bytes.
+tables that people used to make by hand); Percentiles; TimeSeries; CloserLook; Values (one row per
+value, as `iolab export` writes them); Environment (with methods and citation). What follows from
+other cells is a formula that carries iolab's value, and charts follow the tables. No text is ever
+taken for a formula or a link. The same study gives the same bytes.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ from iolab.report.xlsx_cells import (
     write_table,
     write_value,
 )
-from iolab.report.xlsx_charts import Spot, layout, write_charts
+from iolab.report.xlsx_charts import COLUMNS_OF_CHARTS, Spot, layout, write_charts
 from iolab.report.xlsx_runs import write_rounds, write_runs
 from iolab.report.xlsx_secondary import write_closer
+from iolab.report.xlsx_values import write_long_form
 from iolab.stats.ledger import factor_head
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.sentence import kind_word, source_text
@@ -54,8 +55,11 @@ SHEETS: Final = (
     "Percentiles",
     "TimeSeries",
     "CloserLook",
+    "Values",
     "Environment",
 )
+PAGES_WIDE: Final = {"Rounds": 2, "Runs": 2, "Percentiles": 2, "CloserLook": 2}
+"""Pages that a printed sheet is wide; the others are one."""
 PAPER_A4: Final = 9
 """Excel's number for A4."""
 ROUNDS_BESIDE_CHARTS: Final = 30
@@ -92,7 +96,7 @@ def render_xlsx(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]
     for out in sheets.values():
         out.sheet.set_landscape()
         out.sheet.set_paper(PAPER_A4)
-        out.sheet.fit_to_pages(1, 0)
+        out.sheet.fit_to_pages(PAGES_WIDE.get(out.name, 1), 0)
     links = Links()
     lines = write_rounds(sheets["Rounds"], verdict, links)
     _verdict_sheet((sheets["Verdict"], links), data, verdict, charts, lines)
@@ -100,6 +104,7 @@ def render_xlsx(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]
     _percentiles_sheet((sheets["Percentiles"], links), verdict, specs["Percentiles"])
     _series_sheet(sheets["TimeSeries"], specs["TimeSeries"])
     write_closer(sheets["CloserLook"], verdict)
+    write_long_form(sheets["Values"], data)
     _environment_sheet(sheets["Environment"], data, verdict)
     book.close()
     return buffer.getvalue()
@@ -184,6 +189,8 @@ def _verdict_sheet(
     specs = [s for d in charts if d.row.sheet == out.name for s in d.specs]
     below = row + layout(specs)[1] + 1
     write_charts(out, specs, Spot(below, row, 0), links)
+    out.sheet.print_area(0, 0, below - 1, len(columns) - 1)  # Without the data of the charts.
+    out.sheet.freeze_panes(0, 1)
 
 
 def _comparison_row(c: Comparison) -> tuple[Value, ...]:
@@ -233,10 +240,13 @@ def _runs_sheet(
             out.text(row, 0, title, "title")
             row = write_table(out, row + 1, read.columns, read.rows) + 1
     rounds = len({t.round for t in data.trials})
+    out.sheet.freeze_panes(0, 2)
+    high, wide = layout(specs)[1], rounds + 9
     if rounds <= ROUNDS_BESIDE_CHARTS:
-        write_charts(out, specs, Spot(row + 1, 0, rounds + 9), links)
+        write_charts(out, specs, Spot(row + 1, 0, wide), links)
+        out.sheet.print_area(0, 0, max(row, high), wide + (COLUMNS_OF_CHARTS if specs else 0))
     else:
-        below = row + layout(specs)[1] + 2
+        below = row + high + 2
         write_charts(out, specs, Spot(below, row + 1, 0), links)
 
 
@@ -256,6 +266,10 @@ def _percentiles_sheet(
         links.add(point.title, (point.x, point.low, point.high), place)
     end = write_table(out, 0, columns, rows)
     write_charts(out, specs, Spot(end + 2, 0, len(columns) + 1), links)
+    right = len(columns) + (COLUMNS_OF_CHARTS + 1 if specs else 0)
+    out.sheet.print_area(0, 0, max(end, layout(specs)[1]), right)
+    out.sheet.freeze_panes(1, 0)
+    out.sheet.repeat_rows(0)
 
 
 def _series_sheet(out: SheetWriter, specs: list[ChartSpec]) -> None:
@@ -264,6 +278,8 @@ def _series_sheet(out: SheetWriter, specs: list[ChartSpec]) -> None:
         out.text(0, 0, "No series were recorded.", "soft")
     below = layout(specs)[1] + 1
     write_charts(out, specs, Spot(below, 0, 0), Links())
+    out.sheet.print_area(0, 0, below - 1, COLUMNS_OF_CHARTS)
+    out.sheet.freeze_panes(0, 1)
 
 
 # Where it was measured.
@@ -272,6 +288,7 @@ def _series_sheet(out: SheetWriter, specs: list[ChartSpec]) -> None:
 def _environment_sheet(out: SheetWriter, data: StudyData, verdict: StudyVerdict) -> None:
     out.sheet.set_column(0, 0, 44)
     out.sheet.set_column(1, 2, 60)
+    out.sheet.freeze_panes(0, 1)
     first = 0
     if kind_word(data.study):
         text = "Facts of the simulated stack; nothing here was read from this machine."

@@ -37,7 +37,10 @@ CHART_ROWS: Final = 18
 ROW_PIXELS: Final = 20
 CATEGORIES_MAX: Final = 10
 """More names than this do not fit below a chart of half the width."""
-CHART_COLUMNS: Final = 8
+NEXT_PIXELS: Final = 510
+"""Distance of the second chart of a line from the first."""
+COLUMNS_OF_CHARTS: Final = 16
+"""Columns of the usual width (64 pixels) that the charts of a line take."""
 SERIES_MAX: Final = 200
 """Excel draws at most 255 series; greys beyond this are left out of the chart, not of the data."""
 
@@ -99,16 +102,17 @@ def write_charts(out: SheetWriter, specs: list[ChartSpec], spot: Spot, links: Li
             down, right = next(places)
             out.sheet.insert_chart(
                 spot.chart_row + down,
-                spot.chart_column + right,
+                spot.chart_column,
                 chart,
-                {"description": spec.caption},
+                {"description": spec.caption, "x_offset": right},
             )
 
 
 def layout(specs: Sequence[ChartSpec]) -> tuple[list[tuple[int, int]], int]:
-    """Return the place of every panel's chart, in cells, and how many rows all of them take.
+    """Return the place of every panel's chart, and how many rows all of them take.
 
-    Two charts stand on a line; a wide one has a line of its own.
+    A place is a row and the pixels to the right of the first column. Two charts stand on a
+    line; a wide one has a line of its own.
     """
     places: list[tuple[int, int]] = []
     row, is_half = 0, False
@@ -120,7 +124,7 @@ def layout(specs: Sequence[ChartSpec]) -> tuple[list[tuple[int, int]], int]:
                 places.append((row, 0))
                 row, is_half = row + rows, False
             else:
-                places.append((row, CHART_COLUMNS if is_half else 0))
+                places.append((row, NEXT_PIXELS if is_half else 0))
                 row, is_half = row + (rows if is_half else 0), not is_half
     return places, row + (CHART_ROWS if is_half else 0)
 
@@ -327,6 +331,8 @@ def axis_options(
         "num_format": "#,##0.###" if axis.scale == "linear" else "#,##0.##",
     }
     known = [value for value in values if value > 0]
+    if axis.is_ratio:
+        return options | _ratio_axis([*known, *(end for end in ends if end > 0)])
     is_log = axis.scale == "log" and bool(known) and max(known) / min(known) > 4
     if is_log:
         base = 2 if axis.ticks else 10
@@ -339,6 +345,24 @@ def axis_options(
         options["min"] = math.floor(scale.low * 20) / 20
         options["max"] = math.ceil(scale.high * 20) / 20
     return options
+
+
+RATIO_SPAN_LINEAR: Final = 2.0
+"""Ratios that lie closer together: powers of two would leave most of the axis empty."""
+
+
+def _ratio_axis(values: Sequence[float]) -> dict[str, object]:
+    """An axis with 1 in its middle, at which it crosses; logarithmic, in powers of two.
+
+    Excel writes the ticks of a logarithmic axis at powers of its base only, so that small
+    differences get a linear axis: up to 10 % both are the same to within the width of a mark.
+    """
+    far = max((max(value, 1 / value) for value in values), default=1.0)
+    if far * far > RATIO_SPAN_LINEAR:
+        end = 1 / _power_below(1 / far, 2)
+        return {"log_base": 2, "min": 1 / end, "max": end, "crossing": 1}
+    end = math.ceil((far - 1) * 20 + 1e-9) / 20 or 0.05
+    return {"min": 1 - end, "max": 1 + end, "crossing": 1}
 
 
 def _power_below(value: float, base: int) -> float:

@@ -50,6 +50,7 @@ def write_rounds(out: SheetWriter, verdict: StudyVerdict, links: Links) -> list[
     out.sheet.set_column(0, 1, 13)
     out.sheet.set_column(2, 2, 24)
     out.sheet.set_column(3, 13, 13)
+    out.sheet.freeze_panes(0, 4)
     out.text(0, 0, "Ratios by round", "title")
     out.text(1, 0, ROUNDS_NOTE, "soft")
     out.text(MARGIN_ROW, 0, "margin", "bold")

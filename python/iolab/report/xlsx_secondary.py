@@ -28,7 +28,7 @@ from iolab.stats.verdict import StudyVerdict, mode_word
 
 CHART_ROWS_MAX: Final = 120
 CHART_COLUMN: Final = 14
-RATIO: Final = Axis("ratio, above 1 = better", scale="log")
+RATIO: Final = Axis("ratio, above 1 = better", scale="log", is_ratio=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,7 @@ def write_closer(out: SheetWriter, verdict: StudyVerdict) -> None:
         row = write(out, row, part)  # pyright: ignore[reportArgumentType]
     if row == 0:
         out.text(0, 0, "Nothing to look at more closely: too few levels or rounds.", "soft")
+    out.sheet.freeze_panes(0, 1)
 
 
 def _parts(look: CloserLook) -> Iterator[Ratios | Shares]:

@@ -7,13 +7,14 @@ For those who hand a study on (archives) or translate it (exports); judging and 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from iolab.errors import DamageError
 from iolab.frozen import frozen
 from iolab.store.cells import read_json, unpack_record
+from iolab.store.long_form import LongRow, long_columns, long_rows
 from iolab.store.store_errors import PUT_BACK, errors_named
 
 if TYPE_CHECKING:
@@ -75,6 +76,19 @@ class Contents:
         """Number of trials that are planned so far, whole rounds at a time."""
         with errors_named(self.path):
             return int(self.connection.execute("SELECT count(*) FROM trial").fetchone()[0])
+
+    def values(self) -> tuple[tuple[str, ...], Generator[LongRow]]:
+        """Columns and rows of the values in long form; the rows are read as they are taken."""
+        with errors_named(self.path):
+            return long_columns(self.connection), self._long_rows()
+
+    def _long_rows(self) -> Generator[LongRow]:
+        with errors_named(self.path):
+            self.connection.execute("BEGIN")  # A study that runs grows meanwhile.
+            try:
+                yield from long_rows(self.connection)
+            finally:
+                self.connection.execute("ROLLBACK")
 
     def image(self) -> bytes:
         """The database as one file, what is still in its write-ahead log included.

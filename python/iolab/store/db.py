@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from iolab.errors import DamageError, RefusedError, StoreError
 from iolab.frozen import frozen
-from iolab.store import digests, schema
+from iolab.store import digests, long_form, schema
 from iolab.store.cells import pack_record, unpack_record
 from iolab.store.contents import Contents
 from iolab.store.derived import DerivedRecord, PhaseRow, SeriesPart
@@ -438,6 +438,7 @@ def _write_draft(draft: Path, plan: Plan, origin: Origin) -> None:
     with _transaction(connection):
         schema.create_schema(connection)
         _insert_study(connection, plan, origin)
+        long_form.create_view(connection)
     connection.close()
     fd = os.open(draft, os.O_RDONLY | os.O_CLOEXEC)
     try:

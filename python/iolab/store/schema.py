@@ -6,9 +6,9 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from iolab.store import digests, natures
+from iolab.store import digests, long_form, natures
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 FIRST_VERSION: Final = 1
 BASE_VERSION: Final = 2
 """Version that `schema.sql` makes."""
@@ -60,6 +60,8 @@ def migrate(
             digests.store_all(connection)
         if step == natures.FIRST_VERSION:
             _add_natures(connection)
+        if step == long_form.FIRST_VERSION and long_form.has_study(connection):
+            long_form.create_view(connection)
         _create_triggers(connection)
         connection.execute(f"PRAGMA user_version = {step}")
 

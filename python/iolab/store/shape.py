@@ -14,7 +14,8 @@ from functools import cache
 from typing import Final
 
 from iolab.errors import DamageError, StoreError
-from iolab.store import schema
+from iolab.store import long_form, schema
+from iolab.store.cells import CellError
 from iolab.store.store_errors import PUT_BACK
 
 PROBLEMS_MAX: Final = 20
@@ -27,6 +28,8 @@ _TABLES_OF_ALL: Final = {table for table in schema.TABLES if table != "digest"}
 _IMPORTED: Final = ", 'imported'"
 """Kind of study that the first version did not know."""
 _DEFENSIVE: Final = ("SQLITE_DBCONFIG_DEFENSIVE", "SQLITE_DBCONFIG_TRUSTED_SCHEMA")
+
+_STUDY: Final = ("table", "study")
 
 Objects = dict[tuple[str, str], str]
 """Statement by type and name."""
@@ -88,7 +91,14 @@ def problems_of_shape(connection: sqlite3.Connection, version: int) -> Iterator[
         "SELECT type, name, substr(sql, 1, ?) FROM sqlite_schema LIMIT ?", (_TEXT_MAX, _OBJECTS_MAX)
     )
     found: Objects = {(kind, name): _plain(sql) for kind, name, sql in rows}
-    model = _model(version)
+    model = dict(_model(version))
+    if version >= long_form.FIRST_VERSION and found.get(_STUDY) == model[_STUDY]:
+        try:
+            view = long_form.expected_view(connection)
+        except CellError as error:  # Its columns are the factors, which cannot be read.
+            yield error.message
+            return
+        model["view", long_form.NAME] = _plain(view)[:_TEXT_MAX]
     for (kind, name), sql in model.items():
         there = found.pop((kind, name), None)
         if there is None and kind != "trigger":  # They keep writers from mistakes, no more.

@@ -163,7 +163,7 @@ def _spec(
         kind="rows",
         title=titles[name],
         caption=caption,
-        x=Axis(f"◂ worse · ratio to {verdict.baseline} · better ▸", scale="log"),
+        x=Axis(f"◂ worse · ratio to {verdict.baseline} · better ▸", scale="log", is_ratio=True),
         y=Axis(verdict.compared_factor, categories=names),
         panels=panels,
         table=Table(COLUMNS, rows),

@@ -120,7 +120,7 @@ def _main(table: Balanced, verdict: StudyVerdict, factors: list[Factor]) -> Char
         title=f"Main effects: {title}",
         caption=_main_caption(shares, series, verdict)
         + interaction_text(verdict.closer.factor_effects, group, verdict.compared_factor),
-        x=Axis("◂ worse · ratio to the mean of everything · better ▸", scale="log"),
+        x=Axis("◂ worse · ratio to the mean of everything · better ▸", scale="log", is_ratio=True),
         y=Axis("factor = level", categories=tuple(names)),
         panels=(Panel("", tuple(series)),),
         table=Table(COLUMNS, tuple(rows)),
@@ -177,7 +177,7 @@ def _inside(
         kind="rows",
         title=f"Interaction of {verdict.compared_factor} and {name}: {title}",
         caption=_inside_caption(series, name, others, verdict) + grey_note(slots),
-        x=Axis(f"◂ worse · ratio to {baseline} · better ▸", scale="log"),
+        x=Axis(f"◂ worse · ratio to {baseline} · better ▸", scale="log", is_ratio=True),
         y=Axis(name, categories=tuple(others)),
         panels=(Panel("", tuple(series)),),
         table=Table((name, verdict.compared_factor, "ratio", *COLUMNS[3:]), tuple(rows)),

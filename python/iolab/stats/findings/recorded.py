@@ -175,6 +175,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         "the results lie on the file system that is measured (they are written between trials "
         "only)",
         "`--out` on another disk",
+        severity="note",
     ),
     FindingKind(
         "watchdog_replaced",

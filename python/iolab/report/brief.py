@@ -1,0 +1,217 @@
+"""The short answer for a terminal: at most 25 lines, the answer first.
+
+Sentence, the comparisons that carry it, the next step, what was measured, the first doubts. What is
+left out is counted in the last line, with the command that prints it (`iolab.report.terminal`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from iolab.report.answer import answer
+from iolab.report.conditions import conditions
+from iolab.report.findings import brief_doubts, listed, titled_blocks
+from iolab.report.folding import FIXED_SPACES, fold_text
+from iolab.report.terminal import (
+    UNICODE,
+    WIDTH_MIN,
+    PooledTable,
+    alone,
+    pooled_tables,
+    render,
+    streams,
+    trials_text,
+)
+from iolab.stats.verdict import StudyVerdict
+from iolab.store.continuing import PLACE
+from iolab.store.rows import StudyData
+from iolab.wording import counted
+
+LINES_MAX: Final = 25
+LINES_OF_FILES: Final = 2
+"""A blank line and the names of the files, which whoever prints adds."""
+_SENTENCE_MAX: Final = 9
+_SENTENCE_MIN: Final = 5
+"""Lines of the sentence: as many as leave room for the comparisons that it speaks of."""
+_STREAMS: Final = "streams"
+_VALUES: Final = "values"
+_EARLY: Final = (_STREAMS, _VALUES)
+"""Blocks before the comparisons by other metrics."""
+_CALIBRATE: Final = "iolab aa"
+"""Begins a step that every study has until it is done once."""
+_ROWS_MIN: Final = 2
+"""A table of fewer rows than it has, and fewer than these, is left out."""
+_NAMES_MAX: Final = 4
+
+
+def render_brief(
+    data: StudyData,
+    verdict: StudyVerdict,
+    place: str = PLACE,
+    again: str = f"iolab report {PLACE} --full",
+    *,
+    width: int = 80,
+) -> str:
+    """Return the answer as at most 23 lines, so that 25 are printed with the files.
+
+    Parameters
+    ----------
+    data, verdict : one judged study.
+    place : the directory of the study as a shell takes it, for the command of the next step.
+    again : the command that prints all.
+    width : columns, at least 60.
+    """
+    width = max(WIDTH_MIN, width)
+    room = LINES_MAX - LINES_OF_FILES
+    whole = render(data, verdict, width=width)
+    if whole.count("\n") <= room:
+        return whole
+    rest = _Rest(data, verdict, _next(data, verdict, place, width), again, width)
+    most = _SENTENCE_MAX
+    while True:
+        sentence = _sentence(verdict.sentence, width, most)
+        blocks, tail, is_answered = rest.arranged(room - _height(sentence) - 1)
+        if is_answered or most == _SENTENCE_MIN:
+            break
+        most -= 1
+    return FIXED_SPACES.sub(" ", "\n\n".join([sentence, *blocks, tail])) + "\n"
+
+
+class _Rest:
+    """Everything below the sentence, arranged in the lines that are left."""
+
+    def __init__(
+        self,
+        data: StudyData,
+        verdict: StudyVerdict,
+        next_step: list[str],
+        again: str,
+        width: int,
+    ) -> None:
+        self._next, self._again, self._width = next_step, again, width
+        self._trials = fold_text(trials_text(data, verdict), width)
+        self._doubts = brief_doubts(verdict, width)
+        self._notes = len(listed(verdict, "terminal")) - len(self._doubts)
+        self._cells = sum(c.effect.ratio is not None for c in verdict.cells)
+        self._tables, self._blocks = list[PooledTable](), [(_VALUES, alone(verdict, width))]
+        if data.study.is_comparison:
+            self._tables = pooled_tables(data, verdict, width, UNICODE)
+            self._blocks = [(_STREAMS, streams(verdict, width))]
+        self._blocks += titled_blocks(data, verdict, width)
+
+    def arranged(self, room: int) -> tuple[list[str], str, bool]:
+        """Blocks, last block, and whether every comparison that carries the verdict is there."""
+        room -= _height(*self._next, self._trials) + 1 + 2  # A line of names, one or two of more.
+        room -= 1 if self._doubts else 0
+        first = [table for table in self._tables if table.is_primary]
+        shown, left_out, room = _tables(first, room)
+        is_answered = not left_out
+        doubts = self._doubts[:1] if self._doubts and _height(self._doubts[0][1]) <= room else []
+        room -= _height(*(text for _, text in doubts))
+        blocks = [_small(name, text) for name, text in self._blocks if text]
+        early, gone, room = _whole_blocks([b for b in blocks if b[0] in _EARLY], room, _VALUES)
+        second = [table for table in self._tables if not table.is_primary]
+        tables, without, room = _tables(second, room)
+        late, not_there, room = _whole_blocks([b for b in blocks if b[0] not in _EARLY], room)
+        for doubt in self._doubts[len(doubts) :]:
+            if _height(doubt[1]) > room:
+                break
+            doubts.append(doubt)
+            room -= _height(doubt[1])
+        left_out += [*gone, *without]
+        left_out += [counted(self._cells, "single cell")] if self._cells > 1 else []
+        left_out += [*not_there, *([counted(self._notes, "note")] if self._notes else [])]
+        names = [name for name, _ in self._doubts[len(doubts) :]]
+        tail = [*self._next, self._trials, *(text for _, text in doubts)]
+        if names:
+            tail.append(_named("- also: " if doubts else "Caveats: ", names, self._width))
+        tail.append(_more(left_out, self._again, self._width))
+        return [*shown, *early, *tables, *late], "\n".join(tail), is_answered
+
+
+def _height(*texts: str) -> int:
+    return sum(text.count("\n") + 1 for text in texts)
+
+
+def _sentence(text: str, width: int, most: int) -> str:
+    """Fold the verdict's sentence; of a very long one the beginning."""
+    folded = fold_text(text, width)
+    for end in (r"(?<=[.]) ", r"(?<=[;,]) "):
+        parts = re.split(end, text)
+        while _height(folded) > most and len(parts) > 1:
+            parts.pop()
+            folded = fold_text(f"{' '.join(parts).rstrip(';,')} ...", width)
+    return folded
+
+
+def _next(data: StudyData, verdict: StudyVerdict, place: str, width: int) -> list[str]:
+    """Write the first of the next steps."""
+    rows = conditions(data, verdict) if data.study.is_comparison else []
+    steps = answer(data, verdict, rows).steps
+    if not steps:
+        return []
+    said, typed = next((s for s in steps if not s[1].startswith(_CALIBRATE)), steps[0])
+    typed = typed.replace(f"iolab run {PLACE} ", f"iolab run {place} ")
+    line = f"Next: {said} `{typed}`"
+    if not typed or len(line) <= width:
+        return [fold_text(line if typed else f"Next: {said}", width, "  ")]
+    return [fold_text(f"Next: {said}", width, "  "), fold_text(f"  {typed}", width, "      ")]
+
+
+def _tables(tables: Sequence[PooledTable], room: int) -> tuple[list[str], list[str], int]:
+    shown, left_out = list[str](), list[str]()
+    for table in tables:
+        rows = min(len(table.members), table.most, room - 2)
+        if rows < len(table.members):
+            rows = min(rows, room - 3)
+        if rows < min(len(table.members), _ROWS_MIN):
+            left_out.append(table.label)
+            continue
+        lines = table.lines(rows)
+        shown.append("\n".join(lines))
+        room -= len(lines) + 1
+    return shown, list(dict.fromkeys(left_out)), room
+
+
+def _whole_blocks(
+    blocks: Sequence[tuple[str, str]], room: int, cut: str = ""
+) -> tuple[list[str], list[str], int]:
+    """Blocks that fit, names of the others, lines that are left; `cut` need not be whole."""
+    shown, left_out = list[str](), list[str]()
+    for name, text in blocks:
+        n_more = _height(text) + 1 - room
+        if name == cut and 0 < n_more < _height(text) - _ROWS_MIN:
+            text = "\n".join(text.split("\n")[:-n_more])
+            left_out.append(counted(n_more, "value"))
+        if _height(text) + 1 > room:
+            left_out.append(name)
+            continue
+        shown.append(text)
+        room -= _height(text) + 1
+    return shown, left_out, room
+
+
+def _small(title: str, text: str) -> tuple[str, str]:
+    """Name of a block inside a sentence: its title up to a formula, an interval, an explanation."""
+    name = re.split(r" [=\[(:]", title)[0]
+    return name[:1].lower() + name[1:], text
+
+
+def _named(begin: str, names: Sequence[str], width: int) -> str:
+    """Write as many names as a line holds."""
+    for n in range(len(names), 0, -1):
+        more = f" and {len(names) - n} more" if n < len(names) else ""
+        line = f"{begin}{', '.join(names[:n])}{more}"
+        if len(line) <= width:
+            return line
+    return f"{begin}{counted(len(names), 'caveat')}"
+
+
+def _more(left_out: Sequence[str], again: str, width: int) -> str:
+    names = list(left_out)
+    if len(names) > _NAMES_MAX:
+        names = [*names[: _NAMES_MAX - 1], f"{len(names) - _NAMES_MAX + 1} other parts"]
+    said = [fold_text(f"Left out: {', '.join(names)}.", width, "  ")] if names else []
+    return "\n".join([*said, f"All of it: {again}"])

@@ -1,0 +1,128 @@
+"""The values of a study in long form: one row per value, the level of each factor as a column.
+
+The same rows stand in the view `long_form` of `study.db`, whose statement follows from the factors
+of the study, so that nothing but it is accepted there (`iolab.store.shape`). `long_rows` reads them
+trial by trial and holds one trial at a time.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from iolab.store.cells import CellError, read_json
+from iolab.store.natures import has_natures, unknown_natures
+from iolab.store.rows import Nature
+
+FIRST_VERSION: Final = 5
+"""Schema version since which a study has the view."""
+NAME: Final = "long_form"
+BEFORE: Final = ("trial", "round", "position", "workload")
+"""Columns before those of the factors."""
+AFTER: Final = ("operation", "kind", "access", "io_size_bytes", "cache_share", "metric", "value")
+"""Columns after them."""
+_TEXT, _NAME = "'", '"'
+"""Quotes of SQL."""
+
+Value: TypeAlias = str | int | float | None
+LongRow: TypeAlias = tuple[Value, ...]
+
+
+def factor_columns(kind: str, factors: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Factor to the name of its column; of a study that compares nothing there are none.
+
+    A factor that is called like another column gets `_level` behind its name.
+    """
+    is_comparison = any(len(levels) > 1 for levels in factors.values())
+    taken = {name.casefold() for name in (*BEFORE, *AFTER)}
+    found = dict[str, str]()
+    for name in factors if is_comparison or kind == "imported" else ():
+        column = name
+        while column.casefold() in taken:
+            column += "_level"
+        taken.add(column.casefold())
+        found[name] = column
+    return found
+
+
+def has_study(connection: sqlite3.Connection) -> bool:
+    """Tell whether a study is stored, whose factors name the columns."""
+    return connection.execute("SELECT count(*) FROM study").fetchone()[0] == 1
+
+
+def create_view(connection: sqlite3.Connection) -> None:
+    """Make the view of a study whose row is stored."""
+    connection.execute(view_statement(*_kind_and_factors(connection)))
+
+
+def expected_view(connection: sqlite3.Connection) -> str:
+    """Statement of the view that belongs to what is stored.
+
+    Raises
+    ------
+    CellError : no study is stored, or its factors cannot be read.
+    """
+    return view_statement(*_kind_and_factors(connection))
+
+
+def _kind_and_factors(connection: sqlite3.Connection) -> tuple[str, dict[str, list[str]]]:
+    row = connection.execute("SELECT kind, factors_json FROM study").fetchone()
+    if row is None:
+        raise CellError("table study has no row")
+    return row[0], read_json(row[1], "study", 1, "factors_json")
+
+
+def view_statement(kind: str, factors: Mapping[str, Sequence[str]]) -> str:
+    """Statement that makes the view."""
+    levels = "".join(
+        f" (SELECT value FROM json_each(levels_json) WHERE key = {_quoted(name, _TEXT)})"
+        f" AS {_quoted(column, _NAME)},"
+        for name, column in factor_columns(kind, factors).items()
+    )
+    return (
+        f"CREATE VIEW {NAME} AS SELECT trial_id AS trial, round, position, workload,{levels} "
+        "operation, kind, access, io_size_bytes, cache_share, metric, value FROM trial "
+        "JOIN record USING (trial_id) JOIN phase USING (record_id) "
+        "JOIN measurement USING (record_id, operation) WHERE status = 'ok'"
+    )
+
+
+def _quoted(text: str, mark: str) -> str:
+    return mark + text.replace("\0", "").replace(mark, 2 * mark) + mark
+
+
+def long_columns(connection: sqlite3.Connection) -> tuple[str, ...]:
+    """Names of the columns, in order."""
+    return (*BEFORE, *factor_columns(*_kind_and_factors(connection)).values(), *AFTER)
+
+
+def long_rows(connection: sqlite3.Connection) -> Iterator[LongRow]:
+    """Every value of the finished trials, in the order in which these ran."""
+    factors = list(factor_columns(*_kind_and_factors(connection)))
+    known, levels_of = unknown_natures(connection), dict[str, LongRow]()
+    natures = "kind, access" if has_natures(connection) else "NULL, NULL"
+    trials = connection.execute(
+        "SELECT record_id, trial_id, round, position, workload, levels_json FROM trial "
+        "JOIN record USING (trial_id) WHERE status = 'ok' ORDER BY ordinal"
+    )
+    phases = connection.cursor()
+    for record_id, trial, number, position, workload, text in trials:
+        levels = levels_of.get(text)
+        if levels is None:
+            chosen = read_json(text, "trial", trial, "levels_json")
+            levels = levels_of[text] = tuple(chosen.get(name) for name in factors)
+        before = (trial, number, position, sys.intern(workload), *levels)
+        for operation, _, kind, access, size, share, metric, value in phases.execute(
+            f"SELECT operation, ordinal, {natures}, io_size_bytes, cache_share, metric, value "
+            "FROM phase JOIN measurement USING (record_id, operation) WHERE record_id = ? "
+            "ORDER BY ordinal, metric",
+            (record_id,),
+        ):
+            nature = known.get((record_id, operation)) or Nature(kind, access, size)
+            yield (
+                *before,
+                *(operation, nature.kind, nature.access, nature.io_size_bytes),
+                *(share, metric, value),
+            )

@@ -1,0 +1,2 @@
+-- The view `long_form`, one row per value, has the study's factors as columns; so that its statement
+-- is written by `iolab.store.long_form` once the study's row is there. Nothing else changes.

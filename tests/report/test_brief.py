@@ -1,0 +1,70 @@
+"""The short answer of the terminal: at most 25 lines, the answer first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import ModuleType
+
+import pytest
+
+from iolab.report.brief import LINES_MAX, LINES_OF_FILES, render_brief
+from iolab.report.terminal import render
+from iolab.stats.findings import kind_of
+from iolab.stats.judge import judge
+
+STUDIES = ("demo", "simulated", "record_sizes", "factorial", "alone", "published_d2", "surfaces")
+
+
+@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_the_short_answer_fits_and_begins_with_the_sentence(
+    canned: ModuleType, name: str, width: int
+) -> None:
+    study = getattr(canned, name)()
+    verdict = judge(study)
+    text = render_brief(study, verdict, "results", "iolab report results --full", width=width)
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= width
+    assert verdict.sentence.replace("\N{NARROW NO-BREAK SPACE}", " ").startswith(
+        " ".join(lines[0].split()[:5])
+    )
+    if width >= 80:
+        assert len(lines) <= LINES_MAX - LINES_OF_FILES
+    assert "iolab report results --full" in text
+
+
+@pytest.mark.parametrize("name", [name for name in STUDIES if name != "alone"])
+def test_every_comparison_that_carries_the_verdict_is_there_or_counted(
+    canned: ModuleType, name: str
+) -> None:
+    study = getattr(canned, name)()
+    verdict = judge(study)
+    text = render_brief(study, verdict)
+    for group in dict.fromkeys(c.group for c in verdict.pooled):
+        rows = [c for c in verdict.pooled if c.group == group]
+        header = f"{group[0]}, "
+        is_drawn = any(
+            line.startswith(header) and (not group[2] or group[2] in line)
+            for line in text.splitlines()
+        )
+        is_counted = f"Left out: {'throughput'}" in text
+        assert is_drawn or is_counted, rows[0]
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_doubt_is_named_or_counted(canned: ModuleType, name: str) -> None:
+    study = getattr(canned, name)()
+    verdict = judge(study)
+    text = " ".join(render_brief(study, verdict).split())
+    doubts = [f for f in verdict.caveats if kind_of(f.kind).severity == "doubt"]
+    named = [f for f in doubts if kind_of(f.kind).name_shown in text]
+    assert len(named) == len(doubts) or f"and {len(doubts) - len(named)} more" in text
+
+
+def test_a_short_answer_that_is_whole_is_the_whole_answer(canned: ModuleType) -> None:
+    study = canned.make_study(
+        rounds=5, workloads=(canned.Workload("iozone", ("read",), ("4k",)),), slices=4
+    )
+    study = replace(study, caveats=(), varying_facts={}, phase_details=[])
+    verdict = judge(study)
+    assert render_brief(study, verdict) == render(study, verdict)
