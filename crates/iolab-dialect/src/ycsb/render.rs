@@ -232,7 +232,10 @@ fn with_buckets(show: &Show, prefix: &str, shown: &Shown<'_>, lines: &mut Vec<Li
             lines.push(Line::whole(&name, label, ms as u64 * 1000));
         }
     }
-    returned(&name, shown.results, lines);
+    // Of two measurements only the first one is told of results.
+    if prefix.is_empty() {
+        returned(&name, shown.results, lines);
+    }
     if show.is_verbose {
         let count = |at: usize| latency.ms_counts.get(at).copied().unwrap_or(0);
         for at in 0..buckets {
@@ -280,7 +283,9 @@ fn with_raw(
             lines.push(Line::whole(&name, *label, *value));
         }
     }
-    returned(&name, shown.results, lines);
+    if prefix.is_empty() {
+        returned(&name, shown.results, lines);
+    }
 }
 
 /// Histogram logs of a run, as a JSON list of names and texts.
