@@ -1,5 +1,6 @@
 """The circle: what `iolab fio` prints, imported, says what iolab's own store says."""
 
+import json
 import math
 import subprocess
 import sys
@@ -38,3 +39,24 @@ def test_what_iolab_fio_prints_is_what_its_store_says(tmp_path, form):
         assert math.isclose(found[metric], own[metric], rel_tol=0.02, abs_tol=slack), metric
     if form.startswith("json"):
         assert math.isclose(found["latency_ns_p50"], own["latency_ns_p50"], rel_tol=2 * BUCKET)
+    if form == "json":
+        check_that_both_meet(tmp_path)
+
+
+def check_that_both_meet(folder):
+    """A job has its own name in the store, and that of what it does in an import; `diff` said that
+    no operation was common to both.
+    """
+
+    def iolab(*words):
+        done = subprocess.run(
+            [sys.executable, "-m", "iolab", *words], cwd=folder, check=True, capture_output=True
+        )
+        return done.stdout
+
+    iolab("import", "out", "--out", "imported")
+    for words in (("iolab-out/fio-1", "imported"), ("imported", "iolab-out/fio-1")):
+        said = json.loads(iolab("diff", "--json", *words))
+        assert {cell["operation"] for cell in said["cells"]} == {"w"}
+        assert "throughput_bytes_per_s" in {cell["metric"] for cell in said["cells"]}
+        assert not said["only_after"]

@@ -70,8 +70,8 @@ def path(tmp_path):
 
 def read(path):
     with Store.open_reader(path) as store:
-        columns, rows = store.contents.values()
-        return columns, list(rows)
+        columns, groups = store.contents.values()
+        return columns, [(*shared, *pair) for shared, values in groups for pair in values]
 
 
 def test_rows_stand_in_the_order_of_the_trials_and_of_their_operations(path):

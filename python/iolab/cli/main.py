@@ -222,6 +222,12 @@ def _dispatch(arguments: list[str], services: Services | None, console: Console)
     if arguments[0] == "--version":
         console.result(f"iolab {iolab_version()}")
         return 0
+    if arguments[0].partition("=")[0] == "--completion":
+        from iolab.cli.completion import completion
+
+        shell = "".join([*arguments[0].partition("=")[2:], *arguments[1:2]])
+        console.result(completion(shell, COMMANDS, DIALECTS))
+        return 0
     _check_names(arguments)
     from iolab.library.services import Services
 
@@ -231,6 +237,7 @@ def _dispatch(arguments: list[str], services: Services | None, console: Console)
         from iolab.library.dialect.run import execute
 
         return execute(dialect, words, services, console)
+    from iolab.cli.defaults import apply_defaults
     from iolab.cli.parser import Parser
     from iolab.wording import sentence_case
 
@@ -241,6 +248,7 @@ def _dispatch(arguments: list[str], services: Services | None, console: Console)
         allow_abbrev=False,
     )
     command.add_arguments(parser)
+    apply_defaults(parser, arguments[0])
     parsed = parser.understand(arguments[1:])
     return int(command.execute(parsed, services, console))
 
@@ -317,6 +325,7 @@ def _help() -> str:
     return "\n".join(
         [
             *(EXAMPLES, "", "Commands:", *lines, "", "Other programs' command lines:", *programs),
+            *("", "Completion: source <(iolab --completion bash), or zsh; fish: ... | source"),
             *("", "Exit codes:", *(f"  {code:<5}{text}" for code, text in EXIT_CODES)),
         ]
     )

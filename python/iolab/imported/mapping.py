@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -15,7 +16,7 @@ Role = Literal["operation", "run", "value", "unit", "workload", "notes"]
 ROLES: Final[dict[Role, tuple[str, ...]]] = {
     "operation": ("operation", "op", "test", "phase", "benchmark"),
     "run": ("run", "rep", "repetition", "iteration", "round", "trial"),
-    "value": ("value", "result", "measurement", "throughput"),
+    "value": ("value", "result", "measurement", "throughput", "bandwidth", "bw"),
     "unit": ("unit", "units"),
     "workload": ("tool", "workload"),
     "notes": ("notes", "note", "comment", "remarks"),
@@ -117,11 +118,21 @@ def _roles(table: Table, wishes: Wishes) -> dict[str, str]:
     if "value" not in roles:
         table.fail(
             f"no column holds the values (columns: {', '.join(table.columns)})",
-            "name it: --map value=COLUMN",
+            f"name it, as in --map value={_numeric(table)} --unit MB/s",
         )
     if "unit" not in roles and not wishes.unit:
         table.fail("no column with the unit", "add --unit KB/s or --map unit=COLUMN")
     return roles
+
+
+def _numeric(table: Table) -> str:
+    """The last column that holds numbers only, as an example."""
+    found = [
+        column
+        for column in table.columns
+        if all(re.fullmatch(r"-?[\d.]+", row.cells[column]) for row in table.rows)
+    ]
+    return found[-1] if found else "COLUMN"
 
 
 def _require(table: Table, column: str, flag: str) -> None:

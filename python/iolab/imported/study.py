@@ -18,6 +18,7 @@ from iolab.imported.mapping import Wishes, understand_columns
 from iolab.imported.quantities import KNOWN_UNITS, quantity_of
 from iolab.imported.table import Background, Table, TableError, read_table
 from iolab.imported.values import Levels, Reading, Value, read_values
+from iolab.imported.wide import in_long_form
 from iolab.stats.ledger import is_average_of_operations
 from iolab.store.db import Origin, Store
 from iolab.store.derived import DerivedRecord, PhaseRow
@@ -97,6 +98,7 @@ def understand_table(table: Table, wishes: Wishes) -> Imported:
     """
     path = table.path
     _check_unit(wishes.unit)
+    table = in_long_form(table, wishes)
     mapping = understand_columns(table, wishes)
     reading = read_values(table, mapping, wishes)
     constants = {c: next(r.cells[c] for r in table.rows if r.cells[c]) for c in mapping.constants}

@@ -14,13 +14,13 @@ from contextlib import closing
 from itertools import islice
 from json.encoder import encode_basestring_ascii
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import IO, TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 from iolab.errors import IolabError
 from iolab.frozen import frozen
 from iolab.library.stored import opened
 from iolab.store.db import Store
-from iolab.store.long_form import LongRow, Value
+from iolab.store.long_form import LongGroup, Value
 from iolab.store.users_files import Allowed, opened_replacing, refuse_foreign
 from iolab.visible import cell_text, visible_line
 
@@ -122,51 +122,64 @@ def write_values(
     return Written(out, kind, n_rows, columns)
 
 
-def _write_text(kind: Kind, columns: Sequence[str], rows: Iterator[LongRow], sink: Sink) -> int:
-    written = _csv_pieces if kind == "csv" else _json_pieces
-    n_rows = 0
-    for n_more, text in written(columns, rows):
-        n_rows += n_more
+def _write_text(kind: Kind, columns: Sequence[str], groups: Iterator[LongGroup], sink: Sink) -> int:
+    lines_of, begin, between, end = _CSV if kind == "csv" else _JSON
+    text, n_rows = begin(columns), 0
+    for part in _parts(lines_of(columns, groups), _TOGETHER):
+        text += between.join(part)
+        n_rows += len(part)
         sink(text.encode())
+        text = between
+    sink(((text if n_rows == 0 else "") + end).encode())
     return n_rows
 
 
-def _csv_pieces(columns: Sequence[str], rows: Iterator[LongRow]) -> Iterator[tuple[int, str]]:
-    """Lines as RFC 4180 has them, with plain line ends; no cell is a formula."""
-    shown = dict[Value, Value]()
-
-    def cell(value: Value) -> Value:
-        if not isinstance(value, str):
-            return value
-        found = shown.get(value)
-        if found is None:
-            found = shown[value] = cell_text(visible_line(value))
-        return found
-
-    first = [tuple(map(cell, columns))]
-    for n_rows, part in _parts(rows, _TOGETHER):
-        if len(shown) > _BATCH:
-            shown.clear()  # Every trial has a name of its own.
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(
-            [*first, *(tuple(map(cell, row)) for row in part)]
-        )
-        first = []
-        yield n_rows, text.getvalue()
+def _csv_head(columns: Sequence[str]) -> str:
+    return _csv_line(columns) + "\n"
 
 
-def _json_pieces(columns: Sequence[str], rows: Iterator[LongRow]) -> Iterator[tuple[int, str]]:
+def _csv_line(cells: Sequence[Value]) -> str:
+    """A line as RFC 4180 has it, without its end; no cell is a formula."""
+    text = io.StringIO()
+    shown = (cell_text(visible_line(c)) if isinstance(c, str) else c for c in cells)
+    csv.writer(text, lineterminator="").writerow(shown)
+    return text.getvalue()
+
+
+def _csv_lines(columns: Sequence[str], groups: Iterator[LongGroup]) -> Iterator[str]:
+    del columns
+    metrics = _Shown(lambda name: _csv_line([name]))
+    for shared, values in groups:
+        begin = _csv_line(shared)
+        for metric, value in values:
+            yield f"{begin},{metrics[metric]},{value!r}\n"
+
+
+def _json_lines(columns: Sequence[str], groups: Iterator[LongGroup]) -> Iterator[str]:
     """One array with an object per value, each on a line of its own."""
     names = [f"{encode_basestring_ascii(name)}: " for name in columns]
-    opening = "[\n"
-    for n_rows, part in _parts(rows, _TOGETHER):
-        lines = [
-            "{" + ", ".join([a + b for a, b in zip(names, map(_json, row), strict=True)]) + "}"
-            for row in part
-        ]
-        yield n_rows, opening + ",\n".join(lines) if lines else opening
-        opening = ",\n"
-    yield 0, "\n]\n"
+    metrics = _Shown(lambda name: names[-2] + encode_basestring_ascii(name))
+    for shared, values in groups:
+        begin = "{" + "".join([f"{a}{_json(b)}, " for a, b in zip(names, shared, strict=False)])
+        for metric, value in values:
+            yield f"{begin}{metrics[metric]}, {names[-1]}{_json(value)}}}"
+
+
+class _Shown(dict[str, str]):
+    """Names as they are written; each is made ready once."""
+
+    def __init__(self, make: Callable[[str], str]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, name: str) -> str:
+        found = self[name] = self._make(name)
+        return found
+
+
+_CSV: Final = (_csv_lines, _csv_head, "", "")
+_JSON: Final = (_json_lines, lambda _columns: "[\n", ",\n", "\n]\n")  # pyright: ignore
+"""Lines, what stands before, between and behind them."""
 
 
 def _json(value: Value) -> str:
@@ -177,27 +190,26 @@ def _json(value: Value) -> str:
     return repr(value)
 
 
-def _parts(rows: Iterator[LongRow], size: int) -> Iterator[tuple[int, list[LongRow]]]:
-    """Rows in parts; the first part is there even if it is empty."""
-    part = list(islice(rows, size))
-    while True:
-        yield len(part), part
-        part = list(islice(rows, size))
-        if not part:
-            return
+_T = TypeVar("_T")
 
 
-def _write_parquet(columns: Sequence[str], rows: Iterator[LongRow], file: IO[bytes]) -> int:
+def _parts(items: Iterator[_T], size: int) -> Iterator[list[_T]]:
+    while part := list(islice(items, size)):
+        yield part
+
+
+def _write_parquet(columns: Sequence[str], groups: Iterator[LongGroup], file: IO[bytes]) -> int:
     arrow, parquet = _pyarrow()
     kinds = [getattr(arrow, _NUMBERS.get(name, "string"))() for name in columns]
     schema = arrow.schema(list(zip(columns, kinds, strict=True)))
+    rows = ((*shared, *pair) for shared, values in groups for pair in values)
     total = 0
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-        for n_rows, part in _parts(rows, _BATCH):
-            values = list(zip(*part, strict=True)) if part else [()] * len(columns)
+        for part in _parts(rows, _BATCH):
+            values = zip(*part, strict=True)
             arrays = [arrow.array(v, kind) for v, kind in zip(values, kinds, strict=True)]
             writer.write_batch(arrow.record_batch(arrays, schema=schema))
-            total += n_rows
+            total += len(part)
     return total
 
 

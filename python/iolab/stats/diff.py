@@ -3,7 +3,8 @@
 Rounds of different studies were not interleaved, so they are two independent samples (Welch on
 ln), with one exception: two simulations with one seed, whose rounds do the same random work and
 are pairs. A cell matches if operation and levels agree, levels held in one study and varied in the
-other included. Effects say what happened from the first to the second, above 1 = better.
+other included; operations of an imported study may be named by `iolab.stats.meeting`. Effects say
+what happened from the first to the second, above 1 = better.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Final, cast
 from iolab.stats.effect import discovery_divisor, effect_of, exploratory_effect
 from iolab.stats.imported import planned, run_spread, two_sided_estimate
 from iolab.stats.ledger import Samples, build_ledger, is_average_of_operations, level_text
+from iolab.stats.meeting import met
 from iolab.stats.methods.benjamini_hochberg import benjamini_hochberg
 from iolab.stats.methods.log_ratio import geometric_mean, is_usable
 from iolab.stats.methods.student import MeanEstimate, estimate_mean
@@ -145,6 +147,7 @@ def compare_studies(  # noqa: PLR0913 - a comparison and its limits
     roles : see `iolab.stats.metrics.metric.Metric`.
     sessions : sessions behind each side, whose rounds are then sessions (`as_sessions`).
     """
+    before, after = met(before, after)
     wanted = margin if margin is not None else after.study.margin
     is_paired = are_pairs(before, after)
     ours, theirs = _cells(after, before), _cells(before, after)

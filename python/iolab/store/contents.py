@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypedDict
 from iolab.errors import DamageError
 from iolab.frozen import frozen
 from iolab.store.cells import read_json, unpack_record
-from iolab.store.long_form import LongRow, long_columns, long_rows
+from iolab.store.long_form import LongGroup, long_columns, long_groups
 from iolab.store.store_errors import PUT_BACK, errors_named
 
 if TYPE_CHECKING:
@@ -77,16 +77,18 @@ class Contents:
         with errors_named(self.path):
             return int(self.connection.execute("SELECT count(*) FROM trial").fetchone()[0])
 
-    def values(self) -> tuple[tuple[str, ...], Generator[LongRow]]:
-        """Columns and rows of the values in long form; the rows are read as they are taken."""
+    def values(self) -> tuple[tuple[str, ...], Generator[LongGroup]]:
+        """Columns and rows of the values in long form, by operation of a trial, read as they are
+        taken.
+        """
         with errors_named(self.path):
-            return long_columns(self.connection), self._long_rows()
+            return long_columns(self.connection), self._long_groups()
 
-    def _long_rows(self) -> Generator[LongRow]:
+    def _long_groups(self) -> Generator[LongGroup]:
         with errors_named(self.path):
             self.connection.execute("BEGIN")  # A study that runs grows meanwhile.
             try:
-                yield from long_rows(self.connection)
+                yield from long_groups(self.connection)
             finally:
                 self.connection.execute("ROLLBACK")
 

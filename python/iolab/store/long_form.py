@@ -1,8 +1,8 @@
 """The values of a study in long form: one row per value, the level of each factor as a column.
 
 The same rows stand in the view `long_form` of `study.db`, whose statement follows from the factors
-of the study, so that nothing but it is accepted there (`iolab.store.shape`). `long_rows` reads them
-trial by trial and holds one trial at a time.
+of the study, so that nothing but it is accepted there (`iolab.store.shape`). `long_groups` reads
+them trial by trial and holds one operation at a time.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ _TEXT, _NAME = "'", '"'
 
 Value: TypeAlias = str | int | float | None
 LongRow: TypeAlias = tuple[Value, ...]
+LongGroup: TypeAlias = tuple[LongRow, list[tuple[str, float]]]
+"""Cells that the values of an operation of a trial share, and its values: metric and number."""
 
 
 def factor_columns(kind: str, factors: Mapping[str, Sequence[str]]) -> dict[str, str]:
@@ -98,8 +100,8 @@ def long_columns(connection: sqlite3.Connection) -> tuple[str, ...]:
     return (*BEFORE, *factor_columns(*_kind_and_factors(connection)).values(), *AFTER)
 
 
-def long_rows(connection: sqlite3.Connection) -> Iterator[LongRow]:
-    """Every value of the finished trials, in the order in which these ran."""
+def long_groups(connection: sqlite3.Connection) -> Iterator[LongGroup]:
+    """Values of each operation of the finished trials, in the order in which these ran."""
     factors = list(factor_columns(*_kind_and_factors(connection)))
     known, levels_of = unknown_natures(connection), dict[str, LongRow]()
     natures = "kind, access" if has_natures(connection) else "NULL, NULL"
@@ -107,22 +109,25 @@ def long_rows(connection: sqlite3.Connection) -> Iterator[LongRow]:
         "SELECT record_id, trial_id, round, position, workload, levels_json FROM trial "
         "JOIN record USING (trial_id) WHERE status = 'ok' ORDER BY ordinal"
     )
-    phases = connection.cursor()
+    phases, values = connection.cursor(), connection.cursor()
     for record_id, trial, number, position, workload, text in trials:
         levels = levels_of.get(text)
         if levels is None:
             chosen = read_json(text, "trial", trial, "levels_json")
             levels = levels_of[text] = tuple(chosen.get(name) for name in factors)
         before = (trial, number, position, sys.intern(workload), *levels)
-        for operation, _, kind, access, size, share, metric, value in phases.execute(
-            f"SELECT operation, ordinal, {natures}, io_size_bytes, cache_share, metric, value "
-            "FROM phase JOIN measurement USING (record_id, operation) WHERE record_id = ? "
-            "ORDER BY ordinal, metric",
+        for operation, kind, access, size, share in phases.execute(
+            f"SELECT operation, {natures}, io_size_bytes, cache_share FROM phase "
+            "WHERE record_id = ? ORDER BY ordinal",
             (record_id,),
         ):
             nature = known.get((record_id, operation)) or Nature(kind, access, size)
+            found = values.execute(
+                "SELECT metric, value FROM measurement WHERE record_id = ? AND operation = ? "
+                "ORDER BY metric",
+                (record_id, operation),
+            ).fetchall()
             yield (
-                *before,
-                *(operation, nature.kind, nature.access, nature.io_size_bytes),
-                *(share, metric, value),
+                (*before, operation, nature.kind, nature.access, nature.io_size_bytes, share),
+                found,
             )

@@ -1,0 +1,89 @@
+"""Defaults that a user keeps in ``~/.config/iolab.toml`` (or below ``$XDG_CONFIG_HOME``).
+
+A flag on the command line comes first, and a study file is never changed by them: ``margin`` counts
+for `compare` and `import`, ``units`` for every command that writes a report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tomllib
+from pathlib import Path
+from typing import Final
+
+from iolab import units
+from iolab.errors import IolabError
+from iolab.wording import nearest
+
+FILE: Final = "iolab.toml"
+KEYS: Final = ("margin", "units")
+_MARGIN_OF: Final = ("compare", "import")
+_BYTES_MAX: Final = 1 << 16
+
+
+def apply_defaults(parser: argparse.ArgumentParser, command: str) -> None:
+    """Let the flags of a command default to what the user's file says.
+
+    Raises
+    ------
+    IolabError : the file cannot be understood; names its key.
+    """
+    flags = {action.dest for action in parser._actions}
+    wanted = {"units"} | ({"margin"} if command in _MARGIN_OF else set[str]())
+    if not flags & wanted:
+        return
+    given = {key: value for key, value in read_defaults().items() if key in flags & wanted}
+    if given:
+        parser.set_defaults(**given)
+
+
+def read_defaults() -> dict[str, str]:
+    """Keys of the user's file; none if there is no file.
+
+    Raises
+    ------
+    IolabError : it is no TOML, or a key or value of it is not known.
+    """
+    path = _path()
+    if path is None:
+        return {}
+    try:
+        with path.open("rb") as file:
+            found = tomllib.loads(file.read(_BYTES_MAX).decode())
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise IolabError(
+            f"{path} cannot be read: {error.strerror}", "correct it, or remove it"
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise IolabError(f"{path} is no TOML: {error}", 'as in: margin = "3%"') from None
+    for key, value in found.items():
+        if key not in KEYS:
+            raise IolabError(
+                f"{path}: there is no key '{key}'{nearest(key, KEYS)}",
+                f"keys are {', '.join(KEYS)}",
+            )
+        _check(path, key, value)
+    return {key: str(value) for key, value in found.items()}
+
+
+def _check(path: Path, key: str, value: object) -> None:
+    if key == "units" and value not in units.SYSTEMS:
+        raise IolabError(
+            f"{path}: units = {value!r}", f"write one of {', '.join(units.SYSTEMS)}, in quotes"
+        )
+    if key == "margin":
+        try:
+            units.parse_share(str(value))
+        except ValueError as error:
+            raise IolabError(f"{path}: margin: {error}", 'as in: margin = "3%"') from None
+
+
+def _path() -> Path | None:
+    for name, below in (("XDG_CONFIG_HOME", ""), ("HOME", ".config")):
+        base = Path(os.environ.get(name, ""))
+        if base.is_absolute():
+            return base / below / FILE
+    return None

@@ -1,0 +1,120 @@
+"""Completion in real shells, under a pseudo-terminal, as somebody types."""
+
+import io
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import sys
+import time
+
+import pytest
+
+from iolab.cli.console import Console
+from iolab.cli.main import COMMANDS, DIALECTS, main
+
+SHELLS = {
+    "bash": ["bash", "--norc", "--noprofile", "-i"],
+    "zsh": ["zsh", "-f", "-i"],
+    "fish": ["fish", "--no-config", "-i"],
+}
+READY = {
+    "bash": "source {0}",
+    "zsh": "autoload -Uz compinit; compinit -u -D; source {0}",
+    "fish": "source {0}",
+}
+TYPED = (
+    ("iolab exp\t", "iolab export "),
+    ("iolab report --qui\t", "iolab report --quiet"),
+    ("iolab report --units s\t", "iolab report --units si"),
+)
+SECONDS_MAX = 30.0
+
+
+def script(shell):
+    out, err = io.StringIO(), io.StringIO()
+    assert main(["--completion", shell], console=Console(out, err)) == 0, err.getvalue()
+    return out.getvalue()
+
+
+def without_codes(data):
+    text = data.decode(errors="replace")
+    text = re.sub(
+        r"\x1b\][^\x07\x1b]*(\x07|\x1b\\)|\x1b\[[0-9;?<>=]*[A-Za-z]|\x1b[()=>][0-9B]?", "", text
+    )
+    while "\b" in text:  # zsh writes a word again after going back.
+        text = re.sub("[^\x08]?\x08", "", text, count=1)
+    return text
+
+
+class Typist:
+    """A shell on a pseudo-terminal."""
+
+    def __init__(self, words):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            environment = {**os.environ, "TERM": "dumb", "PS1": "> ", "HOME": "/nonexistent"}
+            os.execvpe(words[0], words, environment)
+        self.seen = b""
+
+    def send(self, text):
+        os.write(self.fd, text.encode())
+
+    def wait(self, wanted):
+        ends = time.monotonic() + SECONDS_MAX
+        while wanted not in without_codes(self.seen):
+            if time.monotonic() > ends:
+                raise AssertionError(f"no {wanted!r} in {without_codes(self.seen)[-600:]!r}")
+            if select.select([self.fd], [], [], 0.2)[0]:
+                try:
+                    self.seen += os.read(self.fd, 65536)
+                except OSError:
+                    raise AssertionError(without_codes(self.seen)) from None
+
+    def close(self):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        os.close(self.fd)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_script_knows_every_command_and_option(shell):
+    text = script(shell)
+    for name in (*(row[0] for row in COMMANDS), *DIALECTS):
+        assert re.search(rf"\b{re.escape(name)}", text), name
+    assert "quiet" in text
+    assert "\t" not in text
+
+
+@pytest.mark.timeout(150)
+@pytest.mark.parametrize("shell", SHELLS)
+def test_words_are_completed_as_they_are_typed(shell, tmp_path):
+    if shutil.which(shell) is None:
+        pytest.skip(f"needs {shell}")
+    path = tmp_path / "completion"
+    path.write_text(script(shell), encoding="utf-8")
+    typist = Typist(SHELLS[shell])
+    try:
+        typist.send(READY[shell].format(path) + "; echo rea''dy\r")
+        typist.wait("ready\r")
+        for typed, wanted in TYPED:
+            typist.seen = b""
+            typist.send(typed)
+            typist.wait(wanted)
+            typist.send("\x15")  # The line is emptied.
+    finally:
+        typist.close()
+
+
+def test_another_shell_is_refused_by_name():
+    for words in (["--completion", "tcsh"], ["--completion"], ["--completion=ksh"]):
+        out, err = io.StringIO(), io.StringIO()
+        assert main(words, console=Console(out, err)) == 1
+        assert out.getvalue() == ""
+        assert "shells are bash, zsh, fish" in err.getvalue()
+
+
+if __name__ == "__main__":
+    print(script(sys.argv[1]))

@@ -1,0 +1,69 @@
+"""Defaults of the user's own file: behind flags, never over a study file, bad keys named."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from iolab.cli.console import Console
+from iolab.cli.main import main
+from iolab.store.db import Store
+
+D2 = Path(__file__).parents[1] / "golden" / "published" / "iozone_vmware_pc601.csv"
+
+
+@pytest.fixture
+def iolab(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (tmp_path / "config").mkdir()
+
+    def run(*words):
+        out, err = io.StringIO(), io.StringIO()
+        code = main([str(word) for word in words], console=Console(out, err))
+        return code, out.getvalue(), err.getvalue()
+
+    return run
+
+
+def write(tmp_path, text):
+    (tmp_path / "config" / "iolab.toml").write_text(text, encoding="utf-8")
+
+
+def margin_of(folder):
+    with Store.open_reader(folder / "study.db") as store:
+        return store.study.margin
+
+
+def test_flags_come_before_the_file_and_the_file_before_what_is_built_in(iolab, tmp_path):
+    assert iolab("import", D2, "--out", tmp_path / "a", "--quiet")[0] == 0
+    write(tmp_path, 'margin = "3%"\nunits = "si"\n')
+    assert iolab("import", D2, "--out", tmp_path / "b", "--quiet")[0] == 0
+    words = ("import", D2, "--out", tmp_path / "c", "--margin", "4%", "--units", "iec")
+    assert iolab(*words)[0] == 0
+    assert [margin_of(tmp_path / name) for name in "abc"] == [0.05, 0.03, 0.04]
+    checked = ['id="units-si" class="units" checked' in page_of(tmp_path / n) for n in "abc"]
+    assert checked == [False, True, False]
+    assert iolab("report", tmp_path / "b")[0] == 0
+    assert margin_of(tmp_path / "b") == 0.03
+
+
+def page_of(folder):
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('magrin = "3%"', "there is no key 'magrin'; did you mean 'margin'?"),
+        ('units = "metric"', "units = 'metric'"),
+        ('margin = "wide"', "margin: "),
+        ("margin = ", "is no TOML"),
+    ],
+)
+def test_what_is_wrong_in_the_file_is_named(iolab, tmp_path, text, message):
+    write(tmp_path, text)
+    code, out, err = iolab("import", D2, "--out", tmp_path / "a")
+    assert (code, out) == (1, "")
+    assert f"{tmp_path}/config/iolab.toml" in err
+    assert message in err
+    assert not (tmp_path / "a").exists()
