@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-
 _PATIENCE_S = 10.0
 """A loop device that somebody glances at is detached when he closes it."""
 
