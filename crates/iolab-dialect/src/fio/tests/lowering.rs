@@ -88,13 +88,13 @@ fn data_caches_and_ends_are_those_that_are_asked_for() {
     use iolab_model::target::Content;
     let plan = plan_of(
         "--rw=write --size=1m --buffer_compress_percentage=70 --exitall --name=a --name=b \
-         --iodepth_batch=4",
+         --thinktime_spin=4",
     );
     let workload = &plan.rows[0].workload;
     assert!(matches!(workload.content, Content::Blend(blend) if blend.zero_percent == 70));
     assert!(workload.phases[0].is_stonewalled);
     assert_eq!(workload.phases[0].tenants[0].limit, Limit::Ops { ops: 256, within_ns: None });
-    assert!(plan.notes.iter().any(|note| note.starts_with("iodepth_batch=4 changes nothing")));
+    assert!(plan.notes.iter().any(|note| note.starts_with("thinktime_spin=4 changes nothing")));
     assert_eq!(plan_of("--name=a --size=4k --pre_read=1").cache, "warm");
     assert_eq!(plan_of("--name=a --size=4k").cache, "cold");
     assert_eq!(plan_of("--name=a --size=4k --invalidate=0").cache, "as_is");
