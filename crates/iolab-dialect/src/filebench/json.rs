@@ -42,7 +42,7 @@ struct Flowop<'a> {
     ops_per_s: f64,
     bytes_per_s: f64,
     latency_ns: Latency,
-    /// CountedAs per power of two of nanoseconds, without the empty ones at the end.
+    /// `CountedAs` per power of two of nanoseconds, without the empty ones at the end.
     histogram: Vec<u64>,
 }
 

@@ -60,7 +60,7 @@ pub struct Lexeme {
     pub spot: ScriptSpot,
 }
 
-/// LexemeKind of a word.
+/// `LexemeKind` of a word.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LexemeKind {
     /// A bare word: a keyword, a name, a path.

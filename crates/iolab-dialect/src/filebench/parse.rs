@@ -75,12 +75,9 @@ impl Parser {
 
     fn word(&mut self, remedy: &str) -> Result<(String, ScriptSpot)> {
         let token = self.next();
-        match token.kind {
-            LexemeKind::Word(word) => Ok((word, token.spot)),
-            _ => {
-                let what = format!("syntax error at '{}'", token.shown());
-                Err(ScriptFault::new(token.spot, what, remedy))
-            }
+        if let LexemeKind::Word(word) = token.kind { Ok((word, token.spot)) } else {
+            let what = format!("syntax error at '{}'", token.shown());
+            Err(ScriptFault::new(token.spot, what, remedy))
         }
     }
 

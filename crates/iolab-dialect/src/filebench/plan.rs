@@ -49,7 +49,7 @@ pub struct Show {
     pub has_histograms: bool,
     /// Seconds between reports; 0: one report at the end.
     pub period_s: u64,
-    /// CountedAs are set back after each report.
+    /// `CountedAs` are set back after each report.
     pub is_set_back: bool,
     /// A thread that has nothing more to do spoils the run.
     pub is_timeout: bool,

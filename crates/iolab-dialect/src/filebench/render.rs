@@ -42,7 +42,7 @@ pub fn row(plan: &Plan, row: &RowResult) -> String {
     if failures.is_empty() {
         reports(show, phase, running_s, &mut text);
     }
-    let _ = writeln!(text, "{end_s:.3}: Run took {:.0} seconds...", elapsed_s);
+    let _ = writeln!(text, "{end_s:.3}: Run took {elapsed_s:.0} seconds...");
     if let Some(name) = early(phase).filter(|_| is_early) {
         let _ = writeln!(
             text,
@@ -217,7 +217,7 @@ fn old_summary(sum: &Summary, (at_s, length_s): (f64, f64), phase: &PhaseResult)
     )
 }
 
-/// CountedAs per power of two of nanoseconds: of 2^(i-1) up to below 2^i.
+/// `CountedAs` per power of two of nanoseconds: of 2^(i-1) up to below 2^i.
 pub fn powers(latency: &Histogram) -> [u64; BUCKETS] {
     let mut counts = [0; BUCKETS];
     for (low, _, count) in latency.buckets() {

@@ -103,7 +103,7 @@ pub struct Operation {
     pub parts: Vec<Part>,
 }
 
-/// CountedAs of an operation between two reports.
+/// `CountedAs` of an operation between two reports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "FilebenchPart")]
 pub struct Part {

@@ -34,7 +34,7 @@ pub struct DefinedFiles {
 pub struct Reports {
     /// Seconds between two.
     pub period_s: u64,
-    /// CountedAs are set back after each.
+    /// `CountedAs` are set back after each.
     pub is_set_back: bool,
 }
 
@@ -305,12 +305,9 @@ impl Reader<'_> {
 fn frozen(scope: &ScriptScope, name: &str, placed: Placed) -> Result<Placed> {
     use super::syntax::Value;
     let value = match &placed.value {
-        Value::Variable(other) => match scope.variables.get(other) {
-            Some(found) => found.value.clone(),
-            None => {
-                scope.variable(other, placed.spot, 0)?;
-                return Ok(placed);
-            }
+        Value::Variable(other) => if let Some(found) = scope.variables.get(other) { found.value.clone() } else {
+            scope.variable(other, placed.spot, 0)?;
+            return Ok(placed);
         },
         Value::Calculated(..) | Value::Quoted(_) => match scope.resolve(&placed)? {
             Bound::Integer(value) => Value::Integer(value),

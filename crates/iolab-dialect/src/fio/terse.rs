@@ -83,7 +83,7 @@ fn add_side(text: &mut String, side: &Side, (total, version): (f64, u32), unit: 
     );
     add_latency(text, shown(0));
     add_latency(text, shown(1));
-    let list: &[f64] = if unit.disabled[1] { &[] } else { &*unit.percentile_list };
+    let list: &[f64] = if unit.disabled[1] { &[] } else { &unit.percentile_list };
     let told = percentiles(shown(1), list);
     for index in 0..PERCENTILES {
         let _ = match told.get(index) {

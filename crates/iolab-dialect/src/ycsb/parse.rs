@@ -39,7 +39,7 @@ pub trait FileTexts {
     fn read(&self, path: &str) -> Result<String, String>;
 }
 
-/// FileTexts of this machine.
+/// `FileTexts` of this machine.
 pub struct LocalFiles;
 
 impl FileTexts for LocalFiles {
@@ -69,7 +69,7 @@ pub struct Given<'a> {
     pub words: &'a [String],
     /// Values, by name.
     pub values: BTreeMap<String, Property>,
-    /// FileTexts.
+    /// `FileTexts`.
     pub files: &'a dyn FileTexts,
 }
 
@@ -205,7 +205,7 @@ fn command(words: &[String], typed: &Typed) -> Result<Command, Diagnostic> {
             return Err(wrong(first, problem));
         }
         other => {
-            let hint = did_you_mean(other, ["load", "run"].into_iter());
+            let hint = did_you_mean(other, ["load", "run"]);
             let problem = Problem::new(
                 format!("there is no command {other}{hint}"),
                 "write load or run, and the store: ycsb load rocksdb ...",

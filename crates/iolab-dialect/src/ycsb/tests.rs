@@ -11,7 +11,7 @@ use super::lower::Plan;
 use super::parse::{FileTexts, parse};
 use super::render::{ClientResult, ClientsResult, PhaseResult, RawSeries, RowResult, report};
 
-/// FileTexts in memory.
+/// `FileTexts` in memory.
 struct Held(BTreeMap<&'static str, &'static str>);
 
 impl FileTexts for Held {

@@ -280,7 +280,7 @@ fn report<S: KvStore>(session: &Session<'_, S>, (started, last): (Ns, Ns)) -> St
         started_ns: started.0,
         errors: u64::from(ends),
         first_error: ends.then(|| format!("a record cannot be inserted: {first}")),
-        tolerated: has_failed.then(|| Tolerated {
+        tolerated: has_failed.then_some(Tolerated {
             errors: session.failures,
             first_errno: 0,
             first,

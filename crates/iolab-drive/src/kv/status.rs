@@ -62,7 +62,7 @@ impl<'a> Progress<'a> {
     fn line(&mut self, elapsed: Duration, is_last: bool) -> String {
         let done = self.stage.done();
         let mut line = format!("{} sec: {done} operations; ", elapsed.as_secs());
-        let since = (elapsed - self.told.min(elapsed)).as_secs_f64();
+        let since = elapsed.checked_sub(self.told.min(elapsed)).unwrap().as_secs_f64();
         if done > 0 && since > 0.0 {
             let rate = (done - self.told_done) as f64 / since;
             let _ = write!(line, "{} current ops/sec; ", decimals(rate));

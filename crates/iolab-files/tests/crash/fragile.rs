@@ -15,7 +15,7 @@ use iolab_files::api::file_system::{
 };
 use iolab_model::{Bytes, Ns};
 
-/// Pseudo-random numbers (SplitMix64).
+/// Pseudo-random numbers (`SplitMix64`).
 pub struct Chance(pub u64);
 
 impl Chance {

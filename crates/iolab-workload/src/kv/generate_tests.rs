@@ -81,7 +81,7 @@ fn zipfian_ranks_have_the_algorithms_shares() {
     ] {
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..50 {
-            let middle = (low + high) / 2.0;
+            let middle = f64::midpoint(low, high);
             let is_up_to = zipfian.rank(middle) <= rank;
             (low, high) = if is_up_to { (middle, high) } else { (low, middle) };
         }

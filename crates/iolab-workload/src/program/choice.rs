@@ -39,7 +39,7 @@ iolab_model::registry! {
 pub struct FileChoice {
     /// Rule of the choice.
     pub by: FileBy,
-    /// Set of files (existing, absent, next, next_absent, own, pick, served); of which the next
+    /// Set of files (existing, absent, next, `next_absent`, own, pick, served); of which the next
     /// one is taken where nothing was ever open in the slot (slot).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set: Option<String>,

@@ -81,7 +81,7 @@ pub struct Node {
     /// A file that it opens is only written.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_write_only: bool,
-    /// Advice to the kernel about a file that it opens (posix_fadvise(2)).
+    /// Advice to the kernel about a file that it opens (`posix_fadvise(2)`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advice>,
     /// Flags of each transfer (preadv2(2), pwritev2(2)).
