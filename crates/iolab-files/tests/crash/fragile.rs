@@ -328,7 +328,9 @@ impl Fragile {
         if matches!(need, SyncNeed::Flush(_)) {
             self.flush();
         }
-        all.into_iter().for_each(|node| self.acknowledge(node));
+        for node in all {
+            self.acknowledge(node);
+        }
         Ok(())
     }
 
