@@ -103,7 +103,7 @@ def test_a_dry_run_says_what_would_be_simulated(iolab, tmp_path):
     ("arguments", "part"),
     [
         (["--buffered"], "a simulation has no buffered files without a file system"),
-        (["--fs", "btrfs"], "fs \"btrfs\": is not simulated"),
+        (["--fs", "btrfs"], 'fs "btrfs": is not simulated'),
         (["--fs", "ext4", "--mount-options", "nodelaloc"], "is not modelled (did you mean"),
         (["--memory-limit", "1g"], "no memory that could be limited"),
         (["--cache", "warm"], "a simulation has no page cache"),
