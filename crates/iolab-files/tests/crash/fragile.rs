@@ -15,7 +15,7 @@ use iolab_files::api::file_system::{
 };
 use iolab_model::{Bytes, Ns};
 
-/// Pseudo-random numbers (SplitMix64).
+/// Pseudo-random numbers (`SplitMix64`).
 pub struct Chance(pub u64);
 
 impl Chance {
@@ -328,7 +328,9 @@ impl Fragile {
         if matches!(need, SyncNeed::Flush(_)) {
             self.flush();
         }
-        all.into_iter().for_each(|node| self.acknowledge(node));
+        for node in all {
+            self.acknowledge(node);
+        }
         Ok(())
     }
 
