@@ -8,7 +8,7 @@
 //! A call that fails has changed nothing.
 
 use iolab_model::error::Errno;
-use iolab_model::{Bytes, Ns};
+use iolab_model::{Bytes, Ns, Sector};
 
 use super::block::{BlockRun, DeviceId, FileRun, Mapped, NodeId};
 use super::context::{Context, Tid};
@@ -40,6 +40,8 @@ pub struct Write {
     pub run: FileRun,
     /// Length of the file before it.
     pub size: Bytes,
+    /// First byte of it.
+    pub start: Bytes,
     /// First byte after it.
     pub end: Bytes,
     /// Past the cache: blocks are needed now.
@@ -139,6 +141,8 @@ pub enum Step {
     Copy(FileRun, BlockRun),
     /// Write metadata or a journal.
     Write(BlockRun, WriteFlags),
+    /// Write a log whose records are not whole blocks: device, first sector, sectors.
+    WriteSectors(DeviceId, Sector, u32, WriteFlags),
     /// Write pages of the device that [`super::context::Effects::dirtied`] has named, if dirty
     /// (checkpoint).
     Dirtied(BlockRun),
@@ -320,6 +324,11 @@ pub trait FileSystem {
         how: Reshape,
         size: Bytes,
     ) -> Result<(), Errno>;
+
+    /// Tell whether [`Reshape::Allocate`] is possible.
+    fn can_allocate(&self) -> bool {
+        true
+    }
 
     /// A handle was opened.
     fn opened(&mut self, cx: &mut Context, node: NodeId, is_writer: bool);

@@ -6,6 +6,7 @@ use crate::api::file_system::FileSystem;
 use crate::api::make::MakeSpec;
 use crate::api::options::FsOption;
 use crate::error::FilesError;
+use crate::fs::{ext, xfs};
 
 /// A file system that can be made.
 pub struct FileSystemRow {
@@ -22,7 +23,18 @@ pub struct FileSystemRow {
 }
 
 /// Every file system, in the order in which they are named.
-pub const FILE_SYSTEMS: &[FileSystemRow] = &[];
+pub const FILE_SYSTEMS: &[FileSystemRow] = &[
+    ext::make::EXT2,
+    ext::make::EXT3,
+    ext::make::EXT4,
+    FileSystemRow {
+        name: "xfs",
+        title: "allocation groups, blocks chosen at write-back, a log of changes",
+        mkfs: xfs::options::MKFS,
+        mount: xfs::options::MOUNT,
+        make: |spec| Ok(Box::new(xfs::Xfs::make(spec)?)),
+    },
+];
 
 /// The row of a name.
 pub fn find(name: &str) -> Result<&'static FileSystemRow, FilesError> {

@@ -1,5 +1,8 @@
 //! File systems: one folder per family, one row each in [`list`].
 
 pub mod buddy;
+pub mod ext;
 pub mod extent_map;
+pub mod journal;
 pub mod list;
+pub mod xfs;

@@ -88,3 +88,35 @@ fn a_run_is_found_chunk_by_chunk() {
     assert_eq!(buddy.run_at(2, 4).count, 0);
     assert_eq!(buddy.first_chunk(2), Some(FreeRun { first: 4, count: 4 }));
 }
+
+/// Number of steps of a long comparison: 2000, or `IOLAB_TWIN_STEPS` (`make soak`: a million).
+fn long_steps() -> u32 {
+    std::env::var("IOLAB_TWIN_STEPS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
+}
+
+#[test]
+fn buddies_agree_with_a_bitmap_for_long() {
+    let mut seed: u64 = 7;
+    let mut below = |end: u32| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 33) as u32 % end
+    };
+    let mut buddy = Buddy::full(BLOCKS, ORDERS);
+    buddy.give(0, BLOCKS);
+    let mut plain = PlainBits(vec![true; BLOCKS as usize]);
+    for step in 0..long_steps() {
+        let first = below(BLOCKS);
+        let count = (1 + below(24)).min(BLOCKS - first);
+        let range = first as usize..(first + count) as usize;
+        if plain.range_is(first, count, true) {
+            buddy.take(first, count);
+            plain.0[range].fill(false);
+        } else if plain.range_is(first, count, false) {
+            buddy.give(first, count);
+            plain.0[range].fill(true);
+        }
+        if step % 64 == 0 {
+            check(&buddy, &plain).unwrap();
+        }
+    }
+}

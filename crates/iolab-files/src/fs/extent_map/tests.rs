@@ -106,3 +106,38 @@ fn appending_makes_one_extent() {
     map.set(1000, 1, Place::Unwritten(DeviceId::MAIN, 6000));
     assert_eq!(map.len(), 2, "another state is another extent");
 }
+
+/// Number of steps of a long comparison: 2000, or `IOLAB_TWIN_STEPS` (`make soak`: a million).
+fn long_steps() -> u64 {
+    std::env::var("IOLAB_TWIN_STEPS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
+}
+
+#[test]
+fn the_map_agrees_with_one_place_per_block_for_long() {
+    let mut seed: u64 = 7;
+    let mut below = |end: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 33) % end
+    };
+    let mut map = ExtentMap::default();
+    let mut plain = PlainMap([Place::Hole; BLOCKS as usize]);
+    for step in 0..long_steps() {
+        let first = below(BLOCKS);
+        let count = 1 + below(BLOCKS - first);
+        let place = match below(4) {
+            0 => Place::Hole,
+            1 => Place::Unwritten(DeviceId::MAIN, first + 9),
+            _ => written(first + below(3)),
+        };
+        match place {
+            Place::Hole => map.clear(first, count),
+            place => map.set(first, count, place),
+        }
+        for by in 0..count {
+            plain.0[(first + by) as usize] = advanced(place, by);
+        }
+        if step % 64 == 0 {
+            assert_eq!(map.iter().collect::<Vec<_>>(), plain.extents());
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Groups of blocks: what is free in each, built when it is first looked at.
+
+use std::collections::BTreeSet;
+
+use crate::fs::buddy::Buddy;
+use crate::fs::ext::geometry::Geometry;
+
+/// State of one group.
+#[derive(Clone, Debug)]
+struct Group {
+    /// Free blocks and chunks, without windows; built when something is taken or given.
+    buddy: Option<Box<Buddy>>,
+    /// Free blocks.
+    free: u32,
+    /// The kernel has built its buddies (`!EXT4_MB_GRP_NEED_INIT`).
+    is_known: bool,
+    /// Nothing but fixed metadata was ever in it: its bitmap need not be read (`BLOCK_UNINIT`).
+    is_untouched: bool,
+    /// List of its largest chunk.
+    largest: Option<u32>,
+    /// List of its mean fragment.
+    fragment: Option<u32>,
+}
+
+/// Every group of a file system.
+#[derive(Clone, Debug)]
+pub struct BlockGroups {
+    all: Vec<Group>,
+    orders: u32,
+    by_largest: Vec<BTreeSet<u32>>,
+    by_fragment: Vec<BTreeSet<u32>>,
+    keeps_lists: bool,
+}
+
+impl BlockGroups {
+    /// Groups of a fresh file system.
+    pub fn new(geometry: &Geometry, keeps_lists: bool) -> Self {
+        let groups = (0..geometry.groups)
+            .map(|group| Group {
+                buddy: None,
+                free: geometry.blocks_of(group) - geometry.fixed_blocks(group),
+                is_known: false,
+                is_untouched: geometry.is_untouched(group),
+                largest: None,
+                fragment: None,
+            })
+            .collect();
+        // Linux fs/ext4/mballoc.h: MB_NUM_ORDERS.
+        let orders = geometry.block_bytes.ilog2() + 2;
+        let lists = || vec![BTreeSet::new(); orders as usize];
+        Self { all: groups, orders, by_largest: lists(), by_fragment: lists(), keeps_lists }
+    }
+
+    /// Number of groups.
+    pub const fn count(&self) -> u32 {
+        self.all.len() as u32
+    }
+
+    /// Number of orders of chunks.
+    pub const fn orders(&self) -> u32 {
+        self.orders
+    }
+
+    /// Free blocks of a group.
+    pub fn free(&self, group: u32) -> u32 {
+        self.all[group as usize].free
+    }
+
+    /// Tell whether the kernel has looked at a group.
+    pub fn is_known(&self, group: u32) -> bool {
+        self.all[group as usize].is_known
+    }
+
+    /// Tell whether looking at a group costs no read.
+    pub fn is_untouched(&self, group: u32) -> bool {
+        self.all[group as usize].is_untouched
+    }
+
+    /// Looks at a group.
+    pub fn learn(&mut self, geometry: &Geometry, group: u32) {
+        if !self.all[group as usize].is_known {
+            self.build(geometry, group);
+            self.all[group as usize].is_known = true;
+            self.list(group);
+        }
+    }
+
+    /// Free blocks and chunks of a group.
+    pub fn buddy(&mut self, geometry: &Geometry, group: u32) -> &Buddy {
+        self.build(geometry, group)
+    }
+
+    /// Free blocks and chunks of a known group.
+    pub fn known(&self, group: u32) -> Option<&Buddy> {
+        let group = &self.all[group as usize];
+        group.buddy.as_deref().filter(|_| group.is_known)
+    }
+
+    /// Takes a run inside a group.
+    pub fn take(&mut self, geometry: &Geometry, group: u32, first: u32, count: u32) {
+        self.learn(geometry, group);
+        self.build(geometry, group).take(first, count);
+        let state = &mut self.all[group as usize];
+        state.free -= count;
+        state.is_untouched = false;
+        self.list(group);
+    }
+
+    /// Gives a run inside a group back.
+    pub fn give(&mut self, geometry: &Geometry, group: u32, first: u32, count: u32) {
+        self.learn(geometry, group);
+        self.build(geometry, group).give(first, count);
+        self.all[group as usize].free += count;
+        self.list(group);
+    }
+
+    /// Known groups with this largest chunk, from one on and before another.
+    pub fn of_largest(&self, order: u32, from: u32, to: u32) -> Vec<u32> {
+        self.by_largest[order as usize].range(from..to).copied().collect()
+    }
+
+    /// Known groups with this mean fragment, from one on and before another.
+    pub fn of_fragment(&self, order: u32, from: u32, to: u32) -> Vec<u32> {
+        self.by_fragment[order as usize].range(from..to).copied().collect()
+    }
+
+    fn build(&mut self, geometry: &Geometry, group: u32) -> &mut Buddy {
+        let orders = self.orders;
+        self.all[group as usize].buddy.get_or_insert_with(|| {
+            // A bitmap has a bit per block of a full group; what lies behind a short one is used.
+            let mut buddy = Buddy::full(geometry.blocks_per_group, orders);
+            let mut at = 0;
+            for fixed in geometry.fixed(group) {
+                if fixed.start > at {
+                    buddy.give(at, fixed.start - at);
+                }
+                at = fixed.end;
+            }
+            if geometry.blocks_of(group) > at {
+                buddy.give(at, geometry.blocks_of(group) - at);
+            }
+            Box::new(buddy)
+        })
+    }
+
+    /// Puts a group into the lists that it belongs to.
+    fn list(&mut self, group: u32) {
+        let state = &mut self.all[group as usize];
+        if !self.keeps_lists || !state.is_known {
+            return;
+        }
+        let Some(buddy) = state.buddy.as_deref() else { return };
+        let largest = buddy.largest_order();
+        let fragment = buddy.free().checked_div(buddy.fragments());
+        let fragment = fragment.map(|mean| fragment_order(mean, self.orders));
+        move_to(&mut self.by_largest, group, &mut state.largest, largest);
+        move_to(&mut self.by_fragment, group, &mut state.fragment, fragment);
+    }
+}
+
+fn move_to(lists: &mut [BTreeSet<u32>], group: u32, at: &mut Option<u32>, to: Option<u32>) {
+    if *at == to {
+        return;
+    }
+    if let Some(old) = *at {
+        lists[old as usize].remove(&group);
+    }
+    if let Some(new) = to {
+        lists[new as usize].insert(group);
+    }
+    *at = to;
+}
+
+/// List of a mean fragment (`mb_avg_fragment_size_order`): one less than its power of two.
+pub fn fragment_order(blocks: u32, orders: u32) -> u32 {
+    let bits = u32::BITS - blocks.leading_zeros();
+    bits.saturating_sub(2).min(orders - 1)
+}

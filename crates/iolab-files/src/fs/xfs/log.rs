@@ -1,0 +1,289 @@
+//! `XfsLog`: changes collected in memory, written as checkpoints (delayed logging).
+//!
+//! A checkpoint is a transaction number of the interface. An object that is changed many times
+//! in one checkpoint is written once. Sources: Linux `fs/xfs/xfs_log_cil.c`, `xfs_log.c`,
+//! `xfs_log_priv.h`, Documentation/filesystems/xfs/xfs-delayed-logging-design.rst.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use iolab_model::{Ns, Sector};
+
+use crate::api::block::{BlockRun, DeviceId, NodeId};
+use crate::api::context::Tid;
+use crate::api::file_system::{FsJob, JobId, RunsAs, Step, WriteFlags};
+
+use super::geometry::{BLOCK_BYTES, Geometry};
+
+/// Log buffers.
+const BUFFERS: u64 = 8;
+const SECTOR_BYTES: u64 = 512;
+const BLOCK_SECTORS: u64 = BLOCK_BYTES / SECTOR_BYTES;
+/// Heads, formats and regions of a checkpoint that are there whatever it holds.
+const CHECKPOINT_BYTES: u64 = 512 + 100;
+/// An inode: its format (56), core (176), one extent (16) and three region heads (12 each).
+const INODE_BYTES: u64 = 56 + 176 + 16 + 3 * 12;
+/// A buffer: its format (24 to 40), one or two pieces of 128 bytes, and region heads.
+const BUFFER_BYTES: u64 = 40 + 128 + 2 * 12;
+/// Interval of the log worker (`fs.xfs.xfssyncd_centisecs`, 3000).
+pub const WORKER_INTERVAL: Ns = Ns(30_000_000_000);
+
+/// Something that a checkpoint holds once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Item {
+    /// An inode, with the block where it lies.
+    Inode(NodeId, u64),
+    /// A block of metadata.
+    Block(u64),
+}
+
+impl Item {
+    const fn bytes(self) -> u64 {
+        match self {
+            Self::Inode(..) => INODE_BYTES,
+            Self::Block(_) => BUFFER_BYTES,
+        }
+    }
+
+    const fn block(self) -> u64 {
+        match self {
+            Self::Inode(_, block) | Self::Block(block) => block,
+        }
+    }
+}
+
+/// A checkpoint that is being written.
+#[derive(Clone, Debug)]
+struct Written {
+    tid: Tid,
+    job: JobId,
+    is_done: bool,
+}
+
+/// The log.
+#[derive(Clone, Debug)]
+pub struct XfsLog {
+    geometry: Geometry,
+    buffer_bytes: u64,
+    /// Number of the checkpoint that collects changes.
+    current: Tid,
+    items: BTreeSet<Item>,
+    bytes: u64,
+    /// The checkpoint must be written.
+    is_wanted: bool,
+    /// A caller waits for it.
+    has_waiter: bool,
+    in_flight: VecDeque<Written>,
+    durable: Tid,
+    next_job: u64,
+    /// Sector of the log that is written next.
+    head: u64,
+    /// Bytes that the log holds for blocks not yet written in place.
+    held: u64,
+    /// Blocks changed since they were last written in place.
+    dirty: BTreeSet<u64>,
+    /// Jobs that write blocks in place.
+    in_place: BTreeMap<JobId, u64>,
+    pushes_blocks: bool,
+    next_worker: Ns,
+    /// Checkpoints written.
+    pub checkpoints: u64,
+    /// Bytes written to the log.
+    pub log_bytes: u64,
+}
+
+impl XfsLog {
+    /// An empty log with buffers of so many bytes (`logbsize`).
+    pub fn new(geometry: Geometry, buffer_bytes: u64) -> Self {
+        Self {
+            geometry,
+            buffer_bytes,
+            current: Tid(1),
+            items: BTreeSet::new(),
+            bytes: 0,
+            is_wanted: false,
+            has_waiter: false,
+            in_flight: VecDeque::new(),
+            durable: Tid(0),
+            next_job: 1,
+            head: 0,
+            held: 0,
+            dirty: BTreeSet::new(),
+            in_place: BTreeMap::new(),
+            pushes_blocks: false,
+            next_worker: WORKER_INTERVAL,
+            checkpoints: 0,
+            log_bytes: 0,
+        }
+    }
+
+    /// Checkpoint that collects changes.
+    pub const fn current(&self) -> Tid {
+        self.current
+    }
+
+    /// The last checkpoint that would survive a crash.
+    pub const fn durable(&self) -> Tid {
+        self.durable
+    }
+
+    /// Bytes that start the writing of a checkpoint: an eighth of the log, at most 32 MiB.
+    fn limit(&self) -> u64 {
+        (self.geometry.log_bytes() / 8).min(32 << 20)
+    }
+
+    /// Notes a change in the collecting checkpoint.
+    pub fn note(&mut self, item: Item) -> Tid {
+        if self.items.insert(item) {
+            self.bytes += item.bytes();
+            if self.bytes >= self.limit() {
+                self.is_wanted = true;
+            }
+        }
+        self.current
+    }
+
+    /// Tell whether writers have to wait: twice the limit is collected.
+    pub fn is_full(&self) -> bool {
+        self.bytes >= 2 * self.limit()
+    }
+
+    /// Everything up to a checkpoint shall become durable.
+    pub fn force(&mut self, tid: Tid) {
+        self.has_waiter = true;
+        if tid >= self.current && !self.items.is_empty() {
+            self.is_wanted = true;
+        }
+    }
+
+    /// The last checkpoint with changes.
+    pub fn last_changed(&self) -> Tid {
+        if self.items.is_empty() { Tid(self.current.0 - 1) } else { self.current }
+    }
+
+    /// Time of the log worker.
+    pub fn next_timer(&self) -> Ns {
+        let has_work = !self.items.is_empty() || !self.dirty.is_empty();
+        if has_work { self.next_worker } else { Ns::MAX }
+    }
+
+    /// The log worker: every 30 s everything collected is written, and then the blocks in place.
+    pub fn tick(&mut self, now: Ns) {
+        if now < self.next_worker {
+            return;
+        }
+        self.next_worker = Ns((now.0 / WORKER_INTERVAL.0 + 1) * WORKER_INTERVAL.0);
+        self.is_wanted |= !self.items.is_empty();
+        self.pushes_blocks = true;
+    }
+
+    fn new_job(&mut self) -> JobId {
+        self.next_job += 1;
+        JobId(self.next_job - 1)
+    }
+
+    /// The next job; `true` with it if a checkpoint was closed for it.
+    pub fn poll(&mut self) -> Option<(FsJob, bool)> {
+        if self.is_wanted && (self.in_flight.len() as u64) < BUFFERS / 2 {
+            return Some((self.write_checkpoint(), true));
+        }
+        // A quarter of the log stays free: blocks are written in place before.
+        if self.held > self.geometry.log_bytes() / 4 * 3 {
+            self.pushes_blocks = true;
+        }
+        if self.pushes_blocks && self.in_flight.is_empty() && self.in_place.is_empty() {
+            self.pushes_blocks = false;
+            return self.write_in_place().map(|job| (job, false));
+        }
+        None
+    }
+
+    fn write_checkpoint(&mut self) -> FsJob {
+        let id = self.new_job();
+        let bytes = self.bytes + CHECKPOINT_BYTES;
+        let sectors = bytes.div_ceil(SECTOR_BYTES);
+        let steps = self.records(sectors);
+        self.dirty.extend(self.items.iter().map(|item| item.block()));
+        self.items.clear();
+        self.held += bytes;
+        self.log_bytes += sectors * SECTOR_BYTES;
+        self.bytes = 0;
+        self.is_wanted = false;
+        self.checkpoints += 1;
+        self.in_flight.push_back(Written { tid: self.current, job: id, is_done: false });
+        self.current.0 += 1;
+        let is_sync = core::mem::take(&mut self.has_waiter);
+        FsJob { id, runs_as: RunsAs::Thread(0), is_sync, steps }
+    }
+
+    /// Records of a checkpoint, one for each log buffer; the one that ends it waits for those
+    /// before, flushes the device and is durable when done.
+    fn records(&mut self, sectors: u64) -> Vec<Step> {
+        let start = self.geometry.block(self.geometry.log_group, self.geometry.log_first);
+        let (start, whole) =
+            (start * BLOCK_SECTORS, u64::from(self.geometry.log_blocks) * BLOCK_SECTORS);
+        let most = self.buffer_bytes / SECTOR_BYTES;
+        let mut steps = Vec::new();
+        let mut left = sectors;
+        while left > 0 {
+            let count = left.min(most).min(whole - self.head);
+            let first = Sector(start + self.head);
+            left -= count;
+            self.head = (self.head + count) % whole;
+            if left == 0 && !steps.is_empty() {
+                steps.push(Step::Wait);
+            }
+            let flags = WriteFlags { is_preflush: left == 0, is_fua: left == 0 };
+            steps.push(Step::WriteSectors(DeviceId::MAIN, first, count as u32, flags));
+        }
+        steps
+    }
+
+    fn write_in_place(&mut self) -> Option<FsJob> {
+        let mut runs: Vec<BlockRun> = Vec::new();
+        for block in core::mem::take(&mut self.dirty) {
+            match runs.last_mut() {
+                Some(run) if run.end() == block => run.count += 1,
+                _ => runs.push(BlockRun::new(block, 1)),
+            }
+        }
+        if runs.is_empty() {
+            self.held = 0;
+            return None;
+        }
+        let id = self.new_job();
+        self.in_place.insert(id, core::mem::take(&mut self.held));
+        let steps = runs.into_iter().map(|run| Step::Write(run, WriteFlags::default())).collect();
+        Some(FsJob { id, runs_as: RunsAs::Thread(1), is_sync: false, steps })
+    }
+
+    /// A job has ended; checkpoints become durable in order.
+    pub fn done(&mut self, job: JobId) -> Tid {
+        if self.in_place.remove(&job).is_some() {
+            return self.durable;
+        }
+        for written in &mut self.in_flight {
+            written.is_done |= written.job == job;
+        }
+        while self.in_flight.front().is_some_and(|written| written.is_done) {
+            if let Some(written) = self.in_flight.pop_front() {
+                self.durable = written.tid;
+            }
+        }
+        self.durable
+    }
+
+    /// A power cut: what was collected and what is being written is lost.
+    pub fn crash(&mut self) -> Tid {
+        let geometry = self.geometry;
+        let fresh = Self::new(geometry, self.buffer_bytes);
+        let lost = core::mem::replace(self, fresh);
+        self.durable = lost.durable;
+        self.current = Tid(lost.current.0 + 1);
+        self.head = lost.head;
+        self.next_job = lost.next_job;
+        self.next_worker = lost.next_worker;
+        self.checkpoints = lost.checkpoints;
+        self.log_bytes = lost.log_bytes;
+        self.durable
+    }
+}

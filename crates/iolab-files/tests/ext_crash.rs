@@ -1,0 +1,83 @@
+//! Power cuts at random events: everything that fsync has acknowledged is there afterwards.
+//!
+//! `IOLAB_CRASHES` is the number of cuts for each mode, 300 without; `make soak` sets 10000. The
+//! message of a failure names mode and seed.
+
+mod crash;
+
+use crash::Fragile;
+use iolab_files::api::file_system::FileSystem;
+use iolab_files::api::make::{DeviceFacts, Kernel, MakeSpec};
+use iolab_files::api::options::FsOptions;
+use iolab_files::fs::list::find;
+
+fn cuts() -> u64 {
+    std::env::var("IOLAB_CRASHES").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
+}
+
+fn made(name: &str, mkfs: &str, mount: &str) -> Box<dyn FileSystem> {
+    let row = find(name).unwrap();
+    let spec = MakeSpec {
+        devices: vec![DeviceFacts {
+            bytes: 96 << 20,
+            is_rotational: true,
+            io_min_bytes: 512,
+            io_opt_bytes: 0,
+        }],
+        kernel: Kernel::DEFAULT,
+        mkfs: FsOptions::mkfs(row.name, row.mkfs, &[mkfs.to_owned()]).unwrap(),
+        mount: FsOptions::mount(row.name, row.mount, &[mount.to_owned()]).unwrap(),
+        cpus: 2,
+    };
+    (row.make)(&spec).unwrap()
+}
+
+fn survives(name: &str, mount: &str) {
+    for seed in 0..cuts() {
+        let fs = made(name, "-b 4096 -J size=4", mount);
+        let mut machine = Fragile::new(fs, seed, 1 + seed * 7 % 400);
+        machine.may_be_stale = name == "ext2" || mount.contains("writeback");
+        machine.run();
+        machine.check(&format!("{name} {mount}, seed {seed}"));
+    }
+}
+
+#[test]
+fn ext4_with_delayed_allocation() {
+    survives("ext4", "defaults");
+}
+
+#[test]
+fn ext4_without_delayed_allocation() {
+    survives("ext4", "nodelalloc");
+}
+
+#[test]
+fn ext4_with_written_extents_at_once() {
+    survives("ext4", "dioread_lock");
+}
+
+#[test]
+fn ext4_with_writeback_data() {
+    survives("ext4", "nodelalloc,data=writeback");
+}
+
+#[test]
+fn ext4_with_journalled_data() {
+    survives("ext4", "data=journal");
+}
+
+#[test]
+fn ext4_with_an_asynchronous_commit() {
+    survives("ext4", "journal_async_commit,data=writeback");
+}
+
+#[test]
+fn ext3() {
+    survives("ext3", "defaults");
+}
+
+#[test]
+fn ext2() {
+    survives("ext2", "defaults");
+}
