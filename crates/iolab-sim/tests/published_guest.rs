@@ -1,4 +1,4 @@
-//! The published rows of a `VMware` guest (tests/golden/published, D2) beside the simulated guest.
+//! The published rows of a guest (tests/golden/published, D2) beside the simulated guest.
 //!
 //! The delay of the guest is fitted to noop's initial writes and reads alone; nothing is fitted to
 //! a row of deadline or cfq. Rows of one operation differ by up to 5 % between runs and schedulers
@@ -15,7 +15,7 @@ use iolab_sim::sched::SchedulerKind;
 use iolab_sim::stack::{QueueOverrides, Stack};
 use iolab_sim::target::SimTarget;
 
-/// Operations of `IOzone` in the published table, and whether they write and go anywhere.
+/// Operations of the published table, and whether they write and go anywhere.
 const OPERATIONS: [(&str, bool, bool); 7] = [
     ("Initial write", true, false),
     ("Rewrite", true, false),
