@@ -16,16 +16,22 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BARS = {
-    ("noop", "fixed-100us"): 2_000_000,
-    ("none", "fixed-100us"): 2_000_000,
-    ("mq-deadline", "fixed-100us"): 1_000_000,
-    ("cfq", "sata7200-4tb"): 500_000,
-    ("bfq", "sata7200-4tb"): 500_000,
-    ("none", "sata-860pro-256"): 300_000,
-    ("none", "nvme-pc601-256"): 300_000,
+USUAL = (32, 4)
+"""Requests in flight and processes, where nothing else is said."""
+Row = tuple[str, str, int, int]
+"""Scheduler, profile, requests in flight, processes."""
+BARS: dict[Row, int] = {
+    ("noop", "fixed-100us", *USUAL): 2_000_000,
+    ("none", "fixed-100us", *USUAL): 2_000_000,
+    ("mq-deadline", "fixed-100us", *USUAL): 1_000_000,
+    ("cfq", "sata7200-4tb", *USUAL): 500_000,
+    ("bfq", "sata7200-4tb", *USUAL): 500_000,
+    ("none", "sata-860pro-256", *USUAL): 300_000,
+    ("none", "nvme-pc601-256", *USUAL): 300_000,
+    ("bfq", "fixed-100us", 1_024, 4): 250_000,
+    ("bfq", "fixed-100us", 1_000, 1_000): 250_000,
 }
-"""Least requests per second that we want, by scheduler and profile."""
+"""Least requests per second that we want."""
 
 
 def target_directory() -> Path:
@@ -35,8 +41,8 @@ def target_directory() -> Path:
     return Path(json.loads(done.stdout)["target_directory"])
 
 
-def measure(requests: int) -> dict[tuple[str, str], float]:
-    """One round: requests per second by scheduler and profile."""
+def measure(requests: int) -> dict[Row, float]:
+    """One round: requests per second by row."""
     program = target_directory() / "release" / "examples" / "speed"
     cpu = max(os.sched_getaffinity(0))
     done = subprocess.run(
@@ -46,7 +52,8 @@ def measure(requests: int) -> dict[tuple[str, str], float]:
         text=True,
     )
     rows = map(json.loads, done.stdout.splitlines())
-    return {(row["scheduler"], row["profile"]): row["requests_per_s"] for row in rows}
+    names = ("scheduler", "profile", "in_flight", "processes")
+    return {tuple(row[name] for name in names): row["requests_per_s"] for row in rows}
 
 
 def main() -> int:
@@ -58,7 +65,8 @@ def main() -> int:
     build = ["cargo", "build", "--release", "--quiet", "-p", "iolab-sim", "--example", "speed"]
     subprocess.run(build, cwd=ROOT, check=True)
     rounds = [measure(arguments.requests) for _ in range(arguments.rounds)]
-    print(f"{'requests per CPU second':34}{'median':>12}{'least':>12}{'bar':>12}")
+    heads = f"{'requests per CPU second':29}{'depth':>6}{'procs':>7}"
+    print(f"{heads}{'median':>12}{'least':>12}{'bar':>12}")
     rows = []
     for key in rounds[0]:
         values = [found[key] for found in rounds]
@@ -66,10 +74,11 @@ def main() -> int:
         median = statistics.median(values)
         verdict = "" if bar is None else (" ok" if median >= bar else " BELOW")
         print(
-            f"{key[0]:14}{key[1]:20}{median:12,.0f}{min(values):12,.0f}"
+            f"{key[0]:12}{key[1]:17}{key[2]:>6}{key[3]:>7}{median:12,.0f}{min(values):12,.0f}"
             f"{'' if bar is None else format(bar, ','):>12}{verdict}"
         )
-        rows.append({"scheduler": key[0], "profile": key[1], "median": median, "bar": bar})
+        names = ("scheduler", "profile", "in_flight", "processes")
+        rows.append(dict(zip(names, key, strict=True)) | {"median": median, "bar": bar})
     out = target_directory() / "bench-simulator.json"
     out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     print(f"written to {out.name} in the target directory")

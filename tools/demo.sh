@@ -2,12 +2,13 @@
 # The demo: one question, answered. Which scheduler keeps an application quick while something else
 # writes in bulk? As root on a private loop device that was slowed to the speed of a disk
 # (tools/slow_disk.py), because no scheduler has anything to decide on a device that is never busy;
-# without root in simulation, and then record sizes in a directory, which are a question of their
-# own. Every call makes a new folder under demo-out/; nothing that is there is overwritten.
+# then the same of the schedulers that no kernel has any more, on a simulated disk. Without root the
+# simulation alone, and then record sizes in a directory, a question of their own. Every call makes a new folder under demo-out/; nothing that is there is overwritten.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 study=examples/06-quick-beside-a-writer/study.toml
+simulated=examples/07-quick-in-simulation/study.toml
 out=demo-out/$(date +%Y%m%d-%H%M%S)
 mkdir -p demo-out
 log=$(mktemp)
@@ -32,10 +33,15 @@ if [ "$(id -u)" = 0 ] && [ -w /dev/loop-control ] && [ -w /dev/fuse ]; then
     echo "Measured on a private loop device, slowed to the speed of a disk for this demonstration:"
     echo
     python tools/demo_answer.py "$out"
+    echo
+    echo "The same question to schedulers of former kernels, on a simulated disk:"
+    echo
+    run iolab run "$simulated" --out "$out-simulated"
+    python tools/demo_answer.py "$out-simulated"
 else
     mkdir -p demo-out/scratch
     echo "demo: without root: in simulation, then record sizes inside demo-out/scratch"
-    run iolab run "$study" --out "$out/simulated"
+    run iolab run "$simulated" --out "$out/simulated"
     run iolab run examples/02-record-size-directory/study.toml --on dir:demo-out/scratch \
         --out "$out/real"
     echo

@@ -16,6 +16,8 @@ from typing import Any, Final
 WIDTH: Final = 79
 STREAMS_MAX: Final = 2
 """More do not fit into a line."""
+_FAR_APART: Final = "far_apart"
+_CAUSE: Final = "The cause in the model"
 _MEDIAN: Final = "latency_ns_p50"
 _RATE: Final = "throughput_bytes_per_s"
 
@@ -27,7 +29,14 @@ def answer(directory: Path) -> list[str]:
     rows = table(verdict)
     if rows:
         lines += ["", *aligned(rows)]
+    lines += [line for cause in causes(verdict) for line in ("", *textwrap.wrap(cause, WIDTH))]
     return [*lines, "", f"report:  {directory}/report.html"]
+
+
+def causes(verdict: dict[str, Any]) -> list[str]:
+    """Sentences of a simulation about the mechanism behind its largest difference."""
+    said = [row["message"] for row in verdict["caveats"] if row["code"] == _FAR_APART]
+    return [part for text in said for part in text.split(". ") if part.startswith(_CAUSE)]
 
 
 def table(verdict: dict[str, Any]) -> list[list[str]]:

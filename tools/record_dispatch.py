@@ -1,13 +1,16 @@
 r"""Record the order in which a Linux scheduler issues requests.
 
 Needs root and fio. Attaches a loop device of its own to a file that it makes, runs a fio job on it
-under a scheduler with four driver tags, and writes the kernel's block events as NAME.csv.gz and
-NAME.json, in the format of tests/golden/dispatch. Everything that it makes or changes (file, loop
-device, trace instance, mount of tracefs) it removes again, also after an error or an interrupt.
+(or on a file system on it) under a scheduler with four driver tags, and writes the kernel's block
+events as NAME.csv.gz and NAME.json, in the format of tests/golden/dispatch. Everything that it
+makes or changes (file, loop device, trace instance, mounts) it removes again, also after an error
+or an interrupt.
 
     python tools/record_dispatch.py NAME --scheduler mq-deadline --tunable fifo_batch=4 \
-        --workload JOB.fio --output DIRECTORY [--runtime 4] [--model]
+        --workload JOB.fio --output DIRECTORY [--runtime 4] [--model] [--tags 4] [--slots N]
+        [--not-rotational] [--file-system ext4]
 
+I/O priorities are those of the job (`prioclass`, `prio`). What was asked stands in NAME.json.
 Times are those of the kernel's text output, microseconds; their order is the kernel's own. With
 --model the file lies behind a service-time model of a disk (tools/slow_file.py), without it in
 DIRECTORY, and nothing is known of its device.
@@ -29,7 +32,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from slow_disk import slow_disk
+from slow_disk import attached, slow_disk
 
 EVENTS: Final = {
     "block_bio_queue": "Q",
@@ -85,6 +88,7 @@ class Recorder:
         """Remember what to do and where to put the cleaning up."""
         self.arguments = arguments
         self.undo = undo
+        self.tags = DRIVER_TAGS
 
     def run(self) -> dict[str, Any]:
         """Record and describe; the rows lie under "rows"."""
@@ -93,14 +97,19 @@ class Recorder:
         queue = Path("/sys/block") / device.name / "queue"
         # With a scheduler, nr_requests is its own pool; only under none it limits the driver.
         (queue / "scheduler").write_text("none")
-        (queue / "nr_requests").write_text(str(DRIVER_TAGS))
-        (queue / "rotational").write_text("1")
+        (queue / "nr_requests").write_text(str(self.arguments.tags))
+        # The kernel has a least number, 4 (Linux include/linux/blkdev.h: BLKDEV_MIN_RQ).
+        self.tags = int((queue / "nr_requests").read_text())
+        (queue / "rotational").write_text(str(int(not self.arguments.not_rotational)))
+        place = self._place(folder, device)
         (queue / "scheduler").write_text(self.arguments.scheduler)
+        if self.arguments.slots is not None:
+            (queue / "nr_requests").write_text(str(self.arguments.slots))
         for name, value in self.arguments.tunable:
             (queue / "iosched" / name).write_text(value)
         trace = self._trace(folder, device)
         (trace / "tracing_on").write_text("1")
-        self._fio(folder, device)
+        self._fio(folder, place)
         (trace / "tracing_on").write_text("0")
         rows = list(csv_rows((trace / "trace").read_text()))
         return self._description(queue, trace, rows) | {"rows": rows}
@@ -112,12 +121,19 @@ class Recorder:
         self.undo.callback(path.unlink, missing_ok=True)
         with path.open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, SIZE_MIB << 20)
-        made = subprocess.run(
-            ["losetup", "--find", "--show", str(path)], check=True, capture_output=True, text=True
-        )
-        device = Path(made.stdout.strip())
-        self.undo.callback(subprocess.run, ["losetup", "--detach", str(device)], check=False)
-        return device
+        return self.undo.enter_context(attached(path.absolute()))
+
+    def _place(self, folder: Path, device: Path) -> str:
+        """Return the line of the job that says where: the device, or a file system on it."""
+        kind = self.arguments.file_system
+        if kind is None:
+            return f"filename={device}"
+        subprocess.run([f"mkfs.{kind}", "-q", str(device)], check=True)
+        mount = folder / "mount"
+        mount.mkdir()
+        subprocess.run(["mount", "-t", kind, str(device), str(mount)], check=True)
+        self.undo.callback(subprocess.run, ["umount", str(mount)], check=False)
+        return f"directory={mount}"
 
     def _trace(self, folder: Path, device: Path) -> Path:
         root = folder / "tracing"
@@ -137,11 +153,9 @@ class Recorder:
             (trace / "events/block" / event / "enable").write_text("1")
         return trace
 
-    def _fio(self, folder: Path, device: Path) -> None:
+    def _fio(self, folder: Path, place: str) -> None:
         job = folder / "job.fio"
-        head = (
-            f"[global]\nfilename={device}\ndirect=1\ntime_based\nruntime={self.arguments.runtime}\n"
-        )
+        head = f"[global]\n{place}\ndirect=1\ntime_based\nruntime={self.arguments.runtime}\n"
         job.write_text(head + Path(self.arguments.workload).read_text())
         with (folder / "fio.txt").open("w") as output:
             subprocess.run(["fio", str(job)], check=True, stdout=output)
@@ -165,7 +179,7 @@ class Recorder:
             "scheduler": self.arguments.scheduler,
             "tunables": tunables,
             "nr_requests": read("nr_requests"),
-            "driver_queue_depth": DRIVER_TAGS,
+            "driver_queue_depth": self.tags,
             "hw_queues": len(list((queue.parent / "mq").glob("[0-9]*"))),
             "cpus": os.cpu_count(),
             "kernel": platform.release(),
@@ -178,6 +192,12 @@ class Recorder:
             else {"kind": "unknown"} | {"scale": 1.0, "size_mib": SIZE_MIB},
             "workload": Path(self.arguments.workload).read_text(),
             "runtime_s": self.arguments.runtime,
+            "asked": {
+                "tunables": dict(self.arguments.tunable),
+                "slots": self.arguments.slots,
+                "tags": self.arguments.tags,
+                "file_system": self.arguments.file_system,
+            },
             "events": len(rows),
         }
 
@@ -197,6 +217,10 @@ def main() -> None:
     parser.add_argument("--output", default=".", metavar="DIRECTORY")
     parser.add_argument("--runtime", type=int, default=4, metavar="SECONDS")
     parser.add_argument("--hz", type=int, default=250, help="CONFIG_HZ of the kernel (250)")
+    parser.add_argument("--tags", type=int, default=DRIVER_TAGS, help="requests at the driver (4)")
+    parser.add_argument("--slots", type=int, help="nr_requests of the scheduler; the kernel's")
+    parser.add_argument("--not-rotational", action="store_true", help="the queue says 0")
+    parser.add_argument("--file-system", metavar="KIND", help="the job's files lie on one: ext4")
     parser.add_argument("--model", action="store_true", help="a disk's service times behind it")
     arguments = parser.parse_args()
     with contextlib.ExitStack() as undo:

@@ -20,6 +20,36 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+_PATIENCE_S = 10.0
+"""A loop device that somebody glances at is detached when he closes it."""
+
+
+@contextmanager
+def attached(path: Path) -> Iterator[Path]:
+    """Node of a loop device over a file; it is gone when this ends.
+
+    A device of the kernel's choice may still be leaving somebody else: it is taken only when it
+    shows this file.
+    """
+    end = time.monotonic() + _PATIENCE_S
+    while True:
+        command = ["losetup", "--find", "--show", str(path)]
+        made = subprocess.run(command, check=False, capture_output=True, text=True)
+        device = Path(made.stdout.strip())
+        shown = Path("/sys/block") / device.name / "loop/backing_file"
+        if made.returncode == 0 and shown.exists() and Path(shown.read_text().strip()) == path:
+            break
+        if time.monotonic() > end:
+            raise SystemExit(f"no loop device could be attached: {made.stderr.strip()}")
+        time.sleep(0.1)
+    try:
+        yield device
+    finally:
+        subprocess.run(["losetup", "--detach", str(device)], check=False)
+        end = time.monotonic() + _PATIENCE_S
+        while shown.exists() and time.monotonic() < end:
+            time.sleep(0.05)
+
 
 @contextmanager
 def slow_disk(request_ns: str = "") -> Iterator[Path]:
@@ -40,10 +70,7 @@ def slow_disk(request_ns: str = "") -> Iterator[Path]:
             if server.poll() is not None:
                 raise SystemExit("the model of the disk did not start")
             time.sleep(0.05)
-        command = ["losetup", "--find", "--show", str(folder / "data")]
-        made = subprocess.run(command, check=True, capture_output=True, text=True)
-        device = Path(made.stdout.strip())
-        undo.callback(subprocess.run, ["losetup", "--detach", device], check=False)
+        device = undo.enter_context(attached(folder / "data"))
         (Path("/sys/block") / device.name / "queue/rotational").write_text("1")
         yield device
 

@@ -66,6 +66,8 @@ __all__ = [
     "sim_replay",
     "sim_scenarios",
     "sim_schedulers",
+    "sim_software",
+    "sim_software_names",
     "sim_stack",
     "sim_trace",
     "simulate_trial",
@@ -435,6 +437,30 @@ def sim_profile(name: str) -> JsonText[Profile]:
     Raises
     ------
     iolab.errors.StudyError : no such profile; names the nearest.
+    """
+
+def sim_software_names() -> list[str]:
+    """Names of the built-in tables of what schedulers cost a processor.
+
+    Returns
+    -------
+    list of str, sorted.
+    """
+
+def sim_software(name: str) -> JsonText[Profile]:
+    """One table of software costs with unit, provenance and source of every number.
+
+    Parameters
+    ----------
+    name : one of `sim_software_names`.
+
+    Returns
+    -------
+    str : as `sim_profile`; parameters are ``SCHEDULER.CALL``, ``timer`` and ``switch``.
+
+    Raises
+    ------
+    iolab.errors.StudyError : no such table; names the nearest.
     """
 
 def sim_schedulers() -> JsonText[list[SchedulerBook]]:

@@ -2786,7 +2786,7 @@ class ProbeFindings(TypedDict):
     sizes: list[SizeSweep]
 
 
-Provenance: TypeAlias = Literal["code", "doc", "meas", "fit", "assume", "user"]
+Provenance: TypeAlias = Literal["code", "doc", "meas", "fit", "derived", "assume", "user"]
 """Source of a number."""
 
 
@@ -2811,6 +2811,7 @@ class Profile(TypedDict):
     name: str
     notes: str
     parameters: dict[str, ProfileParameter]
+    software: NotRequired[str | None]
     title: str
 
 
@@ -2940,6 +2941,7 @@ class ReplayFit(TypedDict):
     stalls).
     """
 
+    flush_ns: float
     overhead_ns: float
     phase: float
 

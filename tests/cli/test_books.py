@@ -152,6 +152,30 @@ def test_probe_of_a_disk_finds_its_seek_curve(iolab):
     assert re.search(r"400\d\.\d turns per minute", out)
 
 
+def test_tables_of_software_costs_are_listed_and_unknown_ones_refused(iolab):
+    code, out, _ = iolab("sim", "software")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()[:3]] == ["guest", "hosted-guest", "native"]
+    code, _, err = iolab("sim", "software", "nativ")
+    assert code == 1
+    assert "native" in err
+
+
+def test_costs_are_split_as_counted_and_what_is_missing_is_derived(monkeypatch):
+    from iolab.library import calibrate_cpu
+
+    names = ("insert", "dispatch", "complete", "merge")
+    native = {
+        "mq-deadline": dict(zip(names, (300.0, 300.0, 100.0, 200.0), strict=True)),
+        "cfq": dict(zip(names, (600.0, 500.0, 400.0, 200.0), strict=True)),
+    }
+    monkeypatch.setattr(calibrate_cpu, "_counted", lambda services: native)
+    rows = calibrate_cpu._schedulers({"mq-deadline": 4_400.0}, 3_000.0, None)
+    found = {row.name: (row.tag, row.hooks_ns["insert"]) for row in rows}
+    # 1400 ns beside the worker, twice the table; cfq is priced alike.
+    assert found == {"mq-deadline": ("meas", 600), "cfq": ("derived", 1_200)}
+
+
 def test_an_unknown_profile_is_a_users_mistake(iolab):
     code, _, err = iolab("sim", "probe", "fixed-100")
     assert code == 1

@@ -497,5 +497,15 @@ def test_a_simulation_explains_what_is_equal_and_what_is_far_apart(canned: Modul
     assert "bfq equals noop to the last digit in every round" in found["equal_in_model"].says
     assert "in this model cfq is 64 times as fast as noop" in found["far_apart"].says
     assert "half of the operations end within" in found["far_apart"].says
+    assert "Only what is compared differs" in found["far_apart"].says
+    seeks = {"noop": "1.0000", "bfq": "1.0000", "cfq": "0.0100"}
+    facts = {
+        trial.trial_id: f"idle_share=0.0100 seeks_per_request={seeks[trial.levels['scheduler']]}"
+        for trial in data.trials
+    }
+    told = replace(data, varying_facts={"sim.mechanism": facts})
+    (far,) = (c for c in judge(told).caveats if c.kind == "far_apart")
+    cause = "The cause in the model: arm movements per request 0.01 with cfq, 1.0 with noop."
+    assert cause in far.says
     real = replace(data, study=replace(data.study, kind="real"))
     assert not {"equal_in_model", "far_apart"} & {c.kind for c in judge(real).caveats}

@@ -7,6 +7,7 @@ use iolab_sim::probe::probe;
 use iolab_sim::replay::{Recording, predict, simulate};
 use iolab_sim::scenario::{ScenarioFile, judge_all};
 use iolab_sim::sched::SchedulerKind;
+use iolab_sim::software::CostTable;
 use iolab_sim::stack::Stack;
 use iolab_sim::{Framework, Hz, Profile, SchedulerContext};
 use pyo3::prelude::*;
@@ -31,6 +32,18 @@ pub fn sim_profile_names() -> Vec<&'static str> {
 #[pyfunction]
 pub fn sim_profile(py: Python<'_>, name: &str) -> PyResult<String> {
     answer(py, Profile::built_in(name))
+}
+
+/// Names of the built-in tables of what schedulers cost a processor.
+#[pyfunction]
+pub fn sim_software_names() -> Vec<&'static str> {
+    CostTable::names().collect()
+}
+
+/// One of these tables with unit, provenance and source of every number, as JSON.
+#[pyfunction]
+pub fn sim_software(py: Python<'_>, name: &str) -> PyResult<String> {
+    answer(py, CostTable::profile(name))
 }
 
 /// A simulated scheduler.

@@ -4,6 +4,7 @@ mod books;
 mod dialect;
 mod error;
 mod histogram;
+mod mechanism;
 mod refusals;
 mod run;
 mod schema;
@@ -38,6 +39,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(books::sim_knob_names, module)?)?;
     module.add_function(wrap_pyfunction!(books::sim_profile_names, module)?)?;
     module.add_function(wrap_pyfunction!(books::sim_profile, module)?)?;
+    module.add_function(wrap_pyfunction!(books::sim_software_names, module)?)?;
+    module.add_function(wrap_pyfunction!(books::sim_software, module)?)?;
     module.add_function(wrap_pyfunction!(books::sim_schedulers, module)?)?;
     module.add_function(wrap_pyfunction!(books::sim_scenarios, module)?)?;
     module.add_function(wrap_pyfunction!(books::sim_predict, module)?)?;

@@ -31,6 +31,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Crosses, Told, study_error};
+use crate::mechanism::mechanism;
 use crate::refusals::{Asked, refusals_of};
 use crate::simulated_trace::SimulatedTrace;
 
@@ -271,6 +272,10 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
     let mut warnings = target.inspect(warnings);
     let (trace, ends_early) = observer.end_trace().unzip();
     warnings.extend(ends_early.flatten());
+    let mut facts: BTreeMap<String, String> = facts.into_iter().collect();
+    let elapsed = target.now().since(Simulation::EPOCH);
+    let told = target.inspect(|s| mechanism(&s.counters(), elapsed));
+    facts.extend(told.map(|text| ("sim.mechanism".to_owned(), text)));
     let simulation = Inside {
         event_hash: target.inspect(|s| format!("{:016x}", s.event_hash())),
         counters: target.inspect(Simulation::counters).into_iter().collect(),
@@ -288,7 +293,7 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
         engine: spec.workload.engine.clone(),
         knobs,
         stack: None,
-        facts: facts.into_iter().collect(),
+        facts,
         warnings,
         actions: Vec::new(),
         phases,

@@ -18,6 +18,7 @@ pub mod queue;
 pub mod replay;
 pub mod scenario;
 pub mod sched;
+pub mod software;
 pub mod stack;
 pub mod target;
 pub mod tunable;

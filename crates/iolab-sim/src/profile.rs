@@ -24,6 +24,8 @@ pub enum Provenance {
     Meas,
     /// Fitted to published measurements.
     Fit,
+    /// Computed from other numbers that are named.
+    Derived,
     /// Our choice: calibrate before relying on it.
     Assume,
     /// The user's, in a stack file.
@@ -81,6 +83,9 @@ pub struct Profile {
     /// The profile of the device inside, for wrappers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inner: Option<String>,
+    /// Table of software costs of the machines that have such a device, if not the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub software: Option<String>,
 }
 
 /// Name and text of every profile in the folder, sorted by name.

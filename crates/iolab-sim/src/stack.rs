@@ -33,6 +33,7 @@ use crate::device::faulty::Faulty;
 use crate::error::SimError;
 use crate::profile::Profile;
 use crate::queue::{BlockQueue, QueueParameters};
+use crate::software::{CostTable, ProcessorClocks, Software};
 use crate::target::{Beside, CpuCost, DIRECTORY, EXTENT, Placement, Simulation};
 
 /// Commands that a queue gives to an array at once, if the stack file does not say: the tagged
@@ -57,6 +58,9 @@ pub struct Stack {
     /// Cost of software.
     #[serde(default)]
     pub cpu: CpuCost,
+    /// Cost of schedulers.
+    #[serde(default)]
+    pub software: Software,
     /// Settings of the queue in front of the whole.
     #[serde(default)]
     pub queue: Option<QueueParameters>,
@@ -154,6 +158,7 @@ impl Stack {
             title: profile.title,
             placement: Placement::Spread,
             cpu: CpuCost::default(),
+            software: Software::default(),
             queue: None,
             device: Some(DeviceSpec::of_profile(name)),
             volume: None,
@@ -164,15 +169,17 @@ impl Stack {
 
     /// A simulation of it.
     pub fn build(&self, overrides: &QueueOverrides, seed: Seed) -> Result<Simulation, SimError> {
-        let own = self.layer(overrides, seed)?;
+        let processors = ProcessorClocks::new(self.software.processors);
+        let own = self.layer(overrides, seed, &processors)?;
         if self.places.is_empty() {
-            return Ok(Simulation::new(own, self.cpu, self.placement).on_cpus(self.cpus()));
+            let simulation = Simulation::new(own, self.cpu, self.placement);
+            return Ok(simulation.on_processors(processors).on_cpus(self.cpus()));
         }
         let (mut beside, mut areas) = (Beside::new(own), Vec::new());
         for (number, (name, stack)) in (0..).zip(&self.places) {
             stack.check_place(name)?;
             let seed = Seed(seed.stream("place", number).next_u64());
-            let layer = stack.layer(&QueueOverrides::default(), seed)?;
+            let layer = stack.layer(&QueueOverrides::default(), seed, &processors)?;
             let capacity = layer.info().capacity;
             areas.push((name, beside.add(name, layer, EXTENT), capacity));
         }
@@ -180,7 +187,7 @@ impl Stack {
         for (name, from, capacity) in areas {
             simulation = simulation.with_area(Path::new(DIRECTORY).join(name), from, capacity);
         }
-        Ok(simulation.on_cpus(self.cpus()))
+        Ok(simulation.on_processors(processors).on_cpus(self.cpus()))
     }
 
     /// Refuses what cannot be a further place.
@@ -201,10 +208,16 @@ impl Stack {
     }
 
     /// Its layers.
-    fn layer(&self, overrides: &QueueOverrides, seed: Seed) -> Result<Box<dyn Layer>, SimError> {
+    fn layer(
+        &self,
+        overrides: &QueueOverrides,
+        seed: Seed,
+        processors: &ProcessorClocks,
+    ) -> Result<Box<dyn Layer>, SimError> {
         self.check_cost()?;
         faults::check(&self.faults, self.volume.as_ref())?;
-        let builder = Builder { stack: self, overrides, seed };
+        let software = (self.costs()?, processors.clone());
+        let builder = Builder { stack: self, overrides, seed, software };
         let top = MemberSpec {
             queue: self.queue.clone(),
             device: self.device.clone(),
@@ -213,10 +226,18 @@ impl Stack {
         builder.layer(&top, &self.name, !has_inner_queue(self.volume.as_ref()))
     }
 
+    /// Costs of schedulers: the stack's own, those of machines with its device, or the usual ones.
+    fn costs(&self) -> Result<CostTable, SimError> {
+        let profiles = self.profiles()?;
+        self.software.table(profiles.iter().find_map(|profile| profile.software.as_deref()))
+    }
+
     /// Layer below the first queue, as a probe has it: read caches off, never busy, flash small.
     pub(crate) fn bare(&self, seed: Seed) -> Result<Box<dyn Layer>, SimError> {
         let probed = self.for_probing()?;
-        let builder = Builder { stack: &probed, overrides: &QueueOverrides::default(), seed };
+        let software = (Software::free().table(None)?, ProcessorClocks::default());
+        let overrides = &QueueOverrides::default();
+        let builder = Builder { stack: &probed, overrides, seed, software };
         let (device, volume) = (probed.device.clone(), probed.volume.clone());
         builder.layer(&MemberSpec { queue: None, device, volume }, "probed", false)
     }
@@ -301,6 +322,7 @@ impl Stack {
             ("testbed.kind".to_owned(), "simulated".to_owned()),
             ("sim.stack".to_owned(), self.name.clone()),
             ("sim.title".to_owned(), self.title.clone()),
+            ("sim.software".to_owned(), self.costs()?.name),
         ];
         for (index, fault) in self.faults.iter().enumerate() {
             let device =
@@ -368,6 +390,8 @@ struct Builder<'a> {
     stack: &'a Stack,
     overrides: &'a QueueOverrides,
     seed: Seed,
+    /// Costs of schedulers and the processors that bear them.
+    software: (CostTable, ProcessorClocks),
 }
 
 impl Builder<'_> {
@@ -417,7 +441,9 @@ impl Builder<'_> {
             // An array queues without limit; without one here a scheduler would have no say.
             parameters.queue_depth.get_or_insert(ARRAY_DEPTH);
         }
-        Ok(Box::new(BlockQueue::new(Ns(0), &parameters, below)?))
+        let (table, processors) = &self.software;
+        let queue = BlockQueue::new(Ns(0), &parameters, below)?;
+        Ok(Box::new(queue.charged(table, processors.clone())))
     }
 
     /// The layer, or one around it of which some commands fail.

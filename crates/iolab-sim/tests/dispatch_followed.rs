@@ -45,6 +45,8 @@ fn kyber_issues_as_recorded() {
         ("dispatch-own/three-kyber", 1.0),
         ("dispatch-own/again-mixed-kyber", 1.0),
         ("dispatch-own/again-sync-kyber", 1.0),
+        ("dispatch-own/prio-kyber", 1.0),
+        ("dispatch-own/lat-kyber", 1.0),
     ] {
         let found = followed(name, None);
         assert!(found.share() >= gate, "{name}");
@@ -61,6 +63,10 @@ fn bfq_issues_as_recorded() {
         ("dispatch-own/three-bfq", 1.0, 0),
         ("dispatch-own/again-sync-bfq", 1.0, 0),
         ("dispatch-own/again-mixed-bfq", 0.99, 5),
+        ("dispatch-own/hot-bfq", 0.99, 0),
+        ("dispatch-own/prio-bfq", 1.0, 0),
+        ("dispatch-own/flush-bfq", 0.97, 0),
+        ("dispatch-own/slots-bfq", 0.99, 0),
     ] {
         let found = followed(name, None);
         assert!(found.share() >= gate, "{name}");
@@ -78,6 +84,24 @@ fn bfq_takes_another_way_on_sync() {
     assert_eq!((told.recorded, told.chosen, told.is_race), (131_832, Some(500_904), Some(false)));
     assert!(told.state.iter().any(|line| line.contains("waited for")), "{:?}", told.state);
     assert_eq!(sync.first_unexplained.unwrap().issue, 340);
+}
+
+/// Not explained: from issue 111 on the model has taken over staged requests a round earlier than
+/// the kernel, which no history of the last 64 issues changes.
+#[test]
+fn kyber_loses_its_round_once_on_hot_blocks() {
+    let hot = followed("dispatch-own/hot-kyber", None);
+    assert!(hot.share() >= 0.97 && hot.unexplained <= 24, "{}", hot.share());
+}
+
+/// Not explained: while a raised reader is waited for, the kernel injects requests of another
+/// raised queue at instants that the model does not find. (The first difference was issue 80 before blk-mq
+/// asked again a tick later.)
+#[test]
+fn bfq_injects_at_other_instants_beside_readers_with_pauses() {
+    let found = followed("dispatch-own/think-bfq", None);
+    assert!(found.share() >= 0.55, "{}", found.share());
+    assert!(found.share_nearly() >= 0.9, "{}", found.share_nearly());
 }
 
 /// bfq counts in clock ticks. With those of a kernel that was booted on a full second of the

@@ -12,10 +12,10 @@ use iolab_sim::sched::SchedulerKind;
 
 fn recording(name: &str) -> Recording {
     // Our own recordings have a folder of their own.
-    let is_own = name.starts_with("three-") || name.starts_with("again-");
-    let folder = if is_own { "dispatch-own" } else { "dispatch" };
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden");
-    let folder = golden.join(folder);
+    let own = golden.join("dispatch-own");
+    let is_own = own.join(format!("{name}.json")).exists();
+    let folder = if is_own { own } else { golden.join("dispatch") };
     let packed = std::fs::File::open(folder.join(format!("{name}.csv.gz"))).unwrap();
     let mut csv = String::new();
     flate2::read::GzDecoder::new(packed).read_to_string(&mut csv).unwrap();
@@ -47,6 +47,16 @@ fn none_issues_in_the_order_of_allocation() {
 #[test]
 fn mq_deadline_is_predicted() {
     for (workload, gate) in [("deep", 0.999), ("mixed", 0.997), ("sync", 0.997)] {
+        let share = share(workload, SchedulerKind::MqDeadline);
+        assert!(share >= gate, "{workload}: {share} < {gate}");
+    }
+}
+
+/// Hot blocks, priorities, flushes and few slots: a request of a hot block was lost once; data
+/// that follow a flush go to the head.
+#[test]
+fn mq_deadline_is_predicted_where_other_rules_are_asked() {
+    for (workload, gate) in [("hot", 0.999), ("prio", 0.999), ("flush", 0.99), ("slots", 0.99)] {
         let share = share(workload, SchedulerKind::MqDeadline);
         assert!(share >= gate, "{workload}: {share} < {gate}");
     }
@@ -164,21 +174,12 @@ fn bfq_mixed_has_a_twin() {
     check("mixed", SchedulerKind::Bfq);
 }
 
-/// Expected to fail. Between 890 and 1270 ms the recording hardly serves readers 17340 and 17342;
-/// by the order of issues the other queues are merged then, and these two join 600 ms after they
-/// issued apart, which would fit a late merge after a split (an inference: a recording shows no
-/// queues). The twin has no such gap. At other angles reader 17340 waits up to 9.7 ms (recorded:
-/// 8.5, at the recorded angle 5.9); the writer waits 9.0 ms and at no angle tried as long as the
-/// recorded 11.6, which is not explained.
+/// Expected to fail, by far: bfq itself takes another way on this recording, and the readers that
+/// it waits for too long keep the writer waiting (`dispatch_followed.rs`: from issue 340 on).
 #[test]
-#[should_panic(expected = "17340 read")]
+#[should_panic(expected = "ascending")]
 fn bfq_sync_has_a_twin() {
     check("sync", SchedulerKind::Bfq);
-}
-
-#[test]
-fn bfq_sync_agrees_in_all_but_three_waits() {
-    check_together("sync", SchedulerKind::Bfq, &[17340, 17342, 17343]);
 }
 
 /// Number of sixteen starting angles, the recorded one first, at which the twin is within all bars.
@@ -205,18 +206,6 @@ fn the_agreement_of_some_twins_depends_on_the_angle() {
         println!("{workload}-{kind}: {found} of 16");
         assert_eq!(found, expected, "{workload}-{kind}");
     }
-}
-
-#[test]
-fn waits_under_bfq_in_sync_depend_on_the_angle() {
-    let waits = |process: usize| {
-        let at = |step| twin("sync", SchedulerKind::Bfq, f64::from(step) / 16.0);
-        let waits = (0..16).map(move |step| at(step).simulated.processes[process].wait_ns / 1e6);
-        waits.fold((f64::INFINITY, 0.0_f64), |(least, most), w| (least.min(w), most.max(w)))
-    };
-    let ((_, reader_most), (writer_least, writer_most)) = (waits(2), waits(5));
-    assert!((reader_most - 9.7).abs() < 0.1, "{reader_most}");
-    assert!((writer_least - 7.4).abs() < 0.1 && (writer_most - 9.0).abs() < 0.1);
 }
 
 /// Effects that the model of the device leaves out: completions before one that was issued earlier.
@@ -252,6 +241,17 @@ fn mq_deadline_has_twins() {
     check("sync", SchedulerKind::MqDeadline);
 }
 
+/// Flushes take the time that they took; without it everybody got on 1.6 to 1.9 times as fast.
+#[test]
+fn twins_with_flushes_get_on_as_fast() {
+    for kind in [SchedulerKind::MqDeadline, SchedulerKind::Bfq] {
+        let twin = twin("flush", kind, 0.0);
+        print(&twin);
+        let ratio = twin.simulated.requests as f64 / twin.real.requests as f64;
+        assert!((ratio - 1.0).abs() < 0.15, "{kind}: {ratio}");
+    }
+}
+
 #[test]
 fn our_own_recordings_give_the_same() {
     let predicted = share("three", SchedulerKind::MqDeadline);
@@ -283,10 +283,9 @@ fn kyber_sync_has_a_twin_again() {
     check("again-sync", SchedulerKind::Kyber);
 }
 
-/// Expected to fail, by far; the overhead is as above. bfq itself follows the recording (see
-/// `dispatch_followed.rs`); the device of the twin does not.
+/// A scheduler without work was asked all the same, and nobody asked again after 3 ms: readers
+/// waited up to 39 times as long.
 #[test]
-#[should_panic(expected = "ascending")]
 fn bfq_sync_has_a_twin_again() {
     check("again-sync", SchedulerKind::Bfq);
 }

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
         Prediction,
         PredictionMiss,
         ProcessFigures,
+        Profile,
         ReplayTwin,
         SeekSweep,
     )
 
 NAME = "sim"
-HELP = "look into the simulator: scenarios, dispatch, trace, probe, profiles, schedulers"
+HELP = "look into the simulator: scenarios, dispatch, trace, probe, profiles, schedulers, software"
 
 EXIT_CHECK_FAILED: Final = 5
 _ENDING: Final = simulator.TRACE_ENDING
@@ -208,6 +209,9 @@ def _print_twin(
         f"\nDevice: angle {phase:.4f} turns at the first event, {overhead_us:.1f} us per request"
         "\nbeyond its model; both measured from the recording."
     )
+    if twin["fit"]["flush_ns"] > 0:
+        flush_ms = twin["fit"]["flush_ns"] / 1e6
+        console.result(f"A flush takes {flush_ms:.2f} ms, as on average in the recording.")
 
 
 def _deviation(pair: tuple[ProcessFigures, ProcessFigures]) -> float:
@@ -302,7 +306,11 @@ def _profiles(arguments: argparse.Namespace, services: Services, console: Consol
             console.result(f"{row['name']:{width}}  {row['title']}")
         console.result("\nUse one as --on sim:NAME; `iolab sim profiles NAME` prints its numbers.")
         return 0
-    profile = simulator.profile(arguments.name, services)
+    _print_profile(simulator.profile(arguments.name, services), console)
+    return 0
+
+
+def _print_profile(profile: Profile, console: Console) -> None:
     console.result(f"{profile['name']} ({profile['kind']}): {profile['title']}")
     if profile["notes"]:
         console.result(profile["notes"])
@@ -312,7 +320,8 @@ def _profiles(arguments: argparse.Namespace, services: Services, console: Consol
         console.result(f"  {name:{width}}  {value:24} [{row['tag']}] {row['source']}")
     if inner := profile.get("inner"):
         console.result(f"  around sim:{inner}")
-    return 0
+    if table := profile.get("software"):
+        console.result(f"  software costs: {table}")
 
 
 def _value(value: object) -> str:
@@ -321,6 +330,48 @@ def _value(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _declare_software(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", nargs="?", help="print this table's numbers")
+
+
+def _software(arguments: argparse.Namespace, services: Services, console: Console) -> int:
+    if arguments.name is not None:
+        _print_profile(simulator.software(arguments.name, services), console)
+        return 0
+    rows = simulator.software_tables(services)
+    width = max(len(row["name"]) for row in rows)
+    for row in rows:
+        console.result(f"{row['name']:{width}}  {row['title']}")
+    console.result('\nUse one in a stack file: [software] costs = "NAME"; "free" costs nothing.')
+    return 0
+
+
+def _declare_calibrate(parser: argparse.ArgumentParser) -> None:
+    """Take no flags."""
+    del parser
+
+
+def _calibrate(arguments: argparse.Namespace, services: Services, console: Console) -> int:
+    from iolab.library.calibrate_cpu import calibrate_cpu
+
+    del arguments
+    found = calibrate_cpu(services)
+    console.result("# This machine; put it into a stack file.")
+    console.result(f"# A page of the page cache takes {found.page_ns:.0f} ns beside the call;")
+    console.result(f"# copying does {found.copy_bytes_per_s / 1e9:.1f} GB/s.")
+    console.result(f"[cpu]\ncall_ns = {found.call_ns:.0f}\n")
+    console.result(f"[software]\ntimer_ns = {found.timer_ns:.0f}")
+    console.result(f"switch_ns = {found.switch_ns:.0f}\n")
+    if found.why_not:
+        console.result(f"# Not measured: {found.why_not}.")
+    for name, ns in found.added_ns.items():
+        console.result(f"# {name} adds {ns / 1e3:.1f} us to an operation under none.")
+    for row in found.schedulers:
+        keys = "\n".join(f"{hook}_ns = {ns}" for hook, ns in row.hooks_ns.items())
+        console.result(f"\n[software.schedulers.{row.name}]  # {row.tag}\n{keys}")
+    return 0
 
 
 def _declare_schedulers(parser: argparse.ArgumentParser) -> None:
@@ -388,5 +439,15 @@ _SUBJECTS: Final[dict[str, Subject]] = {
         _declare_schedulers,
         _schedulers,
         "List the simulated schedulers and their tunables, as in sysfs.",
+    ),
+    "software": (
+        _declare_software,
+        _software,
+        "List what schedulers cost a processor, or print one table with the source of each number.",
+    ),
+    "calibrate-cpu": (
+        _declare_calibrate,
+        _calibrate,
+        "Measure what software costs on this machine: calls, timers, switches, schedulers (root).",
     ),
 }

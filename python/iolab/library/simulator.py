@@ -63,6 +63,8 @@ class _Books(Simulator, Protocol):
     def sim_probe(self, stack_json: str, seed: int, /) -> str: ...
     def sim_profile_names(self) -> list[str]: ...
     def sim_profile(self, name: str, /) -> str: ...
+    def sim_software_names(self) -> list[str]: ...
+    def sim_software(self, name: str, /) -> str: ...
     def sim_trace(self, stack_json: str, trial_json: str, /) -> str: ...
 
 
@@ -248,6 +250,21 @@ def profile(name: str, services: Services) -> Profile:
     StudyError : there is none of this name; names the nearest.
     """
     return json.loads(_books(services).sim_profile(name))
+
+
+def software_tables(services: Services) -> list[Profile]:
+    """Every built-in table of what schedulers cost a processor."""
+    return [software(name, services) for name in _books(services).sim_software_names()]
+
+
+def software(name: str, services: Services) -> Profile:
+    """One table of what schedulers cost, with the source of every number.
+
+    Raises
+    ------
+    StudyError : there is none of this name; names the nearest.
+    """
+    return json.loads(_books(services).sim_software(name))
 
 
 def schedulers(services: Services, name: str | None = None) -> list[SchedulerBook]:

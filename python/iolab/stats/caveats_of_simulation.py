@@ -1,8 +1,9 @@
 """Caveats of simulated results that surprise: equal to the last digit, or many times apart.
 
 In a simulation nothing varies but what was compared, so that both have a reason in the model. It is
-said where the number stands: what was equal, or what an operation took on either side, and where
-the order of the requests can be read.
+said where the number stands: what was equal, or what an operation took on either side, which part
+of the mechanism differs most (idle time, seeks, caches, merges), and where the order of the
+requests can be read.
 """
 
 from __future__ import annotations
@@ -16,8 +17,20 @@ from iolab.stats.ledger import Ledger, level_text
 from iolab.stats.metrics.metric import format_ns
 from iolab.stats.verdict import Comparison, StudyVerdict, TreatmentSummary
 
-FAR: Final = 10.0
+FAR: Final = 5.0
 """From this ratio on a difference asks for its reason."""
+MECHANISM: Final = "sim.mechanism"
+"""Fact of a simulated trial: numbers by name."""
+_CAUSES: Final = {
+    "seeks_per_request": ("arm movements per request", 0.01),
+    "cache_share": ("share of the bytes read that a cache of the drive held", 0.01),
+    "idle_share": ("share of the time with nothing at the device", 0.01),
+    "merges_per_request": ("merges per request", 0.01),
+}
+"""Words for each number, and the least that counts as something."""
+_CAUSES_MAX: Final = 2
+_ALIKE: Final = 1.25
+"""Numbers within this ratio explain nothing."""
 EQUAL: Final = 1e-9
 MEDIAN: Final = "latency_ns_p50"
 
@@ -34,7 +47,7 @@ def about_surprises(ledger: Ledger, verdict: StudyVerdict) -> Iterator[Finding]:
     is_order = verdict.compared_factor == "scheduler"
     far = [c for c in known if is_order and not 1 / FAR < (c.effect.ratio or 1) < FAR]
     if far:
-        yield _far(verdict, far)
+        yield _far(ledger, verdict, far)
 
 
 def _equal(verdict: StudyVerdict, found: Sequence[Comparison]) -> Finding:
@@ -57,7 +70,7 @@ def _equal(verdict: StudyVerdict, found: Sequence[Comparison]) -> Finding:
     )
 
 
-def _far(verdict: StudyVerdict, found: Sequence[Comparison]) -> Finding:
+def _far(ledger: Ledger, verdict: StudyVerdict, found: Sequence[Comparison]) -> Finding:
     from iolab.stats.metrics import METRIC_BY_NAME
 
     c = max(found, key=lambda c: max(c.effect.ratio or 1, 1 / (c.effect.ratio or 1)))
@@ -73,14 +86,56 @@ def _far(verdict: StudyVerdict, found: Sequence[Comparison]) -> Finding:
     return Finding(
         "far_apart",
         f"in this model {ours} is {size}{' as' if 'times as' in size else ' than'} {theirs}{told}."
-        " Only what is compared differs between them: when each request was sent, and after"
-        " which other.",
+        + (_mechanism(ledger, c, (ours, theirs)) or _ORDER),
         "`iolab sim trace STUDY.toml --trial ID` writes the order of the requests of either; do not"
         " expect a real device to differ as much.",
         count=len(found),
         evidence=(Evidence("ratio", c.effect.ratio or 1.0, "ratio"),),
         strength="shown",
     )
+
+
+_ORDER: Final = (
+    " Only what is compared differs between them: when each request was sent, and after which"
+    " other."
+)
+
+
+def _mechanism(ledger: Ledger, c: Comparison, names: tuple[str, str]) -> str:
+    """Say in which numbers of the mechanism two levels differ most; nothing if they are alike."""
+    ours, theirs = (_numbers(ledger, c, level) for level in (c.level, c.baseline))
+    distances: dict[str, float] = {}
+    for name in ours.keys() & theirs.keys() & _CAUSES.keys():
+        least = _CAUSES[name][1]
+        low, high = sorted(max(least, value) for value in (ours[name], theirs[name]))
+        distances[name] = high / low
+    ranked = sorted(distances, key=lambda name: (-distances[name], name))
+    told = [
+        f"{_CAUSES[name][0]} {_number(ours[name])} with {names[0]},"
+        f" {_number(theirs[name])} with {names[1]}"
+        for name in ranked[:_CAUSES_MAX]
+        if distances[name] >= _ALIKE
+    ]
+    return f" The cause in the model: {'; '.join(told)}." if told else ""
+
+
+def _numbers(ledger: Ledger, c: Comparison, level: str) -> dict[str, float]:
+    """Mechanism of a level, as a mean over its trials of this workload."""
+    factor = ledger.data.study.compared_factor
+    facts = ledger.data.varying_facts.get(MECHANISM, {})
+    sums: dict[str, list[float]] = {}
+    for trial in ledger.data.trials:
+        if trial.workload != c.workload or trial.levels.get(factor) != level:
+            continue
+        text = facts.get(trial.trial_id, ledger.data.facts.get(MECHANISM, ""))
+        for part in text.split():
+            name, _, value = part.partition("=")
+            sums.setdefault(name, []).append(float(value))
+    return {name: sum(values) / len(values) for name, values in sums.items()}
+
+
+def _number(value: float) -> str:
+    return "0" if value < 0.005 else f"{value:.2g}" if value < 1 else f"{value:.1f}"
 
 
 def _median(treatments: Sequence[TreatmentSummary], c: Comparison, level: str) -> float | None:

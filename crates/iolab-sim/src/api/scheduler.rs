@@ -129,6 +129,12 @@ pub trait Scheduler: Tunables + CloneScheduler {
         true
     }
 
+    /// Of legacy schedulers: whether the end of a request, just reported, has a worker of the
+    /// kernel run the queue (`kblockd`), beside the run that follows each end.
+    fn asks_for_worker(&self) -> bool {
+        false
+    }
+
     /// The device refused a dispatched (and activated) request: it is to be offered again first.
     fn requeue(&mut self, now: Ns, requests: &Requests, id: RequestId);
 
@@ -136,6 +142,12 @@ pub trait Scheduler: Tunables + CloneScheduler {
     /// hook.
     fn next_timer(&self) -> Ns {
         Ns::MAX
+    }
+
+    /// Number of times that a timer was set, if one may be set again to the same instant; only what
+    /// software costs depends on it.
+    fn timers_set(&self) -> u64 {
+        0
     }
 
     /// The instant of [`Scheduler::next_timer`] has come.

@@ -8,12 +8,12 @@
 
 use std::collections::VecDeque;
 
-use iolab_model::seed::Stream;
 use iolab_model::{Ns, Seed};
 
 use crate::api::bio::{Bio, Ended, Operation, ProcessId};
 use crate::api::layer::{Info, Layer, WriteCache};
 use crate::calendar::Calendar;
+use crate::device::lognormal::Lognormal;
 use crate::error::SimError;
 use crate::profile::Profile;
 
@@ -34,48 +34,6 @@ pub struct GuestParameters {
     pub depth: u32,
     /// Rotation, as the guest is told about the disk.
     pub is_rotational: bool,
-}
-
-/// Draws from a lognormal distribution of given mean and coefficient of variation.
-#[derive(Clone, Debug)]
-struct Lognormal {
-    /// Logarithm of the median of a distribution of mean 1.
-    location: f64,
-    spread: f64,
-    random: Stream,
-    spare: Option<f64>,
-}
-
-impl Lognormal {
-    fn new(variation: f64, random: Stream) -> Self {
-        let variance = libm::log1p(variation * variation);
-        Self { location: -0.5 * variance, spread: variance.sqrt(), random, spare: None }
-    }
-
-    /// A standard normal number: Marsaglia's polar method (1964).
-    fn normal(&mut self) -> f64 {
-        if let Some(spare) = self.spare.take() {
-            return spare;
-        }
-        loop {
-            let x = 2.0 * self.random.unit() - 1.0;
-            let y = 2.0 * self.random.unit() - 1.0;
-            let square = x * x + y * y;
-            if square > 0.0 && square < 1.0 {
-                let factor = (-2.0 * libm::log(square) / square).sqrt();
-                self.spare = Some(y * factor);
-                return x * factor;
-            }
-        }
-    }
-
-    fn draw(&mut self, mean: Ns) -> Ns {
-        if self.spread == 0.0 {
-            return mean;
-        }
-        let factor = libm::exp(self.location + self.spread * self.normal());
-        Ns((mean.0 as f64 * factor).round() as u64)
-    }
 }
 
 /// A delay station around a device.

@@ -58,6 +58,17 @@ devices! {
         let below = inner(order)?;
         Ok(Box::new(super::guest::Guest::from_profile(profile, below, seed, instance)?) as Box<_>)
     },
+    /// A volume behind a network, with limits of rate that a burst may exceed for a while.
+    Cloud = "cloud" => |order: Order<'_>| {
+        let Order { profile, seed, instance } = order;
+        Ok(Box::new(super::cloud::Cloud::from_profile(profile, seed, instance)?) as Box<_>)
+    },
+    /// A drive-managed shingled disk: a cache of tracks in front of bands, on the disk that the
+    /// profile names as `inner`.
+    Smr = "smr" => |order: Order<'_>| {
+        let below = inner(order)?;
+        Ok(Box::new(super::smr::Smr::from_profile(order.profile, below)?) as Box<_>)
+    },
     /// A flash drive.
     Ssd = "ssd" => |order: Order<'_>| {
         let Order { profile, seed, instance } = order;

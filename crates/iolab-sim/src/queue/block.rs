@@ -14,26 +14,20 @@ use iolab_model::{Ns, TraceEvent};
 
 use super::accounting::Accounting;
 use super::chain::{Chains, Owner};
+use super::charged::Charged;
 use super::flush::{FlushMachine, Next};
 use super::merge::{MergeIndex, MergeLimits};
 use super::parameters::QueueParameters;
 use super::slots::Slots;
 use super::throttle::{Throttle, ThrottleContext};
+use super::waiters::Waiters;
 use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, ProcessId, Status};
 use crate::api::layer::{Incident, Info, Layer, WriteCache};
 use crate::api::request::{Request, RequestId, Requests};
 use crate::api::scheduler::{Framework, Hz, Scheduler, SchedulerContext};
 use crate::error::SimError;
 use crate::sched::SchedulerKind;
-
-/// A bio that sleeps: in front of the throttle, for a slot, or behind one of its process that does.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Waiter {
-    pub(super) bio: Bio,
-    pub(super) owner: Owner,
-    /// Nothing but a slot is missing: it found nothing to merge with and passed the throttle.
-    pub(super) needs_only_slot: bool,
-}
+use crate::software::{CostTable, ProcessorClocks};
 
 /// A queue with a scheduler in front of a device.
 pub struct BlockQueue {
@@ -52,7 +46,7 @@ pub struct BlockQueue {
     pub(super) index: MergeIndex,
     pub(super) slots: Slots,
     pub(super) throttle: Option<Throttle>,
-    pub(super) waiters: VecDeque<Waiter>,
+    pub(super) waiters: Waiters,
     pub(crate) plug: Vec<RequestId>,
     pub(super) dispatch_list: VecDeque<RequestId>,
     pub(super) in_flight: u32,
@@ -63,8 +57,16 @@ pub struct BlockQueue {
     pub(super) finished: Vec<Ended>,
     pub(super) scratch: Vec<Ended>,
     pub(super) run_at: Ns,
+    /// The same of a scheduler that had requests and gave none; a worker that is called earlier is
+    /// the same one (Linux 6.18 block/blk-mq.c: `mod_delayed_work`).
+    rerun_at: Ns,
+    hz: Hz,
     pub(super) accounting: Accounting,
     pub(super) events: Option<Vec<TraceEvent>>,
+    /// Cost of the scheduler's calls; none: they take no time.
+    charged: Option<Box<Charged>>,
+    /// Requests given to the scheduler.
+    pub(super) inserted: u64,
     /// Number of this queue in its stack, and of the newest request.
     device: u16,
     newest: u64,
@@ -80,8 +82,7 @@ impl BlockQueue {
         let device = below.info();
         parameters.check(device.depth)?;
         let depth = parameters.queue_depth.unwrap_or(device.depth).min(device.depth);
-        let kind = parameters.scheduler;
-        let framework = kind.framework();
+        let (kind, framework) = (parameters.scheduler, parameters.scheduler.framework());
         let slots = slots_of(parameters, kind, depth);
         let context = SchedulerContext {
             is_rotational: parameters.rotational.unwrap_or(device.is_rotational),
@@ -95,9 +96,7 @@ impl BlockQueue {
         for (name, &value) in &parameters.tunables {
             scheduler.tune(name, value)?;
         }
-        let soft = parameters.max_sectors_kb.map_or(u32::MAX, |kb| kb.saturating_mul(2));
-        let segments = parameters.max_segments.map_or(u32::MAX, |n| n.saturating_mul(8));
-        let max_sectors = soft.min(segments).min(device.max_sectors).max(8);
+        let max_sectors = max_sectors(parameters, &device);
         let throttle = parameters.throttling_target(context.is_rotational).map(|target| {
             Throttle::new(ThrottleContext {
                 target,
@@ -124,7 +123,7 @@ impl BlockQueue {
             index: MergeIndex::default(),
             slots: Slots::new(framework, slots),
             throttle,
-            waiters: VecDeque::new(),
+            waiters: Waiters::default(),
             plug: Vec::new(),
             dispatch_list: VecDeque::new(),
             in_flight: 0,
@@ -135,11 +134,23 @@ impl BlockQueue {
             finished: Vec::new(),
             scratch: Vec::new(),
             run_at: Ns::MAX,
+            rerun_at: Ns::MAX,
+            hz: context.hz,
             accounting: Accounting::default(),
             events: None,
+            charged: None,
+            inserted: 0,
             device: 0,
             newest: 0,
         })
+    }
+
+    /// From now on the scheduler's calls take time of the submitters' processors.
+    #[must_use]
+    pub fn charged(mut self, table: &CostTable, processors: ProcessorClocks) -> Self {
+        let charged = || Box::new(Charged::new(table, self.kind, processors));
+        self.charged = (!table.is_free()).then(charged);
+        self
     }
 
     /// Counters of the queue.
@@ -174,18 +185,54 @@ impl BlockQueue {
     /// Asks the scheduler until the device is full or it returns nothing.
     fn run(&mut self, now: Ns) {
         self.run_at = Ns::MAX;
+        let mut is_in_vain = true;
         while self.in_flight < self.depth {
-            let Some(id) = self.next_request(now) else { return };
+            if self.has_to_wait(now) {
+                return;
+            }
+            let Some(id) = self.next_request(now) else {
+                if is_in_vain {
+                    self.plan_rerun(now);
+                }
+                return;
+            };
+            is_in_vain = false;
             if self.is_refused(now, id) {
                 return;
             }
             self.issue(now, id);
         }
         if self.dispatch_list.len() < self.look_ahead
+            && !self.has_to_wait(now)
             && let Some(id) = self.pull(now)
         {
             self.dispatch_list.push_back(id);
         }
+    }
+
+    /// blk-mq asks again later, unless that is planned already.
+    fn plan_rerun(&mut self, now: Ns) {
+        let is_asked = self.framework == Framework::MultiQueue && self.scheduler.has_requests();
+        if is_asked && self.rerun_at == Ns::MAX {
+            self.rerun_at = rerun_after(self.hz, now);
+        }
+    }
+
+    /// Tell whether software has no time for a dispatch yet; plans it for when it has.
+    fn has_to_wait(&mut self, now: Ns) -> bool {
+        let Some(charged) = &mut self.charged else { return false };
+        let asks_scheduler = self.dispatch_list.is_empty() && self.scheduler.has_requests();
+        let at = charged.dispatch_at(now, asks_scheduler);
+        self.run_at = at.unwrap_or(self.run_at);
+        at.is_some()
+    }
+
+    /// The scheduler's timer before a call, where it matters.
+    fn timer_before(&self) -> (Ns, u64) {
+        if self.charged.is_none() {
+            return (Ns::MAX, 0);
+        }
+        (self.scheduler.next_timer(), self.scheduler.timers_set())
     }
 
     fn next_request(&mut self, now: Ns) -> Option<RequestId> {
@@ -193,7 +240,19 @@ impl BlockQueue {
     }
 
     fn pull(&mut self, now: Ns) -> Option<RequestId> {
-        let id = self.scheduler.dispatch(now, &self.requests)?;
+        // Linux 6.18 block/blk-mq-sched.c: an elevator without work (`has_work`) is not asked, so
+        // that an empty queue changes nothing in it.
+        if self.framework == Framework::MultiQueue && !self.scheduler.has_requests() {
+            return None;
+        }
+        let before = self.timer_before();
+        let id = self.scheduler.dispatch(now, &self.requests);
+        if let Some(charged) = &mut self.charged
+            && is_timer_set(before, &*self.scheduler)
+        {
+            charged.timer_set(now);
+        }
+        let id = id?;
         if self.uses_index {
             self.index.remove(id, self.requests[id].end());
         }
@@ -252,6 +311,7 @@ impl BlockQueue {
         }
         let is_flush = request.operation == Operation::Flush;
         let is_bypassing = is_flush || self.flush.is_bypassing(self.chains.first(id));
+        let (before, first) = (self.timer_before(), self.finished.len());
         if !is_bypassing {
             self.scheduler.complete(now, &self.requests, id);
             self.give_slot(&request);
@@ -268,7 +328,16 @@ impl BlockQueue {
             }
         }
         self.requests.remove(id);
-        self.run_at = now;
+        (self.run_at, self.rerun_at) = (now, Ns::MAX);
+        if let Some(charged) = &mut self.charged {
+            let runs_worker = match self.framework {
+                Framework::Legacy => self.scheduler.asks_for_worker(),
+                Framework::MultiQueue => self.kind.is_elevator() && self.scheduler.has_requests(),
+            };
+            let has_timer = is_timer_set(before, &*self.scheduler);
+            let at = charged.completed(now, request.submitter, (has_timer, runs_worker));
+            self.finished.drain(first..).for_each(|ended| charged.tell(at, ended));
+        }
     }
 
     fn piece_done(&mut self, now: Ns, owner: Owner, status: Status) {
@@ -310,8 +379,18 @@ impl Layer for BlockQueue {
     }
 
     fn submit(&mut self, now: Ns, bio: &Bio) {
+        let (before, inserted) = (self.timer_before(), self.inserted);
         self.plug_bio(now, bio);
         self.unplug(now);
+        if let Some(charged) = &mut self.charged {
+            let inserted = self.inserted - inserted;
+            let has_timer = is_timer_set(before, &*self.scheduler);
+            charged.taken_in(now, bio.submitter, inserted, has_timer);
+            let is_elevator = self.kind.is_elevator() && self.framework == Framework::MultiQueue;
+            if is_elevator && inserted > 0 && self.in_flight < self.depth {
+                self.run_at = self.run_at.max(charged.worker(now, bio.submitter));
+            }
+        }
         if self.throttle.as_ref().is_some_and(Throttle::has_woken) {
             self.wake(now);
         }
@@ -319,10 +398,18 @@ impl Layer for BlockQueue {
 
     fn next_event(&self) -> Ns {
         let window_end = self.throttle.as_ref().map_or(Ns::MAX, Throttle::next_timer);
-        self.run_at.min(self.scheduler.next_timer()).min(window_end).min(self.below.next_event())
+        let told = self.charged.as_ref().map_or(Ns::MAX, |charged| charged.next_event());
+        let own = self.run_at.min(self.rerun_at).min(self.scheduler.next_timer());
+        let own = own.min(window_end).min(told);
+        own.min(self.below.next_event())
     }
 
     fn advance(&mut self, now: Ns, done: &mut Vec<Ended>) {
+        if let Some(charged) = &mut self.charged
+            && charged.next_event() <= now
+        {
+            return charged.take_due(now, done);
+        }
         if self.below.next_event() <= now {
             let mut ended = core::mem::take(&mut self.scratch);
             self.below.advance(now, &mut ended);
@@ -347,9 +434,18 @@ impl Layer for BlockQueue {
             throttle.timer(now);
             self.wake(now);
         }
+        if self.rerun_at <= now {
+            self.rerun_at = Ns::MAX;
+            self.run_at = self.run_at.min(now);
+        }
         if self.scheduler.next_timer() <= now {
             self.scheduler.timer(now, &self.requests);
-            self.run(now);
+            self.rerun_at = Ns::MAX;
+            match &mut self.charged {
+                // The timer only asks a worker to come.
+                Some(charged) => self.run_at = now + charged.switch(),
+                None => self.run(now),
+            }
         } else if self.run_at <= now {
             self.run(now);
         }
@@ -385,9 +481,31 @@ impl Layer for BlockQueue {
 
     fn counters(&self) -> Vec<(String, f64)> {
         let mut all = self.accounting.counters();
+        all.extend(self.charged.iter().flat_map(|charged| charged.counters()));
         all.extend(self.below.counters());
         all
     }
+}
+
+/// Instant at which blk-mq asks a scheduler again that had requests and gave none.
+///
+/// Linux 6.18 block/blk-mq-sched.c: `BLK_MQ_BUDGET_DELAY`, 3 ms in whole ticks; kernel/time/timer.c
+/// (`calc_index`): a timer never ends early, so it ends a tick after the one it was set to.
+pub fn rerun_after(hz: Hz, now: Ns) -> Ns {
+    Ns((hz.ticks(now) + hz.ticks_of_ms(3) + 1) * hz.tick().0)
+}
+
+/// Tell whether a timer was set meanwhile.
+fn is_timer_set((before, count): (Ns, u64), scheduler: &dyn Scheduler) -> bool {
+    let after = scheduler.next_timer();
+    after != Ns::MAX && (after != before || scheduler.timers_set() != count)
+}
+
+/// Longest request: of the settings, the segments and the device.
+fn max_sectors(parameters: &QueueParameters, device: &Info) -> u32 {
+    let soft = parameters.max_sectors_kb.map_or(u32::MAX, |kb| kb.saturating_mul(2));
+    let segments = parameters.max_segments.map_or(u32::MAX, |n| n.saturating_mul(8));
+    soft.min(segments).min(device.max_sectors).max(8)
 }
 
 fn slots_of(parameters: &QueueParameters, kind: SchedulerKind, depth: u32) -> u32 {

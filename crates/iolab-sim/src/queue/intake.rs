@@ -3,9 +3,10 @@
 use iolab_model::trace_event::Action;
 use iolab_model::{Ns, Sector};
 
-use super::block::{BlockQueue, Waiter};
+use super::block::BlockQueue;
 use super::chain::Owner;
 use super::flush::{Next, Steps};
+use super::waiters::{Passed, Waiter};
 use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, ProcessId, Submitter};
 use crate::api::request::{Request, RequestId};
 use crate::api::scheduler::{Framework, Merge, MergeEnd};
@@ -120,11 +121,10 @@ impl BlockQueue {
     /// A piece on its way to a request: merge, slot, or wait.
     fn place(&mut self, now: Ns, bio: &Bio, owner: Owner) {
         let process = bio.submitter.process;
-        let is_blocked = self.waiters.iter().any(|w| w.bio.submitter.process == process)
-            || self.is_throttled(process);
+        let is_blocked = self.waiters.has(process) || self.is_throttled(process);
         if is_blocked {
             let waiter = Waiter { bio: *bio, owner, needs_only_slot: false };
-            self.waiters.push_back(waiter);
+            self.waiters.push(waiter);
             return;
         }
         if self.merge_into_plug(now, bio, owner) || self.merge_into_scheduler(now, bio, owner) {
@@ -136,7 +136,7 @@ impl BlockQueue {
         if let Some(id) = self.allocate(now, bio, owner) {
             self.add_to_plug(now, id);
         } else {
-            self.waiters.push_back(Waiter { bio: *bio, owner, needs_only_slot: true });
+            self.waiters.push(Waiter { bio: *bio, owner, needs_only_slot: true });
         }
     }
 
@@ -399,6 +399,7 @@ impl BlockQueue {
             self.index.insert(id, self.requests[id].end());
         }
         self.scheduler.insert(now, &self.requests, id);
+        self.inserted += 1;
         self.run_at = now;
     }
 
@@ -423,24 +424,22 @@ impl BlockQueue {
 
     /// A bio that passed the throttle waits for a slot, before what its process submitted later.
     fn wait_for_slot(&mut self, waiter: Waiter) {
-        let is_later = |w: &Waiter| w.bio.submitter.process == waiter.bio.submitter.process;
-        let place = self.waiters.iter().position(is_later).unwrap_or(self.waiters.len());
-        self.waiters.insert(place, waiter);
+        self.waiters.push_before_own(waiter);
     }
 
     /// Gives freed slots to those who wait, in order, as far as the limits allow.
     fn admit(&mut self, now: Ns) {
-        let mut index = 0;
-        while index < self.waiters.len() {
-            let waiter = self.waiters[index];
+        let (mut index, mut passed) = (0, Passed::default());
+        // Behind the last process that was passed over nobody can be let in.
+        while index < self.waiters.len() && passed.len() < self.waiters.processes() {
+            let waiter = *self.waiters.get_mut(index);
             let process = waiter.bio.submitter.process;
-            let is_behind = |w: &Waiter| w.bio.submitter.process == process;
-            let is_blocked =
-                self.waiters.iter().take(index).any(is_behind) || self.is_throttled(process);
+            let is_blocked = passed.contains(process) || self.is_throttled(process);
             if is_blocked || !self.slots.may_wake(waiter.bio.is_sync()) {
                 if self.framework == Framework::MultiQueue && !is_blocked {
                     return;
                 }
+                passed.add(process);
                 index += 1;
                 continue;
             }
@@ -456,7 +455,8 @@ impl BlockQueue {
                 self.waiters.remove(index);
                 self.insert(now, id);
             } else {
-                self.waiters[index].needs_only_slot = true;
+                self.waiters.get_mut(index).needs_only_slot = true;
+                passed.add(process);
                 index += 1;
             }
         }

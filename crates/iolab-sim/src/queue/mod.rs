@@ -3,6 +3,7 @@
 mod accounting;
 mod block;
 mod chain;
+mod charged;
 mod flush;
 mod intake;
 mod merge;
@@ -11,9 +12,10 @@ mod slots;
 #[cfg(test)]
 mod tests;
 mod throttle;
+mod waiters;
 
 pub use accounting::Accounting;
-pub use block::BlockQueue;
+pub use block::{BlockQueue, rerun_after};
 pub(crate) use parameters::DEPTH_MAX;
 pub use parameters::QueueParameters;
 pub use slots::{BATCH_REQUESTS, BATCH_TIME, batch_limit, congested_off, congested_on};

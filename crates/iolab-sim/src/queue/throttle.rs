@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 
 use iolab_model::Ns;
 
-use super::block::Waiter;
+use super::waiters::Waiter;
 use crate::api::bio::{Bio, Flags, Operation, ProcessId};
 use crate::api::request::{Request, RequestId};
 use crate::api::scheduler::Hz;

@@ -23,6 +23,7 @@ use crate::api::bio::Operation;
 use crate::api::request::RequestId;
 use crate::api::scheduler::{Hz, Scheduler};
 use crate::calendar::Calendar;
+use crate::queue::rerun_after;
 
 /// Longest time from an event to the dispatch that it causes. In the recordings of this
 /// repository, nine in ten issues follow their cause within it.
@@ -140,7 +141,8 @@ pub(super) struct Feed<'a> {
     pub(super) agreeing: usize,
     newest: VecDeque<Place>,
     run_at: Ns,
-    /// Time at which a scheduler that had requests and gave none is asked again.
+    /// Time at which a scheduler that had requests and gave none is asked again; a worker that is
+    /// called earlier is the same one (Linux 6.18 block/blk-mq.c: `mod_delayed_work`).
     rerun_at: Ns,
     hz: Hz,
     /// Absent: decisions come at once.
@@ -231,6 +233,7 @@ impl<'a> Feed<'a> {
                 // a tag (`BLK_MQ_S_SCHED_RESTART`), or if the scheduler wants it.
                 if !self.pulled.is_empty() || self.scheduler.wants_run() {
                     self.ask(now, self.recorded.reaction);
+                    self.rerun_at = Ns::MAX;
                 }
             } else {
                 if self.rerun_at <= now {
@@ -238,6 +241,7 @@ impl<'a> Feed<'a> {
                 }
                 if timer <= now {
                     self.scheduler.timer(now, &self.arrivals.requests);
+                    self.rerun_at = Ns::MAX;
                 }
                 self.run(now);
             }
@@ -250,11 +254,9 @@ impl<'a> Feed<'a> {
         self.run_at = self.run_at.min(now + delay);
     }
 
-    /// Linux 6.18 block/blk-mq-sched.c: `BLK_MQ_BUDGET_DELAY`, 3 ms in whole ticks.
     fn ask_again(&mut self, now: Ns) {
         if self.rerun_at == Ns::MAX {
-            let ticks = self.hz.ticks(now) + self.hz.ticks_of_ms(3);
-            self.rerun_at = Ns(ticks * self.hz.tick().0);
+            self.rerun_at = rerun_after(self.hz, now);
         }
     }
 

@@ -13,7 +13,7 @@ use iolab_model::{Ns, Sector};
 use serde::{Deserialize, Serialize};
 
 use super::recording::Row;
-use crate::api::bio::{Bio, BioId, Ended};
+use crate::api::bio::{Bio, BioId, Ended, Operation};
 use crate::api::layer::{Info, Layer, WriteCache};
 
 /// Least seek, in ns.
@@ -73,6 +73,8 @@ pub struct Fit {
     pub phase: f64,
     /// Mean time beyond the model, in ns.
     pub overhead_ns: f64,
+    /// Mean time of a flush, in ns; 0 if the recording has none.
+    pub flush_ns: f64,
 }
 
 /// A recorded service: from where to where, when, how long.
@@ -93,7 +95,7 @@ impl Fit {
     pub fn of(rows: &[Row], model: &DeviceModel) -> Self {
         let services = services(rows);
         let errors = |phase: f64| -> Vec<f64> {
-            let fit = Self { phase, overhead_ns: 0.0 };
+            let fit = Self { phase, ..Self::default() };
             services.iter().map(|s| s.duration.0 as f64 - fit.service(model, s)).collect()
         };
         let typical = |phase: f64| {
@@ -106,7 +108,7 @@ impl Fit {
         let (_, phase) = tried.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default();
         let errors = errors(phase);
         let mean = errors.iter().sum::<f64>() / (errors.len() as f64).max(1.0);
-        Self { phase, overhead_ns: mean.max(0.0) }
+        Self { phase, overhead_ns: mean.max(0.0), flush_ns: flush_time(rows) }
     }
 
     /// The same device on a clock that shows `epoch` where the recording's shows 0.
@@ -129,12 +131,28 @@ impl Fit {
     }
 }
 
-/// Services of the recorded device, one after the other.
+/// Mean time from the issue of a flush to its end; 0 without flushes.
+fn flush_time(rows: &[Row]) -> f64 {
+    let (mut begun, mut sum, mut count) = (VecDeque::new(), 0, 0_u32);
+    for row in rows.iter().filter(|row| row.bio.operation == Operation::Flush) {
+        if row.action == Action::Issued {
+            begun.push_back(row.at);
+        } else if row.action == Action::Completed
+            && let Some(at) = begun.pop_front()
+        {
+            sum += row.at.since(at).0;
+            count += 1;
+        }
+    }
+    sum as f64 / f64::from(count.max(1))
+}
+
+/// Services of the recorded device, one after the other; flushes are none of them.
 fn services(rows: &[Row]) -> Vec<Service> {
     let mut issued: BTreeMap<Sector, Ns> = BTreeMap::new();
     let mut last: Option<&Row> = None;
     let mut all = Vec::new();
-    for row in rows {
+    for row in rows.iter().filter(|row| row.bio.operation != Operation::Flush) {
         if row.action == Action::Issued {
             issued.insert(row.bio.sector, row.at);
         }
@@ -164,6 +182,8 @@ pub struct OneHead {
     depth: u32,
     /// Served first to last, with the instant at which each ends.
     serving: VecDeque<(Ns, BioId)>,
+    /// Flushes, which the head does not take part in.
+    flushing: VecDeque<(Ns, BioId)>,
     free_at: Ns,
     head: Sector,
 }
@@ -171,7 +191,15 @@ pub struct OneHead {
 impl OneHead {
     /// A device of the recorded model.
     pub const fn new(model: DeviceModel, depth: u32, fit: Fit) -> Self {
-        Self { model, fit, depth, serving: VecDeque::new(), free_at: Ns(0), head: Sector(0) }
+        Self {
+            model,
+            fit,
+            depth,
+            serving: VecDeque::new(),
+            flushing: VecDeque::new(),
+            free_at: Ns(0),
+            head: Sector(0),
+        }
     }
 }
 
@@ -181,7 +209,11 @@ impl Layer for OneHead {
             capacity: Sector(self.model.sectors()),
             depth: self.depth,
             is_rotational: true,
-            write_cache: WriteCache::Through,
+            write_cache: if self.fit.flush_ns > 0.0 {
+                WriteCache::Back { has_fua: false }
+            } else {
+                WriteCache::Through
+            },
             max_sectors: u32::MAX,
             chunk_sectors: 0,
             can_discard: false,
@@ -189,6 +221,11 @@ impl Layer for OneHead {
     }
 
     fn submit(&mut self, now: Ns, bio: &Bio) {
+        if bio.operation == Operation::Flush {
+            let end = now + Ns(self.fit.flush_ns.round() as u64);
+            self.flushing.push_back((end, bio.id));
+            return;
+        }
         let start = now.max(self.free_at);
         let (from, to, sectors) = (self.head, bio.sector, bio.sectors);
         let service = Service { from, to, sectors, start, duration: Ns(0) };
@@ -199,15 +236,18 @@ impl Layer for OneHead {
     }
 
     fn next_event(&self) -> Ns {
-        self.serving.front().map_or(Ns::MAX, |&(at, _)| at)
+        let first = |list: &VecDeque<(Ns, BioId)>| list.front().map_or(Ns::MAX, |&(at, _)| at);
+        first(&self.serving).min(first(&self.flushing))
     }
 
     fn advance(&mut self, now: Ns, done: &mut Vec<Ended>) {
-        while let Some(&(at, id)) = self.serving.front()
-            && at <= now
-        {
-            self.serving.pop_front();
-            done.push(Ended::ok(id));
+        for list in [&mut self.serving, &mut self.flushing] {
+            while let Some(&(at, id)) = list.front()
+                && at <= now
+            {
+                list.pop_front();
+                done.push(Ended::ok(id));
+            }
         }
     }
 }
@@ -215,7 +255,7 @@ impl Layer for OneHead {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::bio::{Flags, Operation, Submitter};
+    use crate::api::bio::{Flags, Submitter};
 
     #[test]
     fn what_follows_costs_its_transfer_and_a_seek_its_root() {

@@ -258,6 +258,7 @@ impl DeviceSpec {
             notes: String::new(),
             parameters: BTreeMap::new(),
             inner: None,
+            software: None,
         })
     }
 

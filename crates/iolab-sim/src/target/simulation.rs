@@ -10,6 +10,7 @@ use super::namespace::{Namespace, Placement};
 use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, ProcessId, Status, Submitter};
 use crate::api::layer::{Incident, Info, Layer};
 use crate::calendar::Calendar;
+use crate::software::ProcessorClocks;
 
 /// Cost of software per op, on the worker's CPU.
 ///
@@ -57,11 +58,10 @@ enum Planned {
     End(OpId),
 }
 
-/// One worker's mailbox and CPU.
+/// One worker's mailbox.
 #[derive(Debug, Default)]
 struct Mailbox {
     ended: Vec<Completion>,
-    cpu_free: Ns,
 }
 
 /// A stack in virtual time.
@@ -70,6 +70,7 @@ pub struct Simulation {
     stack: Box<dyn Layer>,
     info: Info,
     cost: CpuCost,
+    processors: ProcessorClocks,
     cpus: u16,
     ops: Vec<InFlight>,
     free_ops: Vec<OpId>,
@@ -107,6 +108,7 @@ impl Simulation {
             names: Namespace::new(info.capacity, placement),
             stack,
             cost,
+            processors: ProcessorClocks::default(),
             cpus: 1,
             ops: Vec::new(),
             free_ops: Vec::new(),
@@ -131,6 +133,13 @@ impl Simulation {
     #[must_use]
     pub fn on_cpus(mut self, cpus: u16) -> Self {
         self.cpus = cpus.max(1);
+        self
+    }
+
+    /// Workers run on the processors that the stack's queues charge, too.
+    #[must_use]
+    pub(crate) fn on_processors(mut self, processors: ProcessorClocks) -> Self {
+        self.processors = processors;
         self
     }
 
@@ -236,9 +245,9 @@ impl Simulation {
     }
 
     fn charge(&mut self, lane: u32, cost_ns: u64) -> Ns {
-        let cpu = &mut self.lanes[lane as usize].cpu_free;
-        *cpu = (*cpu).max(self.now) + Ns(cost_ns);
-        *cpu
+        // The process of a lane, see `SimLane`.
+        let by = Submitter { process: ProcessId(lane + 1), ..Submitter::default() };
+        self.processors.charge(by, self.now, Ns(cost_ns))
     }
 
     /// An op that is nothing but work of the processor.

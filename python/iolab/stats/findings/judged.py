@@ -277,8 +277,8 @@ JUDGED: Final[tuple[FindingKind, ...]] = (
     FindingKind(
         "far_apart",
         STUDY,
-        "a simulation: levels differ tenfold or more; what an operation takes on either side "
-        "is said",
+        "a simulation: levels differ fivefold or more; what an operation takes on either side "
+        "is said, and the mechanism: seeks, caches, idle time, merges",
         "read the order of the requests (`iolab sim trace`); do not expect as much of a real "
         "device",
         scope="cell",

@@ -34,6 +34,8 @@ struct ReadAhead {
     segment: usize,
     pass: Pass,
     limit: u64,
+    /// No other command is begun before this sector has been read.
+    least: u64,
 }
 
 /// Arrival of the data of a write.
@@ -76,6 +78,10 @@ pub struct Disk {
     task: Option<(Ns, Task)>,
     electronics: Calendar<Electronic>,
     electronics_free: Ns,
+    /// End of the last data of the electronics on the bus.
+    bus_free: Ns,
+    /// Time for which the bus is promised to the read that the mechanism does.
+    bus_taken: (Ns, Ns),
     read_cache: ReadCache,
     read_ahead: Option<ReadAhead>,
     write_cache: WriteCache,
@@ -101,9 +107,12 @@ impl Disk {
             task: None,
             electronics: Calendar::default(),
             electronics_free: Ns(0),
+            bus_free: Ns(0),
+            bus_taken: (Ns(0), Ns(0)),
             read_cache: ReadCache::new(parameters.read_segments, parameters.segment_sectors),
             read_ahead: None,
-            write_cache: WriteCache::new(parameters.write_cache, parameters.write_extents),
+            write_cache: WriteCache::new(parameters.write_cache, parameters.write_extents)
+                .with_window(parameters.destage_window),
             held: VecDeque::new(),
             last_write: None,
             losses: seed.stream(instance, 1),
@@ -150,11 +159,20 @@ impl Disk {
         }
     }
 
-    /// Plans something on the electronics, which do one thing after the other.
-    fn electronic(&mut self, now: Ns, time: u64, what: Electronic) {
+    /// Plans something on the electronics, which do one thing after the other: time before the
+    /// data, on the bus, and after.
+    fn electronic(&mut self, now: Ns, [before, bus, after]: [u64; 3], what: Electronic) {
         let start = now.max(self.electronics_free);
-        self.electronics_free = start + Ns(time);
-        self.statistics.electronics_busy += time;
+        let mut end = start + Ns(before);
+        if bus > 0 {
+            let (from, to) = self.bus_taken;
+            let begin = end.max(self.bus_free);
+            let is_crossing = begin < to && begin + Ns(bus) > from;
+            end = if is_crossing { to } else { begin } + Ns(bus);
+            self.bus_free = end;
+        }
+        self.electronics_free = end + Ns(after);
+        self.statistics.electronics_busy += self.electronics_free.since(start).0;
         self.electronics.plan(self.electronics_free, what);
     }
 
@@ -188,8 +206,8 @@ impl Disk {
         self.statistics.full_hits += 1;
         let overhead = self.parameters.overhead_hit[command.before.hit()];
         let data = sectors * self.parameters.bus_sector;
-        let time = overhead + data + self.parameters.completion_read;
-        self.electronic(now, time, Electronic::Done(command.id));
+        let times = [overhead, data, self.parameters.completion_read];
+        self.electronic(now, times, Electronic::Done(command.id));
         true
     }
 
@@ -225,8 +243,8 @@ impl Disk {
                     if !self.write_cache.is_clean() {
                         return;
                     }
-                    let time = self.parameters.overhead_write[0];
-                    self.electronic(now, time, Electronic::Done(id));
+                    let times = [self.parameters.overhead_write[0], 0, 0];
+                    self.electronic(now, times, Electronic::Done(id));
                 }
                 Held::Write { command, after_flush, is_through } => {
                     let extent = Extent { start: command.start, end: command.end };
@@ -240,8 +258,8 @@ impl Disk {
                         self.invalidate(now, extent);
                         let bus = (extent.end - extent.start) * self.parameters.bus_sector_write;
                         let overhead = self.parameters.overhead_write[command.before.write()];
-                        let time = overhead + bus;
-                        self.electronic(now, time, Electronic::Cached(command.id, extent));
+                        let cached = Electronic::Cached(command.id, extent);
+                        self.electronic(now, [overhead, bus, 0], cached);
                     } else {
                         return;
                     }
@@ -262,6 +280,9 @@ impl Disk {
                 return;
             }
             let Some((index, _)) = next else { return };
+            if self.reads_on(now, index, &free) {
+                return;
+            }
             let command = self.queue.take(index);
             if command.is_write {
                 self.start_write(now, &command);
@@ -269,6 +290,18 @@ impl Disk {
                 self.start_read(now, &command, free.stream);
             }
         }
+    }
+
+    /// Tell whether the read-ahead goes on for a while before another command is begun; wakes then.
+    fn reads_on(&mut self, now: Ns, index: usize, free: &Free) -> bool {
+        let Some(ahead) = &self.read_ahead else { return false };
+        if ahead.pass.sector >= ahead.least || self.queue.is_free(index, free) {
+            return false;
+        }
+        let mut pass = ahead.pass;
+        self.mechanism.run_to(&mut pass, ahead.least);
+        self.wake = pass.time;
+        pass.time > now
     }
 
     /// Starts destaging if that comes before the best command; `cost` is the command's.
@@ -356,8 +389,8 @@ impl Layer for Disk {
             self.admit(now);
         } else if bio.operation == Operation::Discard {
             // Nothing to do on a disk; the layer above should not have asked.
-            let time = self.parameters.overhead_write[0];
-            self.electronic(now, time, Electronic::Done(bio.id));
+            let times = [self.parameters.overhead_write[0], 0, 0];
+            self.electronic(now, times, Electronic::Done(bio.id));
         } else {
             let command = self.command(now, bio);
             if command.is_write {

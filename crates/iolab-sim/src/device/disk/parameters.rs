@@ -84,6 +84,10 @@ pub struct Parameters {
     pub write_cache: u64,
     /// Most separate extents in the write cache.
     pub write_extents: usize,
+    /// Oldest extents among which destaging picks; absent: all.
+    pub destage_window: Option<usize>,
+    /// Media sectors that are read ahead of a sequential read before another command is begun.
+    pub read_ahead_least: u64,
     /// Dirty media sectors from which destaging competes with commands.
     pub high_water: u64,
     /// Commands at once.
@@ -218,6 +222,14 @@ fn read_prefill(reader: &Reader<'_>, media_per_sector: u64) -> Result<Prefill, S
     Ok(Prefill { short, of_long, long: count("long_write")? * media_per_sector })
 }
 
+/// A count that a profile may leave out.
+fn optional(reader: &Reader<'_>, name: &str, unit: &str) -> Result<Option<u64>, SimError> {
+    if !reader.has(name) {
+        return Ok(None);
+    }
+    reader.count(name, unit, (1, 1 << 24)).map(Some)
+}
+
 fn read_parameters(reader: &Reader<'_>) -> Result<Parameters, SimError> {
     let media_per_sector = 512 / reader.count("media_sector", "bytes", (256, 512))?;
     let to_media = |sectors: u64| sectors * media_per_sector;
@@ -271,6 +283,8 @@ fn read_parameters(reader: &Reader<'_>) -> Result<Parameters, SimError> {
         read_segments: reader.count("read_segments", "segments", (0, 1_024))? as usize,
         segment_sectors: to_media(reader.count("segment_length", "sectors", (1, 1 << 24))?),
         write_cache,
+        destage_window: optional(reader, "destage_window", "extents")?.map(|n| n as usize),
+        read_ahead_least: to_media(optional(reader, "read_ahead_least", "sectors")?.unwrap_or(0)),
         write_extents: if write_extents == 0 { usize::MAX } else { write_extents as usize },
         high_water: ((write_cache as f64 * high_water) as u64).max(1),
         depth: reader.count("depth", "commands", (1, 65_536))? as u32,

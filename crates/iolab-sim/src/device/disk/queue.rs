@@ -103,6 +103,17 @@ impl Queue {
         self.commands.is_empty()
     }
 
+    /// Tell whether a command needs no positioning.
+    pub fn is_free(&self, index: usize, free: &Free) -> bool {
+        free.covers(&self.commands[index])
+    }
+
+    /// Tell whether a command waits that is no read of these sectors.
+    pub fn has_other(&self, (from, to): (u64, u64)) -> bool {
+        let is_other = |c: &Command| c.is_write || c.start < from || to <= c.start;
+        self.commands.iter().any(is_other)
+    }
+
     /// Takes a command out.
     pub fn take(&mut self, index: usize) -> Command {
         self.commands.swap_remove(index)

@@ -27,6 +27,8 @@ pub struct Extent {
 #[derive(Clone, Copy, Debug)]
 struct Dirty {
     end: u64,
+    /// Number of the oldest write in it, among those of a bounded window.
+    age: u64,
     spot: Option<Spot>,
 }
 
@@ -38,8 +40,8 @@ struct Spot {
 }
 
 impl Dirty {
-    const fn to(end: u64) -> Self {
-        Self { end, spot: None }
+    const fn to(end: u64, age: u64) -> Self {
+        Self { end, age, spot: None }
     }
 }
 
@@ -49,6 +51,11 @@ pub struct WriteCache {
     extents: BTreeMap<u64, Dirty>,
     room: u64,
     most_extents: usize,
+    /// Most extents among which the nearest is sought, oldest first; all if there is no limit.
+    window: Option<usize>,
+    /// Extents by age, if there is a window.
+    ages: BTreeMap<u64, u64>,
+    newest: u64,
     dirty: u64,
     /// Sectors promised to writes whose data are on the bus.
     reserved: u64,
@@ -63,11 +70,22 @@ impl WriteCache {
             extents: BTreeMap::new(),
             room,
             most_extents,
+            window: None,
+            ages: BTreeMap::new(),
+            newest: 0,
             dirty: 0,
             reserved: 0,
             reserved_extents: 0,
             destaging: Vec::new(),
         }
+    }
+
+    /// Destages the nearest of so many extents that have waited longest, instead of the nearest of
+    /// all.
+    #[must_use]
+    pub const fn with_window(mut self, window: Option<usize>) -> Self {
+        self.window = window;
+        self
     }
 
     /// Media sectors of room.
@@ -116,22 +134,37 @@ impl WriteCache {
         self.reserved -= extent.end - extent.start;
         self.reserved_extents -= 1;
         let absorbed = self.forget(extent);
-        let end = self.extents.remove(&extent.end).map_or(extent.end, |dirty| dirty.end);
+        let after = self.take(extent.end);
+        let end = after.map_or(extent.end, |dirty| dirty.end);
         match self.extents.range_mut(..extent.start).next_back() {
             Some((_, before)) if before.end == extent.start => before.end = end,
             _ => {
-                self.extents.insert(extent.start, Dirty::to(end));
+                self.newest += 1;
+                self.put(extent.start, end, after.map_or(self.newest, |dirty| dirty.age));
             }
         }
         self.dirty += extent.end - extent.start;
         absorbed
     }
 
+    fn put(&mut self, start: u64, end: u64, age: u64) {
+        self.extents.insert(start, Dirty::to(end, age));
+        if self.window.is_some() {
+            self.ages.insert(age, start);
+        }
+    }
+
+    fn take(&mut self, start: u64) -> Option<Dirty> {
+        let dirty = self.extents.remove(&start)?;
+        self.ages.remove(&dirty.age);
+        Some(dirty)
+    }
+
     /// Drops dirty data that newer data replace; answers how many sectors.
     pub fn forget(&mut self, extent: Extent) -> u64 {
         let mut gone = 0;
         while let Some((&start, dirty)) = self.extents.range_mut(..extent.end).next_back() {
-            let end = dirty.end;
+            let (end, age) = (dirty.end, dirty.age);
             if end <= extent.start {
                 break;
             }
@@ -140,10 +173,11 @@ impl WriteCache {
             if is_cut {
                 dirty.end = extent.start;
             } else {
-                self.extents.remove(&start);
+                self.take(start);
             }
             if end > extent.end {
-                self.extents.insert(extent.end, Dirty::to(end));
+                self.newest += u64::from(is_cut);
+                self.put(extent.end, end, if is_cut { self.newest } else { age });
             }
             if is_cut {
                 break;
@@ -169,6 +203,9 @@ impl WriteCache {
     /// Looks outwards from the arm and stops where the seek alone takes longer than the best
     /// found, so the number of extents hardly matters.
     pub fn nearest(&mut self, mechanism: &Mechanism, now: Ns) -> Option<(u64, u64)> {
+        if let Some(window) = self.window {
+            return self.nearest_of_oldest(window, mechanism, now);
+        }
         let here = mechanism.geometry.first_sector(mechanism.cylinder);
         let mut best: Option<(u64, u64)> = None;
         let mut look = |start: u64, dirty: &mut Dirty| -> bool {
@@ -197,12 +234,29 @@ impl WriteCache {
         best
     }
 
+    /// The same among the extents that have waited longest.
+    fn nearest_of_oldest(
+        &mut self,
+        window: usize,
+        mechanism: &Mechanism,
+        now: Ns,
+    ) -> Option<(u64, u64)> {
+        let extents = &mut self.extents;
+        let cost = |start: &u64| {
+            let dirty = extents.get_mut(start).expect("an extent has one age");
+            let spot = dirty.spot.get_or_insert_with(|| spot(mechanism, *start));
+            let travel = mechanism.travel(spot.cylinder, spot.head, true);
+            (*start, travel + mechanism.wait(now + Ns(travel), u64::from(spot.angle)))
+        };
+        self.ages.values().take(window).map(cost).min_by_key(|&(_, time)| time)
+    }
+
     /// Takes at most `most` sectors from the front of an extent to write them.
     pub fn begin(&mut self, start: u64, most: u64) -> Extent {
-        let dirty = self.extents.remove(&start).expect("the caller was told of this extent");
+        let dirty = self.take(start).expect("the caller was told of this extent");
         let cut = dirty.end.min(start + most);
         if cut < dirty.end {
-            self.extents.insert(cut, Dirty::to(dirty.end));
+            self.put(cut, dirty.end, dirty.age);
         }
         self.dirty -= cut - start;
         let extent = Extent { start, end: cut };
@@ -269,9 +323,11 @@ mod tests {
         /// In lock step with a set of sectors.
         #[test]
         fn dirty_sectors_are_those_of_a_naive_set(
-            writes in proptest::collection::vec((0_u64..60, 1_u64..12, 0_u8..4), 1..60)
+            writes in proptest::collection::vec((0_u64..60, 1_u64..12, 0_u8..4), 1..60),
+            is_bounded in any::<bool>(),
         ) {
-            let mut cache = WriteCache::new(1_000, usize::MAX);
+            let window = is_bounded.then_some(3);
+            let mut cache = WriteCache::new(1_000, usize::MAX).with_window(window);
             let mut naive = BTreeSet::new();
             for (start, length, action) in writes {
                 let written = extent(start, start + length);
@@ -287,6 +343,10 @@ mod tests {
                 let ends = listed(&cache);
                 prop_assert!(ends.iter().flat_map(|&(s, e)| s..e).eq(naive.iter().copied()));
                 prop_assert!(ends.windows(2).all(|pair| pair[0].1 <= pair[1].0));
+                let mut starts: Vec<u64> = cache.ages.values().copied().collect();
+                starts.sort_unstable();
+                let all = ends.iter().map(|&(start, _)| start);
+                prop_assert!(starts.into_iter().eq(all.filter(|_| is_bounded)));
             }
         }
     }

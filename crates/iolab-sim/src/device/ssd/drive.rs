@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use iolab_model::seed::Stream;
 use iolab_model::{Ns, Sector, Seed};
 
 use super::cache::Cache;
@@ -63,6 +64,7 @@ pub(super) struct Counts {
     pub(super) folded_bytes: u64,
     pub(super) slc_bytes: u64,
     pub(super) suspensions: u64,
+    pub(super) read_retries: u64,
     pub(super) trimmed_units: u64,
 }
 
@@ -95,6 +97,8 @@ pub struct Ssd {
     pub(super) calendar: Calendar<Event>,
     pub(super) finishing: Calendar<BioId>,
     pub(super) counts: Counts,
+    /// Draws the reads that have to be repeated.
+    pub(super) retries: Stream,
 }
 
 impl Ssd {
@@ -139,6 +143,7 @@ impl Ssd {
             calendar: Calendar::default(),
             finishing: Calendar::default(),
             counts: Counts::default(),
+            retries: seed.stream(&format!("ssd/{instance}"), 1),
         }
     }
 
@@ -304,6 +309,7 @@ impl Ssd {
             ("gc_rows_read", flash.collect_rows as f64),
             ("erases", flash.erases as f64),
             ("suspensions", counts.suspensions as f64),
+            ("read_retries", counts.read_retries as f64),
             ("merge_reads", counts.merge_reads as f64),
             ("trimmed_bytes", (counts.trimmed_units * unit) as f64),
             ("prefetch_hits", self.prefetch.hits as f64),

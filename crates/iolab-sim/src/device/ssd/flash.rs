@@ -126,11 +126,24 @@ impl Ssd {
             self.counts.flash_read_bytes += u64::from(read.bytes);
             let asked = self.channels[channel].occupy(now, self.parameters.flash.command);
             let event = Event::PlaneDone(index * geometry.planes + plane);
-            self.calendar.plan(asked + self.parameters.flash.read, event);
+            let time = self.read_time(read_row);
+            self.calendar.plan(asked + time, event);
             if self.dies[index as usize].reading == geometry.planes {
                 break;
             }
         }
+    }
+
+    /// Array time of a page, repetitions with shifted thresholds included.
+    fn read_time(&mut self, row: u32) -> Ns {
+        let flash = &self.parameters.flash;
+        let once = flash.spread.of(row % self.parameters.geometry.rows, flash.read);
+        let mut time = once;
+        while flash.retry_share > 0 && self.retries.below(1 << 20) < flash.retry_share {
+            self.counts.read_retries += 1;
+            time += once;
+        }
+        time
     }
 
     /// A plane has read its page: the data go over the channel.

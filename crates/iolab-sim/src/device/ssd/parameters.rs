@@ -48,11 +48,56 @@ pub enum InitialState {
     Steady,
 }
 
+/// Kinds of pages that take turns along a block: lower, middle and upper bits of the same cells.
+#[derive(Clone, Copy, Debug)]
+pub struct PageSpread {
+    shares: [u32; Self::KINDS_MAX],
+    kinds: u32,
+}
+
+impl PageSpread {
+    /// Four bits in a cell.
+    const KINDS_MAX: usize = 4;
+    const ONE: f64 = 1024.0;
+
+    /// Time of a page of this row, of the given mean.
+    pub fn of(&self, row: u32, mean: Ns) -> Ns {
+        let share = self.shares[(row % self.kinds) as usize];
+        Ns(mean.0 * u64::from(share) / Self::ONE as u64)
+    }
+
+    fn read(profile: &str, reader: &Reader<'_>) -> Result<Self, SimError> {
+        let list = if reader.has("read_spread") { reader.list("read_spread", "")? } else { vec![] };
+        let mean = list.iter().sum::<f64>() / list.len().max(1) as f64;
+        let is_whole = list.iter().all(|share| (0.01..=10.0).contains(share));
+        let is_spread = list.len() <= Self::KINDS_MAX && is_whole && (mean - 1.0).abs() < 0.01;
+        if !list.is_empty() && !is_spread {
+            let problem =
+                format!("`read_spread` = {list:?} is no list of up to 4 shares of mean 1");
+            return Err(inconsistent(
+                profile,
+                problem,
+                "give a share of read_time per kind of page",
+            ));
+        }
+        let mut spread = Self { shares: [Self::ONE as u32; Self::KINDS_MAX], kinds: 1 };
+        for (to, share) in spread.shares.iter_mut().zip(&list) {
+            *to = (share * Self::ONE).round() as u32;
+        }
+        spread.kinds = list.len().max(1) as u32;
+        Ok(spread)
+    }
+}
+
 /// Times of the flash array.
 #[derive(Clone, Copy, Debug)]
 pub struct FlashTimes {
-    /// Array read, tR.
+    /// Array read, tR, on average.
     pub read: Ns,
+    /// Shares of it that the kinds of pages of a cell take, row by row.
+    pub spread: PageSpread,
+    /// Reads that have to be repeated, in units of 2^-20.
+    pub retry_share: u64,
     /// Program, tPROG.
     pub program: Ns,
     /// Program in single-level mode.
@@ -134,7 +179,7 @@ impl Parameters {
         let map_bytes = reader.count("map_cache", "bytes", (0, 1 << 40))?;
         let parameters = Self {
             geometry,
-            flash: read_flash(&reader)?,
+            flash: read_flash(&profile.name, &reader)?,
             host: read_host(&reader)?,
             collection,
             cache_policy: match reader.choice("write_cache_policy", &CACHE_POLICIES)? {
@@ -335,13 +380,19 @@ fn rate(reader: &Reader<'_>, name: &str) -> Result<u64, SimError> {
     Ok((reader.number(name, "MB/s", (0.1, 1e6))? * 1e6).round() as u64)
 }
 
-fn read_flash(reader: &Reader<'_>) -> Result<FlashTimes, SimError> {
+fn read_flash(profile: &str, reader: &Reader<'_>) -> Result<FlashTimes, SimError> {
     let suspend = |switch: &str, time: &str| -> Result<Option<Ns>, SimError> {
         let time = reader.duration(time, "us")?;
         Ok(reader.switch(switch)?.then_some(time))
     };
     Ok(FlashTimes {
         read: reader.duration("read_time", "us")?,
+        spread: PageSpread::read(profile, reader)?,
+        retry_share: if reader.has("read_retry_share") {
+            (reader.number("read_retry_share", "", (0.0, 0.9))? * f64::from(1 << 20)).round() as u64
+        } else {
+            0
+        },
         program: reader.duration("program_time", "us")?,
         slc_program: reader.duration("slc_program_time", "us")?,
         erase: reader.duration("erase_time", "ms")?,

@@ -3,6 +3,8 @@
 //! Two queues at the same sector: only the first is listed, as in the kernel. The kernel's answer
 //! among two close ones depends on the shape of its tree; here the lower one wins.
 
+use std::collections::btree_map::Entry;
+
 use iolab_model::Sector;
 
 use super::entity::Class;
@@ -40,8 +42,8 @@ impl Bfq {
             return;
         }
         let sector = requests[next].sector;
-        if let Err(place) = self.positions.binary_search_by_key(&sector, |&(other, _)| other) {
-            self.positions.insert(place, (sector, id));
+        if let Entry::Vacant(place) = self.positions.entry(sector) {
+            place.insert(id);
             self.queue_mut(id).position = Some(sector);
         }
     }
@@ -49,24 +51,19 @@ impl Bfq {
     /// Lists a queue no more.
     pub(super) fn remove_position(&mut self, id: u32) {
         if let Some(sector) = self.queue_mut(id).position.take() {
-            let place = self
-                .positions
-                .binary_search_by_key(&sector, |&(other, _)| other)
-                .expect("a queue with a position is listed");
-            self.positions.remove(place);
+            self.positions.remove(&sector);
         }
     }
 
     /// A listed queue that wants to read close to `sector`.
     pub(super) fn queue_close_to(&self, sector: Sector) -> Option<u32> {
-        let place = self.positions.partition_point(|&(other, _)| other < sector);
-        let exact = self.positions.get(place).filter(|&&(other, _)| other == sector);
-        let below = place.checked_sub(1).and_then(|place| self.positions.get(place));
-        let above = self.positions.get(place);
+        let above = self.positions.range(sector..).next();
+        let exact = above.filter(|&(&other, _)| other == sector);
+        let below = self.positions.range(..sector).next_back();
         [exact, below, above]
             .into_iter()
             .flatten()
-            .find(|&&(other, _)| is_close(other, sector))
-            .map(|&(_, id)| id)
+            .find(|&(&other, _)| is_close(other, sector))
+            .map(|(_, &id)| id)
     }
 }

@@ -1,6 +1,6 @@
 //! The scheduler's state, and the small questions about it that every part asks.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use iolab_model::{Ns, Sector};
 
@@ -109,7 +109,7 @@ pub struct Bfq {
     pub(super) injection: Injection,
     pub(super) burst: Burst,
     /// First sectors of the queues that may still be merged, ascending.
-    pub(super) positions: Vec<(Sector, u32)>,
+    pub(super) positions: BTreeMap<Sector, u32>,
     /// Queues for async writes by class (real time, best effort) and level; last row: idle class.
     pub(super) unsync: [[Option<u32>; 8]; 3],
     /// Reference for stable merges: the first queue created in the last 600 ms.
@@ -169,7 +169,7 @@ impl Attach for Bfq {
             rate: PeakRate::new(is_rotational),
             injection: Injection::default(),
             burst: Burst::default(),
-            positions: Vec::new(),
+            positions: BTreeMap::new(),
             unsync: [[None; 8]; 3],
             reference_queue: None,
         };

@@ -128,6 +128,7 @@ impl Cfq {
         }
         self.queues[id].marks.set(Marks::AWAITED);
         self.timer_at = self.clock.instant(self.clock.now.saturating_add(time));
+        self.timers_set += 1;
     }
 
     /// Tell whether the active queue, the only one of its group, is to get more time because the

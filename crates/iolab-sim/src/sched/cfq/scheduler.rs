@@ -40,6 +40,8 @@ pub struct Cfq {
     pub(super) serving: Serving,
     /// Time at which the idle timer ends; the end of time if it does not run.
     pub(super) timer_at: Ns,
+    /// Number of times that it was set.
+    pub(super) timers_set: u64,
     /// End of the request that the device started last.
     pub(super) last_position: Sector,
     pub(super) busy_queues: u32,
@@ -83,6 +85,7 @@ impl Attach for Cfq {
             active_process: None,
             serving: Serving::new(created),
             timer_at: Ns::MAX,
+            timers_set: 0,
             last_position: Sector(0),
             busy_queues: 0,
             busy_sync_queues: 0,
@@ -124,6 +127,11 @@ impl Scheduler for Cfq {
         self.completed(requests, id);
     }
 
+    /// Linux 4.1 block/cfq-iosched.c: `cfq_completed_request` with nothing left at the device.
+    fn asks_for_worker(&self) -> bool {
+        self.in_driver == 0 && self.busy_queues > 0
+    }
+
     fn requeue(&mut self, _: Ns, _: &Requests, id: RequestId) {
         self.in_driver -= 1;
         self.requeued.push_front(id);
@@ -131,6 +139,11 @@ impl Scheduler for Cfq {
 
     fn next_timer(&self) -> Ns {
         self.timer_at
+    }
+
+    /// A high-resolution timer (since 4.8), which is set anew at each wait.
+    fn timers_set(&self) -> u64 {
+        self.timers_set
     }
 
     fn timer(&mut self, now: Ns, _: &Requests) {

@@ -38,12 +38,15 @@ impl Disk {
         self.read_cache.invalidate(extent.start, extent.end);
     }
 
-    /// Reads that start in here are served by the running read-ahead.
+    /// Reads that start in here are served by the running read-ahead; where the drive reads ahead
+    /// for others that wait, only as long as it does.
     pub(super) fn stream(&self) -> Option<(u64, u64)> {
-        self.read_ahead
-            .as_ref()
-            .filter(|ahead| ahead.pass.sector < ahead.limit)
-            .map(|ahead| (self.read_cache.segment(ahead.segment).start, ahead.limit))
+        let ahead = self.read_ahead.as_ref().filter(|ahead| ahead.pass.sector < ahead.limit)?;
+        let stream = (self.read_cache.segment(ahead.segment).start, ahead.limit);
+        let is_over = self.parameters.read_ahead_least > 0 && ahead.pass.sector >= ahead.least;
+        // What waits for a place soon after it is the same stream.
+        let near = (stream.0, stream.1 + self.parameters.segment_sectors);
+        (!is_over || !self.queue.has_other(near)).then_some(stream)
     }
 
     /// Moves the heads and waits for the first sector.
@@ -93,7 +96,9 @@ impl Disk {
         if follows && self.parameters.queued_write_loss != QueuedWriteLoss::Exact {
             self.follow(extent, &mut service);
         } else {
-            let feed = self.feed(now + Ns(self.parameters.write_data[after]), extent);
+            let begun = now + Ns(self.parameters.write_data[after]);
+            let feed = self.feed(begun.max(self.bus_free), extent);
+            self.bus_free = feed.all;
             self.write_media(now, &mut service, extent, feed);
         }
         service.bus = self.parameters.completion_write[after];
@@ -150,6 +155,7 @@ impl Disk {
         service.transfer = pass.time.since(begun).0;
         self.mechanism.settle_on(&pass.place);
         service.bus = self.bus_after(command.end - start, service.transfer);
+        self.wait_for_bus(now, command.end - start, &mut service);
         self.statistics.media_read += command.end - start;
         if self.read_cache.is_on() {
             self.keep_and_read_ahead(command, segment, start, pass);
@@ -166,6 +172,17 @@ impl Disk {
         (if rest > one { rest } else { one }) + self.parameters.completion_read
     }
 
+    /// The data of a read use the bus when nothing else does.
+    fn wait_for_bus(&mut self, now: Ns, sectors: u64, service: &mut Service) {
+        let (data, after) = (sectors * self.parameters.bus_sector, self.parameters.completion_read);
+        let begin = (now + service.total()).since(Ns(data + after));
+        if self.bus_free > now {
+            service.bus += self.bus_free.since(begin).0;
+        }
+        let end = (now + service.total()).since(Ns(after));
+        self.bus_taken = (end.since(Ns(data)), end);
+    }
+
     /// Keeps what was read and goes on reading.
     fn keep_and_read_ahead(
         &mut self,
@@ -180,7 +197,9 @@ impl Disk {
         if segment.is_some() || !self.parameters.is_read_ahead_sequential {
             let limit = self.read_cache.limit(command.start, command.end);
             let limit = limit.min(self.mechanism.geometry.sectors());
-            self.read_ahead = Some(ReadAhead { segment: index, pass, limit });
+            let sequential = if segment.is_some() { self.parameters.read_ahead_least } else { 0 };
+            let least = (command.end + sequential).min(limit);
+            self.read_ahead = Some(ReadAhead { segment: index, pass, limit, least });
         }
     }
 
@@ -199,7 +218,8 @@ impl Disk {
         let one = self.parameters.bus_sector;
         let media = ahead.pass.time.since(now + Ns(hit)).0;
         let bus = (sectors * one).saturating_sub(media).max(one) + self.parameters.completion_read;
-        let service = Service { overhead: hit, transfer: media, bus, ..Service::default() };
+        let mut service = Service { overhead: hit, transfer: media, bus, ..Service::default() };
+        self.wait_for_bus(now, sectors, &mut service);
         self.statistics.hit += sectors;
         self.statistics.partial_hits += 1;
         self.run(now, &service, Task::Read(command.id));
