@@ -53,6 +53,8 @@ bench: setup ## ours against the peers; prints tables, writes target/bench.json;
 	else echo "benches/dialects.py, small.py: left out, they need root, iozone and bonnie++"; fi
 	@if [ -n "$(BASE)" ]; then python benches/builds.py --base "$(BASE)"; \
 	else echo "benches/builds.py: left out, BASE=AGENT names the agent of another build"; fi
+	@if [ "$$(id -u)" = 0 ]; then python benches/filebench.py; \
+	else echo "benches/filebench.py: left out, it needs root"; fi
 	@python benches/simulator.py
 	@python benches/traces.py
 	@python benches/capture.py

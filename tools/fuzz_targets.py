@@ -50,21 +50,21 @@ _MKFILE_LINES: Final = (
 
 def iozone_words(rng: random.Random, folder: Path) -> None:
     """A command line of iozone."""
-    _parse("iozone", _mutated_words(rng, _command_lines("iozone")), folder)
+    parse_and_plan("iozone", mutated_words(rng, _command_lines("iozone")), folder)
 
 
 def bonnie_words(rng: random.Random, folder: Path) -> None:
     """A command line of bonnie++."""
-    _parse("bonnie++", _mutated_words(rng, _command_lines("bonnie++")), folder)
+    parse_and_plan("bonnie++", mutated_words(rng, _command_lines("bonnie++")), folder)
 
 
 def mkfile_words(rng: random.Random, folder: Path) -> None:
     """A command line of mkfile."""
     lines = tuple(tuple(line.split()) for line in _MKFILE_LINES)
-    _parse("mkfile", _mutated_words(rng, lines), folder)
+    parse_and_plan("mkfile", mutated_words(rng, lines), folder)
 
 
-def _parse(dialect: str, words: list[str], folder: Path) -> None:
+def parse_and_plan(dialect: str, words: list[str], folder: Path) -> None:
     """Understand the words and plan the study that they stand for, as `iolab` does."""
     try:
         plan = DialectPlan.of_words(_core, dialect, words)
@@ -104,7 +104,8 @@ def _command_lines(program: str) -> tuple[tuple[str, ...], ...]:
     return tuple(sorted(found))
 
 
-def _mutated_words(rng: random.Random, lines: Sequence[tuple[str, ...]]) -> list[str]:
+def mutated_words(rng: random.Random, lines: Sequence[tuple[str, ...]]) -> list[str]:
+    """Words of one of the lines, a few of them changed."""
     words = list(rng.choice(lines))
     known = sorted({word for line in lines for word in line})
     for _ in range(rng.choice((0, 1, 1, 2, 3, 5, 9))):

@@ -517,7 +517,9 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/dialects/iozone.md": lambda: dialect_page("iozone"),
     "docs/reference/dialects/bonnie.md": lambda: dialect_page("bonnie++", "bonnie"),
     "docs/reference/dialects/mkfile.md": lambda: dialect_page("mkfile"),
+    "docs/reference/dialects/filebench.md": lambda: dialect_page("filebench"),
     "docs/reference/dialects/fio.md": lambda: dialect_page("fio"),
+    "docs/reference/dialects/ycsb.md": lambda: dialect_page("ycsb"),
     INDEX: index_page,
 }
 

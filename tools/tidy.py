@@ -251,7 +251,11 @@ _CLOCK = re.compile(r"\bmonotonic\(|\bInstant::now\b")
 _COUNTS = re.compile(r"\b(?:Recorder|StreamReport)\b")
 TIMED_CRATES = ("iolab-workload", "iolab-drive")
 """Crates whose workers and pumps run in the timed region."""
-LOGS = {"crates/iolab-drive/src/op_log.rs", "crates/iolab-drive/src/recorded.rs"}
+LOGS = {
+    "crates/iolab-drive/src/kv/log.rs",
+    "crates/iolab-drive/src/op_log.rs",
+    "crates/iolab-drive/src/recorded.rs",
+}
 """Files that write what was performed, or read what shall be; they perform no workload."""
 AROUND = {"crates/iolab-drive/src/run_delay.rs"}
 """Files that ask the kernel before a worker opens its file and after it has closed it."""

@@ -73,6 +73,7 @@ class AlikeLevels(TypedDict):
 
     factor: str
     hint: str
+    is_without_files: bool
     levels: list[str]
     reason: str
 
@@ -418,6 +419,177 @@ FsyncPolicy: TypeAlias = (
 """Times at which data are flushed."""
 
 
+KvAction: TypeAlias = Literal["load", "run"]
+"""Name of a action."""
+
+
+class KvLengthConstant(TypedDict):
+    """Always the same."""
+
+    by: Literal["constant"]
+    length: int
+
+
+KvLengthUniform = TypedDict(
+    "KvLengthUniform",
+    {
+        "by": Literal["uniform"],
+        "from": int,
+        "to": int,
+    },
+)
+"""Each as likely as any other."""
+
+
+KvLengthZipfian = TypedDict(
+    "KvLengthZipfian",
+    {
+        "by": Literal["zipfian"],
+        "from": int,
+        "to": int,
+    },
+)
+"""Short ones are likely."""
+
+
+class KvLengthHistogram(TypedDict):
+    """As often as counted."""
+
+    by: Literal["histogram"]
+    counts: list[int]
+    part_bytes: int
+
+
+KvLength: TypeAlias = KvLengthConstant | KvLengthUniform | KvLengthZipfian | KvLengthHistogram
+"""A length, or a number of records, and how it is drawn."""
+
+
+KvInterval: TypeAlias = Literal["op", "intended", "both"]
+"""Name of a measurement interval."""
+
+
+class KvMeasured(TypedDict):
+    """Extent of what is kept of every operation beside its histogram."""
+
+    interval: KvInterval
+    label: str
+    ms_parts: int
+    status_s: float
+    window_ms: int
+
+
+class KvMix(TypedDict):
+    """Weights of the operations; they need not add up to 1."""
+
+    insert: float
+    read: float
+    read_modify_write: float
+    scan: float
+    update: float
+
+
+class KvOrderUniform(TypedDict):
+    """Each as likely as any other."""
+
+    by: Literal["uniform"]
+
+
+class KvOrderZipfian(TypedDict):
+    """Popular ones, scattered over all keys."""
+
+    by: Literal["zipfian"]
+
+
+class KvOrderLatest(TypedDict):
+    """The newest are the most popular."""
+
+    by: Literal["latest"]
+
+
+class KvOrderHotspot(TypedDict):
+    """A part of the keys gets a share of the operations."""
+
+    by: Literal["hotspot"]
+    data_fraction: float
+    ops_fraction: float
+
+
+class KvOrderExponential(TypedDict):
+    """The newer, the likelier, exponentially."""
+
+    by: Literal["exponential"]
+    fraction: float
+    percentile: float
+
+
+class KvOrderSequential(TypedDict):
+    """One after the other, all clients together."""
+
+    by: Literal["sequential"]
+
+
+KvOrder: TypeAlias = (
+    KvOrderUniform
+    | KvOrderZipfian
+    | KvOrderLatest
+    | KvOrderHotspot
+    | KvOrderExponential
+    | KvOrderSequential
+)
+"""Choice of keys."""
+
+
+KvDurability: TypeAlias = Literal["none", "wal", "sync"]
+"""Name of a durability."""
+
+
+class KvOption(TypedDict):
+    """An option of a store."""
+
+    name: str
+    part: str
+    value: str
+
+
+class KvOptions(TypedDict):
+    """Settings with which a store is opened."""
+
+    durability: KvDurability
+    has_statistics: bool
+    options: NotRequired[list[KvOption]]
+    table: str
+
+
+class KvWork(TypedDict):
+    """Clients of a store."""
+
+    action: KvAction
+    field_count: int
+    field_length: KvLength
+    field_prefix: str
+    goes_on_after_errors: bool
+    insert_count: int
+    insert_retries: int
+    insert_start: int
+    is_hashed: bool
+    is_spinning: bool
+    is_verified: bool
+    loads_new_store: bool
+    measured: KvMeasured
+    mix: KvMix
+    operation_count: int
+    order: KvOrder
+    reads_all_fields: bool
+    record_count: int
+    retry_interval_s: float
+    scan_length: KvLength
+    store: KvOptions
+    target_per_s: float
+    time_limit_s: int
+    writes_all_fields: bool
+    zero_padding: int
+
+
 class LimitOnce(TypedDict):
     """After as many ops as the file has records."""
 
@@ -472,6 +644,14 @@ class DepthSearch(TypedDict):
     window_ns: Ns
 
 
+class LeastRate(TypedDict):
+    """Lowest rates: a worker fails when it was slower in a cycle, after two seconds of settling."""
+
+    bytes_per_s: list[int]
+    cycle_ns: Ns
+    ops_per_s: list[int]
+
+
 RateOf: TypeAlias = Literal["ops", "bytes"]
 """Rate that is looked at."""
 
@@ -501,6 +681,7 @@ class TenantRules(TypedDict):
     """All rules of a tenant."""
 
     depth_search: NotRequired[DepthSearch | None]
+    least: NotRequired[LeastRate | None]
     longest_ns: NotRequired[list[Ns | None] | None]
     steady: NotRequired[SteadyRule | None]
     tolerance: NotRequired[Tolerance | None]
@@ -518,8 +699,10 @@ class Manner(TypedDict):
     jumps_every: NotRequired[int]
     op_log: NotRequired[str | None]
     op_log_window_ns: NotRequired[Ns]
+    refill_at: NotRequired[int | None]
     replay: NotRequired[list[ReplayOp]]
     rules: NotRequired[TenantRules]
+    submission_group: NotRequired[int]
 
 
 Opening: TypeAlias = Literal["create", "new", "existing", "laid_out", "keep"]
@@ -1066,6 +1249,7 @@ class Tenant(TypedDict):
     is_close_timed: NotRequired[bool]
     is_file_shared: bool
     is_preallocated: NotRequired[bool]
+    kv: NotRequired[KvWork | None]
     limit: Limit
     lock: NotRequired[LockPolicy]
     manner: NotRequired[Manner]
@@ -1611,6 +1795,7 @@ class FioUnit(TypedDict):
     is_null: bool
     is_told_twice: bool
     is_unified: bool
+    is_untold: bool
     name: str
     name_bytes: int
     options: list[list[str]]
@@ -1653,11 +1838,49 @@ class CommandPlanShownByFio(TypedDict):
     show: ShownByFio
 
 
+class ShownByYcsb(TypedDict):
+    """Form of the results."""
+
+    banner: list[str]
+    buckets: int
+    exporter: str
+    granularity_ms: int
+    has_no_summary: bool
+    has_status_in_results: bool
+    hdr_path: str | None
+    interval: str
+    is_logged: bool
+    is_printed: bool
+    is_verbose: bool
+    kind: str
+    label: str
+    output: str | None
+    percentiles: list[str]
+    properties: list[str]
+    raw_file: str | None
+
+
+class CommandPlanShownByYcsb(TypedDict):
+    """Everything about one command line."""
+
+    asked: CommandExtras
+    cache: str
+    common: CommonOptions
+    dialect: str
+    directory: str
+    files: list[str]
+    notes: list[str]
+    only_text: str | None
+    rows: list[CommandRow]
+    show: ShownByYcsb
+
+
 CommandPlan: TypeAlias = (
     CommandPlanShownByIozone
     | CommandPlanShownByBonnie
     | CommandPlanShownByMkfile
     | CommandPlanShownByFio
+    | CommandPlanShownByYcsb
 )
 """A command line, understood."""
 
@@ -1955,6 +2178,13 @@ class FioSeries(TypedDict):
     ops: list[int]
 
 
+class FioSubmissions(TypedDict):
+    """Times of handing transfers over, and from there to their ends."""
+
+    completion: FioClasses
+    submission: FioClasses
+
+
 class SteadyReport(TypedDict):
     """Rate that was to become steady, as it was seen."""
 
@@ -1993,6 +2223,7 @@ class FioTenantResult(TypedDict):
     segments: NotRequired[list[FioSegment]]
     series: FioSeries
     service: FioClasses
+    submissions: NotRequired[FioSubmissions | None]
     workers: list[FioWorkerResult]
 
 
@@ -2225,6 +2456,59 @@ KernelLayer: TypeAlias = Literal[
     "read_ahead",
 ]
 """Name of a layer of the kernel."""
+
+
+class KvFact(TypedDict):
+    """A value that a store tells of itself after a phase."""
+
+    name: str
+    value: float
+
+
+class KvLatency(TypedDict):
+    """Latencies of a series."""
+
+    hdr_counts: list[int]
+    hdr_parts: list[int]
+    max_us: int
+    min_us: int
+    ms_counts: NotRequired[list[int]]
+    ops: int
+    sum_squares_us2: float
+    sum_us: int
+    window_ops: NotRequired[list[int]]
+    window_sums_us: NotRequired[list[int]]
+
+
+class KvReturned(TypedDict):
+    """Number of operations with a result."""
+
+    count: int
+    status: str
+
+
+class KvSeriesRecord(TypedDict):
+    """Counts of a series of operations."""
+
+    intended: NotRequired[KvLatency | None]
+    latency: KvLatency
+    name: str
+    returned: list[KvReturned]
+
+
+class KvRecord(TypedDict):
+    """Counts of clients of a store, and values that the store tells of itself."""
+
+    began_unix_ms: int
+    facts: NotRequired[list[KvFact]]
+    first_error: NotRequired[str | None]
+    loaded: int
+    opening_ns: int
+    running_ns: int
+    series: list[KvSeriesRecord]
+    store: str
+    user_write_bytes: int
+    version: NotRequired[str | None]
 
 
 Mark = TypedDict(
@@ -2556,6 +2840,13 @@ class SlicesOfTenant(TypedDict):
     place: NotRequired[list[int]]
 
 
+class SubmissionTimes(TypedDict):
+    """Times of handing ops over, and from there to their ends."""
+
+    completion: ClassHistograms
+    submission: ClassHistograms
+
+
 class StreamReport(TypedDict):
     """Counts of a worker."""
 
@@ -2590,6 +2881,7 @@ class TenantOutcome(TypedDict):
     depth_reached_mean: float
     io_size_bytes: int | None
     kind: OperationKind
+    kv: NotRequired[KvRecord | None]
     name: str
     operations: NotRequired[list[OperationCount]]
     response: ClassHistograms | None
@@ -2598,6 +2890,7 @@ class TenantOutcome(TypedDict):
     service: ClassHistograms
     share: float | None
     slices: NotRequired[SlicesOfTenant | None]
+    submissions: NotRequired[SubmissionTimes | None]
     workers: list[StreamReport]
 
 
@@ -2709,6 +3002,7 @@ class PossibleLevels(TypedDict):
     """Levels of a factor that a simulated stack can do."""
 
     factor: str
+    is_without_files: bool
     levels: list[str] | None
     limit: str
 
@@ -2832,6 +3126,7 @@ class Progress(TypedDict):
     phase: str
     recording: NotRequired[RecordingSoFar | None]
     share: NotRequired[float | None]
+    status: NotRequired[str | None]
     trial: NotRequired[str | None]
 
 
@@ -3077,6 +3372,7 @@ class TrialTrace(TypedDict):
 class SimulatedTrial(TypedDict):
     """The trial spec of the agent protocol, as far as a simulation has a use for it."""
 
+    cache: NotRequired[Cache | None]
     knobs: dict[str, str]
     stack: NotRequired[Stack | None]
     trace: NotRequired[TrialTrace | None]
@@ -3252,3 +3548,37 @@ class TrialSpec(TypedDict):
     trial: str
     waits: NotRequired[Waits | None]
     workload: Workload
+
+
+class YcsbClientResult(TypedDict):
+    """A client."""
+
+    ops: int
+
+
+class YcsbTenantResult(TypedDict):
+    """Clients of a run."""
+
+    kv: NotRequired[KvRecord | None]
+    workers: list[YcsbClientResult]
+
+
+class YcsbPhaseResult(TypedDict):
+    """A phase of a run."""
+
+    tenants: list[YcsbTenantResult]
+
+
+class YcsbRawSeries(TypedDict):
+    """Single latencies of a series."""
+
+    lines: str
+    name: str
+    percentiles_us: list[int]
+
+
+class YcsbRowResult(TypedDict):
+    """Results of a run, as far as a report needs them."""
+
+    phases: list[YcsbPhaseResult]
+    raw: NotRequired[list[YcsbRawSeries]]

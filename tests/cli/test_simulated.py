@@ -102,10 +102,11 @@ def test_a_dry_run_says_what_would_be_simulated(iolab, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (["--buffered"], "a simulation has no buffered files: use --direct"),
-        (["--fs", "ext4"], "no file systems yet"),
+        (["--buffered"], "a simulation has no buffered files without a file system"),
+        (["--fs", "btrfs"], 'fs "btrfs": is not simulated'),
+        (["--fs", "ext4", "--mount-options", "nodelaloc"], "is not modelled (did you mean"),
         (["--memory-limit", "1g"], "no memory that could be limited"),
-        (["--cache", "warm"], "no page cache yet"),
+        (["--cache", "warm"], "a simulation has no page cache"),
         (["--knob", "deadline.fifo_bach=1"], "did you mean 'deadline.fifo_batch'"),
         (["--knob", "deadline.front_merges=2"], "it goes from 0 to 1"),
         (["--file-size", "2t"], "sim:fixed-100us holds 1 TiB"),

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import jsonschema
 import pytest
 
 from iolab.study import dialects
@@ -85,6 +86,20 @@ def keys(value: Any) -> Any:
     return None
 
 
+def schema_of(value: Any, name: str = "") -> dict[str, Any]:
+    """JSON schema of what fio printed: keys that must be there, and the type of each value."""
+    if isinstance(value, Mapping):
+        parts = {key: schema_of(inner, key) for key, inner in value.items()}
+        if name in ("bins", "percentile"):  # Names of members are measured values.
+            return {"type": "object", "additionalProperties": {"type": "integer"}}
+        return {"type": "object", "properties": parts, "required": sorted(parts)}
+    if isinstance(value, list):
+        return {"type": "array"} | ({"items": schema_of(value[0])} if value else {})
+    if isinstance(value, str):
+        return {"type": "string"}
+    return {"type": "integer" if isinstance(value, int) else "number"}
+
+
 def test_every_recorded_file_is_known() -> None:
     assert len(DONE) == 22
 
@@ -103,7 +118,8 @@ def test_a_job_file_does_what_fio_did(folder: Path, name: str) -> None:
 
 
 def compare(ours: Json, theirs: Json) -> None:
-    """One job: keys, what is not measured, and counts."""
+    """One job: keys, types, what is not measured, and counts."""
+    jsonschema.validate(ours, schema_of(theirs))
     assert list(ours) == list(theirs)
     for key in NOT_MEASURED:
         assert ours.get(key) == theirs.get(key), key
@@ -529,6 +545,51 @@ def test_output_of_a_command_never_replaces_a_file_of_the_user(folder: Path) -> 
     assert "a.prerun.txt" in err
     assert not (folder / "ran").exists()
     assert (folder / "a.prerun.txt").read_text() == "mine"
+
+
+def test_submission_is_told_apart_and_posixaio_splice_and_cpuio_work(folder: Path) -> None:
+    base = ("--size=256k", "--bs=4k", "--output-format=json")
+    for engine, words in {
+        "posixaio": ("--rw=randwrite", "--iodepth=4", "--end_fsync=1"),
+        "libaio": ("--rw=randread", "--iodepth=4", "--direct=1", "--iodepth_low=2"),
+        "splice": ("--rw=randread", "--bs=128k"),
+    }.items():
+        out, _ = fio(folder, f"--name={engine}", f"--ioengine={engine}", *base, *words)
+        job = json.loads(out)["jobs"][0]
+        side = job["read"] if job["read"]["total_ios"] else job["write"]
+        assert side["total_ios"] == (2 if engine == "splice" else 64)
+        times = [side[f"{name}_ns"] for name in ("slat", "clat", "lat")]
+        if engine == "splice":
+            assert times[0]["N"] == 0
+            assert times[1]["mean"] == times[2]["mean"]
+            continue
+        assert [time["N"] for time in times] == [64] * 3
+        assert times[0]["mean"] > 0
+        assert times[0]["mean"] + times[1]["mean"] == pytest.approx(times[2]["mean"], rel=1e-6)
+    words = ("--name=burn", "--ioengine=cpuio", "--cpuload=40", "--runtime=600ms", "--stats=0")
+    out, _ = fio(folder, *words, "--name=io", *base, "--rw=read", "--ioengine=psync", "--stats=1")
+    assert [job["jobname"] for job in json.loads(out)["jobs"]] == ["io"]
+
+
+def test_a_rate_that_is_too_low_fails_and_files_are_only_made_or_appended_to(folder: Path) -> None:
+    slow = ("--name=slow", "--size=4m", "--thinktime=50ms", "--rate_min=1m", "--rate_cycle=200")
+    out, _ = fio(folder, *slow, "--time_based", "--runtime=4", "--output-format=json", code=1)
+    assert json.loads(out)["jobs"][0]["error"] == 5
+    out, _ = fio(folder, "--name=made", "--size=1m", "--create_only=1", "--output-format=json")
+    assert json.loads(out)["jobs"][0]["read"]["total_ios"] == 0
+    assert (folder / "made.0.0").stat().st_size == 1 << 20
+    more = ("--name=made", "--rw=write", "--size=64k", "--file_append=1", "--output-format=json")
+    out, _ = fio(folder, *more)
+    assert json.loads(out)["jobs"][0]["write"]["total_ios"] == 16
+    assert (folder / "made.0.0").stat().st_size == (1 << 20) + (64 << 10)
+
+
+def test_what_was_written_until_the_time_was_over_is_verified(folder: Path) -> None:
+    words = ("--name=v", "--rw=randwrite", "--size=1m", "--verify=crc32c", "--output-format=json")
+    out, _ = fio(folder, *words, "--time_based", "--runtime=500ms")
+    job = json.loads(out)["jobs"][0]
+    assert job["error"] == 0
+    assert job["read"]["total_ios"] == 256
 
 
 @pytest.mark.needs_root

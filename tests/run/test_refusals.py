@@ -38,10 +38,6 @@ def spec(*tenants: dict[str, Any], **around: Any) -> dict[str, Any]:
 SIM = make_testbed("sim", "fixed-100us", {})
 
 
-STACK = {"fs": "ext4", "mkfs_options": [], "mount_options": [], "has_external_journal": False}
-"""A file system as a trial spec has it: all keys, as the agent's protocol says."""
-
-
 @pytest.mark.parametrize(
     ("tenant", "around", "code", "part"),
     [
@@ -55,7 +51,6 @@ STACK = {"fs": "ext4", "mkfs_options": [], "mount_options": [], "has_external_jo
         ({}, {"cache": "warm"}, "warm_cache", "no page cache"),
         ({}, {"io_groups": [{"tenant": "main"}]}, "control_groups", "not simulated yet"),
         ({}, {"changes": [{"at_ns": 1, "knobs": {}}]}, "changes", "keeps its settings"),
-        ({}, {"stack": STACK}, "file_system", "no file systems yet"),
     ],
 )
 def test_a_simulated_stack_says_what_it_cannot_do(
@@ -87,9 +82,9 @@ def test_everything_is_told_at_once_and_the_first_with_the_number_of_the_others(
         check_possible(SIM, asked, _core)
     assert caught.value.message == (
         "first on sim:fixed-100us goes through the page cache, and "
-        "a simulation has no buffered files (2 other reasons besides)"
+        "a simulation has no buffered files without a file system (2 other reasons besides)"
     )
-    assert caught.value.hint == "use --direct"
+    assert caught.value.hint == "use --direct, or a file system as in --fs ext4"
 
 
 def test_a_real_testbed_answers_by_its_engines(tmp_path: Path) -> None:

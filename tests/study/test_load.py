@@ -392,11 +392,10 @@ def test_a_knob_that_a_simulated_queue_lacks_is_refused_where_it_stands(text, pa
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("direct = false", "a simulation has no buffered files: use --direct"),
-        ('cache = "warm"', "no page cache yet"),
+        ("direct = false", "a simulation has no buffered files without a file system"),
+        ('cache = "warm"', "no page cache"),
         ('memory_limit = "1g"', "no memory that could be limited"),
-        ('fs = "xfs"', "no file systems yet"),
-        ("external_journal = true", "no file systems yet"),
+        ("external_journal = true", "lies on one device in simulation"),
     ],
 )
 def test_what_cannot_be_simulated_is_refused_in_one_line(text, part):

@@ -273,9 +273,12 @@ impl Boundary {
         Err(Error::refused(what, "leave run_as out, or name yourself and your groups"))
     }
 
-    /// The user that the measuring child runs as: where files are the user's, always that user.
+    /// The user that the measuring child runs as: where files are the user's, always that user, and
+    /// wherever the library of a store is loaded.
     pub fn measures_as(&self, class: &str, spec: &TrialSpec) -> Option<RunAs> {
-        spec.run_as.clone().or_else(|| (class == "A+").then(|| self.user.clone()))
+        let mut tenants = spec.workload.phases.iter().flat_map(|phase| &phase.tenants);
+        let is_users = class == "A+" || tenants.any(|tenant| tenant.kv.is_some());
+        spec.run_as.clone().or_else(|| is_users.then(|| self.user.clone()))
     }
 
     /// Tell whether the measuring child may drop the page cache of everybody.

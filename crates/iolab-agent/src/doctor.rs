@@ -41,6 +41,7 @@ pub fn checks(
     let mut found = vec![root(boundary), journal(state_dir), loop_devices(boundary)];
     found.extend(FILE_SYSTEMS.iter().map(|row| tool(row.name, row.mkfs)));
     found.extend(engines(&places));
+    found.push(rocksdb());
     found.push(memory_limit());
     found.push(debugfs());
     found.push(virtualization(&machine));
@@ -89,6 +90,20 @@ const AS_ROOT: &str = "sudo \"$(command -v iolab)\" ..., or see `agent by sudo` 
 
 /// Actions of root for others, which its policy alone allows.
 const BY_POLICY: &str = "root names the class in /etc/iolab/agent.toml";
+
+/// The library of `iolab ycsb ... rocksdb`.
+fn rocksdb() -> Check {
+    match iolab_kv::rocksdb::find() {
+        Ok(found) => {
+            let message = format!("RocksDB {} ({})", found.version, found.path.display());
+            ok("rocksdb", message)
+        }
+        Err(iolab_model::Error::BadWorkload { problem, remedy }) => {
+            warn("rocksdb", problem, remedy)
+        }
+        Err(error) => warn("rocksdb", error.to_string(), "install librocksdb"),
+    }
+}
 
 fn root(boundary: Option<&Result<Boundary>>) -> Check {
     if let Some(boundary) = boundary {

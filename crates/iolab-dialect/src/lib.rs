@@ -8,6 +8,7 @@
 
 pub mod bonnie;
 pub mod diagnostic;
+pub mod filebench;
 pub mod fio;
 pub mod iozone;
 pub mod mkfile;
@@ -15,6 +16,7 @@ pub mod option;
 pub mod plan;
 pub mod workload;
 pub mod workload_file;
+pub mod ycsb;
 
 pub use diagnostic::{Diagnostic, Problem};
 
@@ -75,6 +77,8 @@ dialects! {
     bonnie::Bonnie,
     mkfile::Mkfile,
     fio::Fio,
+    filebench::Filebench,
+    ycsb::Ycsb,
 }
 
 /// The dialect of this name.

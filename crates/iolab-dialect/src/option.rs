@@ -353,6 +353,9 @@ pub fn common_row(name: &str) -> Option<&'static OptionRow<Common>> {
     COMMON.iter().find(|row| row.name.strip_prefix("--") == Some(plain))
 }
 
+/// Characters of an option of one letter: `-a`.
+const LETTER_LENGTH: usize = 2;
+
 type Place = (usize, Range<usize>);
 type Read = Result<(), (Place, Problem)>;
 
@@ -418,6 +421,10 @@ impl<'a, S> Reader<'a, S> {
     fn cluster(&mut self, index: usize, typed: &mut S) -> Read {
         let word = &self.words[index];
         let letters: Vec<(usize, char)> = word.char_indices().collect();
+        let is_word = letters.len() > LETTER_LENGTH;
+        if let Some(row) = self.grammar.rows.iter().find(|row| is_word && row.name == word) {
+            return self.word_option(row, index, typed);
+        }
         let mut at = 1;
         while at < letters.len() {
             let is_plus = letters[at].1 == '+' && letters.len() > at + 1;
@@ -437,6 +444,17 @@ impl<'a, S> Reader<'a, S> {
             at = if is_word_used { letters.len() } else { end };
         }
         Ok(())
+    }
+
+    /// An option of several letters behind one dash: `-threads 4`.
+    fn word_option(&mut self, row: &OptionRow<S>, index: usize, typed: &mut S) -> Read {
+        let here = self.whole(index);
+        if let Standing::Refused(why, instead) = row.standing {
+            return Err((here, Problem::new(format!("{}: {why}", row.name), instead)));
+        }
+        let length = here.1.end;
+        let (given, _) = self.given(row, (here, "", length), typed)?;
+        (row.update)(typed, &given).map_err(|problem| (given.place.clone(), problem))
     }
 
     /// Words that belong to one option, and whether the rest of its word does.

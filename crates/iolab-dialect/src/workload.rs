@@ -80,6 +80,7 @@ pub fn tenant(file: &str) -> Tenant {
         limit: Limit::Once,
         file_set: None,
         program: None,
+        kv: None,
         draws: None,
         manner: Manner::default(),
     }

@@ -184,6 +184,14 @@ impl<L: Lane> Lane for BlendingLane<L> {
     fn sleep_until(&mut self, instant: Ns) {
         self.inner.sleep_until(instant);
     }
+
+    fn time_submissions(&mut self, group: u32) {
+        self.inner.time_submissions(group);
+    }
+
+    fn submission_ns(&self, token: Token) -> Ns {
+        self.inner.submission_ns(token)
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use iolab_model::Ns;
 use iolab_model::op::Access;
+use iolab_workload::kv::KvRecord;
 use iolab_workload::operation::{Nature, OperationKind};
 use iolab_workload::program::OperationCount;
 use iolab_workload::spec::{Phase, Tenant};
@@ -17,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::monotonic;
 use crate::group::SharedGroup;
-use crate::recorder::{ClassHistograms, Recorder};
+use crate::recorder::{ClassHistograms, Recorder, SubmissionTimes};
 use crate::segment::{Segment, merge};
 use crate::series::Series;
 
@@ -63,6 +64,9 @@ pub struct WorkerOutcome {
     pub service: ClassHistograms,
     /// Response times from the intended start, under a rate limit.
     pub response: Option<ClassHistograms>,
+    /// Times of submission, if they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submissions: Option<Box<SubmissionTimes>>,
     /// Over time.
     pub series: Series,
     /// Between the cuts of the phase.
@@ -76,7 +80,8 @@ impl WorkerOutcome {
     /// Joins a worker's report and its recorder.
     pub fn new(tenant: usize, report: StreamReport, mut recorder: Recorder) -> Self {
         recorder.missed(report.missed_ops.unwrap_or(0));
-        let Recorder { service, response, series, segments, late_ops, op_log, .. } = recorder;
+        let Recorder { service, response, submissions, series, segments, late_ops, op_log, .. } =
+            recorder;
         let late_ops = response.as_ref().map(|_| late_ops);
         let (mut report, segments) = (StreamReport { late_ops, ..report }, segments.into_parts());
         if let Some(Err(problem)) = op_log.map(|log| log.close()) {
@@ -84,7 +89,7 @@ impl WorkerOutcome {
             report.first_error.get_or_insert(problem);
         }
         let operations = Vec::new();
-        Self { tenant, report, service, response, series, segments, operations }
+        Self { tenant, report, service, response, submissions, series, segments, operations }
     }
 
     /// The same of a worker whose program has operations of its own.
@@ -124,6 +129,9 @@ pub struct TenantOutcome {
     pub service: ClassHistograms,
     /// Response times of all workers.
     pub response: Option<ClassHistograms>,
+    /// Times of submission of all workers, if they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submissions: Option<Box<SubmissionTimes>>,
     /// All workers added up.
     pub series: Series,
     /// Between the cuts of the phase, if it has any.
@@ -133,6 +141,9 @@ pub struct TenantOutcome {
     /// what was counted of it; empty of a stream.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<OperationCount>,
+    /// Counts of clients of a store, as its reports take them, and what the store tells of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kv: Option<KvRecord>,
     /// Of studies in slices only; the front end adds it before it stores the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slices: Option<SlicesOfTenant>,
@@ -323,9 +334,11 @@ pub fn assemble(phase: &Phase, mut outcomes: Vec<WorkerOutcome>, interval: Ns) -
             workers: Vec::new(),
             service: ClassHistograms::default(),
             response: tenant.rate_ops_per_s.map(|_| ClassHistograms::default()),
+            submissions: None,
             series: Series::new(interval),
             segments: Vec::new(),
             operations: Vec::new(),
+            kv: None,
             slices: None,
             depth_reached_mean: 0.0,
         };
@@ -334,6 +347,9 @@ pub fn assemble(phase: &Phase, mut outcomes: Vec<WorkerOutcome>, interval: Ns) -
             total.service.merge(&outcome.service);
             if let (Some(sum), Some(one)) = (total.response.as_mut(), outcome.response.as_ref()) {
                 sum.merge(one);
+            }
+            if let Some(one) = &outcome.submissions {
+                total.submissions.get_or_insert_default().merge(one);
             }
             total.series.merge(outcome.series.clone());
             merge(&mut total.segments, &outcome.segments);

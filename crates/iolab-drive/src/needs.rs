@@ -73,9 +73,17 @@ fn access_need(can: &Capabilities, access: Access) -> Need {
     }
 }
 
+/// Clients of a store need a real one: no target of files is one.
+const OF_CLIENTS: [&str; 3] = [
+    "asks a key-value store",
+    "hold the key-value store of these clients",
+    "use --on loop:SIZE, dir:PATH or null:",
+];
+
 fn needs(can: &Capabilities, tenant: &Tenant, verify: Verify) -> impl Iterator<Item = Need> {
     let files = tenant.file_set.as_ref().map(|work| needs_of_files(can, work));
-    let access = core::iter::once(access_need(can, tenant.access));
+    let clients = need("key_value", tenant.kv.is_none(), OF_CLIENTS);
+    let access = [clients, access_need(can, tenant.access)].into_iter();
     let all = access.chain(needs_of_calls(can, tenant)).chain(needs_of_data(can, tenant, verify));
     let is_stream = files.is_none();
     files.into_iter().flatten().chain(all.filter(move |_| is_stream))
@@ -255,6 +263,10 @@ pub fn check_programs<T: Target>(
 ) -> Result<(), Error> {
     let (can, verify) = (target.capabilities(), workload.verification());
     for tenant in &phase.tenants {
+        if tenant.kv.is_some() {
+            let what = format!("{}; {}", OF_CLIENTS[1], OF_CLIENTS[2]);
+            return Err(Error::Unsupported { target: target.name(), what });
+        }
         let Some(program) = &tenant.program else { continue };
         for node in program.all_nodes() {
             if let Some((_, what)) = missing(&can, node, verify) {

@@ -45,6 +45,7 @@ fn measure<T: Target + Sync>(null: &T, workload: &Workload, tenant: &Tenant) -> 
         limit: Limit::Ops { ops: OPS, within_ns: None },
         file_set: None,
         program: None,
+        kv: None,
         manner: Manner::default(),
         draws: None,
         ..tenant.clone()

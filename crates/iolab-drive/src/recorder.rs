@@ -95,6 +95,24 @@ impl ClassHistograms {
     }
 }
 
+/// Times of handing ops over, and from there to their ends.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SubmissionTimes {
+    /// From the submission to the return of the call that handed the op over.
+    pub submission: ClassHistograms,
+    /// From that return to the end.
+    pub completion: ClassHistograms,
+}
+
+impl SubmissionTimes {
+    /// Adds another worker's.
+    pub fn merge(&mut self, other: &Self) {
+        self.submission.merge(&other.submission);
+        self.completion.merge(&other.completion);
+    }
+}
+
 /// Records the ops of one worker; its memory does not grow with the number of ops.
 #[derive(Debug)]
 pub struct Recorder {
@@ -102,6 +120,10 @@ pub struct Recorder {
     pub service: ClassHistograms,
     /// From the intended start to the end; only under a rate limit.
     pub response: Option<ClassHistograms>,
+    /// Of their submission and completion apart, if that was asked for.
+    pub submissions: Option<Box<SubmissionTimes>>,
+    /// Most ops that are handed over together then.
+    pub submission_group: u32,
     /// Over time.
     pub series: Series,
     /// Between the cuts of the phase.
@@ -122,6 +144,8 @@ impl Recorder {
         Self {
             service: ClassHistograms::default(),
             response: period.map(|_| ClassHistograms::default()),
+            submissions: None,
+            submission_group: u32::MAX,
             series: Series::new(interval),
             segments: Segments::default(),
             late_ops: 0,
@@ -144,6 +168,13 @@ impl Recorder {
         Self { op_log: log.map(Box::new), ..self }
     }
 
+    /// Also keeps times of submission, of so many ops together at most; 0: it does not.
+    #[must_use]
+    pub fn with_submissions(self, group: u32) -> Self {
+        let submissions = (group > 0).then(Box::default);
+        Self { submissions, submission_group: group, ..self }
+    }
+
     /// Gets all memory that ops of these classes will need: what is recorded in a timed region must
     /// not fetch any there.
     #[must_use]
@@ -151,6 +182,10 @@ impl Recorder {
         self.service.get_ready(classes);
         if let Some(response) = &mut self.response {
             response.get_ready(classes);
+        }
+        if let Some(times) = &mut self.submissions {
+            times.submission.get_ready(classes);
+            times.completion.get_ready(classes);
         }
         self.series.get_ready();
         self
@@ -199,10 +234,26 @@ impl Recorder {
         self.count(class, completion.submitted, completion.completed, bytes);
     }
 
+    /// Records how long it took to hand over the op that `completion` is of; of a phase with cuts
+    /// only what ends behind the last of them.
+    #[inline]
+    pub fn handed_over(&mut self, completion: &Completion, took: Ns) {
+        let (class, _) = self.slots[completion.token.0 as usize];
+        let after = completion.completed.since(self.origin.unwrap_or(completion.completed));
+        if let Some(times) = &mut self.submissions
+            && took.0 > 0
+            && self.segments.is_last(after)
+        {
+            let service = completion.completed.since(completion.submitted);
+            times.submission.record(class, took);
+            times.completion.record(class, service.since(took));
+        }
+    }
+
     /// Tell whether [`Recorder::count`] is all there is to do at the end of an op, and nothing at
     /// its submission, after [`Recorder::begin`].
     pub fn is_plain(&self) -> bool {
-        self.op_log.is_none() && self.response.is_none()
+        self.op_log.is_none() && self.response.is_none() && self.submissions.is_none()
     }
 
     /// The timed region begins, if it has not yet.
@@ -215,10 +266,35 @@ impl Recorder {
     #[cold]
     pub fn begin_anew(&mut self, now: Ns) {
         self.service = ClassHistograms::default();
+        self.submissions = self.submissions.take().map(|_| Box::default());
         self.series = Series::new(Ns(self.series.interval_ns));
         self.late_ops = 0;
         self.series.begin(now);
         self.origin = Some(now);
+    }
+
+    /// Counts ops of `class` that followed each other without a pause, each of `bytes`: the first
+    /// was submitted then, each other one when the one before it ended.
+    #[inline]
+    pub fn count_run(&mut self, class: OpClass, submitted: Ns, ended: &[Ns], bytes: u64) {
+        let ([first, .., last] | [first @ last]) = ended else { return };
+        let begins = std::iter::once(&submitted).chain(ended);
+        let services = begins.zip(ended).map(|(begin, end)| end.since(*begin));
+        if self.segments.is_empty()
+            && let Some(histogram) = self.service.of(class)
+        {
+            let longest = histogram.record_each(services.clone().map(|service| service.0));
+            let alike = (ended.len() as u64, bytes);
+            if !self.series.record_run((*first, *last), alike, Ns(longest)) {
+                for (end, service) in ended.iter().zip(services) {
+                    self.series.record(*end, bytes, service);
+                }
+            }
+            return;
+        }
+        for (end, service) in ended.iter().zip(services) {
+            self.count(class, Ns(end.0 - service.0), *end, bytes);
+        }
     }
 
     /// Counts an op of `class`.

@@ -47,6 +47,11 @@ impl Segments {
         }
     }
 
+    /// Tell whether there are no cuts.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
     /// Counts an op of `class` that ended so long after the worker's beginning, with its service
     /// time and the bytes it moved.
     #[inline]
@@ -61,6 +66,12 @@ impl Segments {
             part.ops += 1;
             part.bytes += bytes;
         }
+    }
+
+    /// Tell whether so long after the worker's beginning is behind the last cut.
+    #[inline]
+    pub fn is_last(&self, after: Ns) -> bool {
+        self.ends.last().is_none_or(|end| *end <= after)
     }
 
     /// Counts, in order of time; empty without cuts.

@@ -78,6 +78,26 @@ impl Series {
         self.latency_ns_max[slice] = self.latency_ns_max[slice].max(latency.0);
     }
 
+    /// Counts `ops` ops that ended from `first` to `last`, each of `bytes`, if all of these lie in
+    /// the latest slice; else counts nothing and answers false.
+    #[inline]
+    pub fn record_run(
+        &mut self,
+        (first, last): (Ns, Ns),
+        (ops, bytes): (u64, u64),
+        longest: Ns,
+    ) -> bool {
+        let Slice { index, from, width } = self.latest;
+        let is_within = |at: Ns| at.0.wrapping_sub(from) < width;
+        if !(is_within(first) && is_within(last)) {
+            return false;
+        }
+        self.ops[index] += ops;
+        self.bytes[index] += ops * bytes;
+        self.latency_ns_max[index] = self.latency_ns_max[index].max(longest.0);
+        true
+    }
+
     /// Makes the slice of `completed` the latest one.
     #[cold]
     fn find(&mut self, completed: Ns) {
@@ -155,6 +175,22 @@ mod tests {
             series.ops[..series.ops.len() - 1].iter().all(|&ops| ops == full),
             "slices are equally wide"
         );
+    }
+
+    #[test]
+    fn ops_of_a_run_are_counted_together_where_they_lie_in_one_slice() {
+        let (mut together, mut single) = (Series::new(Ns(100)), Series::new(Ns(100)));
+        for series in [&mut together, &mut single] {
+            series.begin(Ns(1000));
+            series.record(Ns(1010), 8, Ns(10));
+        }
+        for end in [1020, 1050, 1099] {
+            single.record(Ns(end), 8, Ns(30));
+        }
+        assert!(together.record_run((Ns(1020), Ns(1099)), (3, 8), Ns(30)));
+        assert_eq!(together, single);
+        assert!(!together.record_run((Ns(1099), Ns(1100)), (2, 8), Ns(30)), "the next slice");
+        assert_eq!(together, single, "nothing was counted");
     }
 
     #[test]

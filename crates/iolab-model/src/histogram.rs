@@ -92,6 +92,26 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
+    /// Counts many values; answers the largest of them, or 0.
+    ///
+    /// What is summed up stays in registers between them.
+    #[inline]
+    pub fn record_each(&mut self, values: impl Iterator<Item = u64>) -> u64 {
+        let (mut count, mut sum, mut min, mut max) = (0, 0_u128, u64::MAX, 0);
+        for value in values {
+            self.counts[index_of(value)] += 1;
+            count += 1;
+            sum += u128::from(value);
+            min = min.min(value);
+            max = max.max(value);
+        }
+        self.count += count;
+        self.sum += sum;
+        self.min = self.min.min(min);
+        self.max = self.max.max(max);
+        max
+    }
+
     /// Adds another histogram's counts.
     pub fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.counts.iter_mut().zip(other.counts.iter()) {

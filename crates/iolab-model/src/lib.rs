@@ -5,11 +5,13 @@
 //! [`Target`] and [`Lane`], and [`conformance`] says what that promises.
 
 pub mod blktrace;
+pub mod calendar;
 pub mod completion;
 pub mod conformance;
 pub mod error;
 pub mod histogram;
 pub mod iolog;
+pub mod kv;
 pub mod listing;
 pub mod nearest;
 pub mod op;
@@ -20,6 +22,7 @@ pub mod target;
 pub mod trace_event;
 pub mod units;
 
+pub use calendar::Calendar;
 pub use completion::{Completion, Outcome};
 pub use error::{Errno, Error};
 pub use histogram::Histogram;

@@ -325,6 +325,21 @@ pub trait Lane {
 
     /// Sleeps (or jumps) until `instant` on the target's clock.
     fn sleep_until(&mut self, instant: Ns);
+
+    /// Hands over at most `group` ops per call from now on, and keeps how long that takes
+    /// ([`Lane::submission_ns`]), where it can be told apart from their ends: an op then begins
+    /// with the call that hands it over.
+    fn time_submissions(&mut self, group: u32) {
+        let _ = group;
+    }
+
+    /// From the submission of the op that ended last in a slot to the return of the call that
+    /// handed it over; 0 where it is not kept.
+    #[inline]
+    fn submission_ns(&self, token: Token) -> Ns {
+        let _ = token;
+        Ns(0)
+    }
 }
 
 /// Anything ops can be sent to: the running kernel, a simulated stack, memory, nothing.
@@ -337,6 +352,11 @@ pub trait Target {
 
     /// Abilities of the target.
     fn capabilities(&self) -> Capabilities;
+
+    /// Tell whether a process that used it can be forked, and its children use it as well.
+    fn survives_forks(&self) -> bool {
+        true
+    }
 
     /// Facts about it: flat names and values, stored with every result.
     fn facts(&self) -> Vec<(String, String)>;

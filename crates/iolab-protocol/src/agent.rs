@@ -506,6 +506,9 @@ pub struct Progress {
     /// While block events are recorded: what was recorded so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recording: Option<RecordingSoFar>,
+    /// Line about the progress that the command line wants to see, without the time of day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
     /// Files of the user's directory that were made meanwhile, by name: known even if the agent is
     /// killed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

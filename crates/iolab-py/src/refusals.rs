@@ -24,7 +24,7 @@ pub(crate) struct Asked {
     pub(crate) knobs: BTreeMap<String, String>,
     /// A file system that is made.
     #[serde(default)]
-    stack: Option<Stack>,
+    pub(crate) stack: Option<Stack>,
     /// State of the page cache.
     #[serde(default)]
     cache: Option<Cache>,
@@ -43,8 +43,11 @@ pub(crate) struct Asked {
 pub(crate) fn refusals_of(can: &Capabilities, limits: &[Limit], asked: &Asked) -> Vec<Refusal> {
     let mut found = refusals(("simulation", can, limits), &asked.workload);
     let around = [
-        ("file_system", asked.stack.is_some(), "makes a file system"),
-        ("warm_cache", asked.cache == Some(Cache::Warm), "begins with a warm cache"),
+        (
+            "warm_cache",
+            asked.cache == Some(Cache::Warm) && !can.has_plain,
+            "begins with a warm cache",
+        ),
         ("memory_limit", asked.memory_limit_bytes.is_some(), "limits the memory of its workers"),
         ("control_groups", !asked.io_groups.is_empty(), "has control groups"),
         ("changes", !asked.changes.is_empty(), "changes knobs while it runs"),

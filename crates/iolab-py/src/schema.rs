@@ -1,6 +1,6 @@
 //! The schema of everything that the extension takes and gives, from which Python's types are made.
 
-use iolab_dialect::{bonnie, fio, iozone, mkfile};
+use iolab_dialect::{bonnie, filebench, fio, iozone, mkfile, ycsb};
 use iolab_drive::needs::Refusal;
 use iolab_model::Capabilities;
 use iolab_protocol::agent::Record;
@@ -36,6 +36,8 @@ enum CommandPlan {
     Bonnie(bonnie::plan::Plan),
     Mkfile(mkfile::lower::Plan),
     Fio(fio::plan::Plan),
+    Filebench(filebench::plan::Plan),
+    Ycsb(ycsb::lower::Plan),
 }
 
 /// JSON schemas by the names of the types.
@@ -65,7 +67,8 @@ fn taken(mut generator: SchemaGenerator) -> Map<String, Value> {
     add! { generator:
         IozoneRequest, MixedRequest, TrialSpec, Asked, ShowOptions,
         iozone::result::RowResult, iozone::side::Part, bonnie::result::Event,
-        mkfile::render::Event, fio::result::RowResult,
+        mkfile::render::Event, fio::result::RowResult, filebench::result::RowResult,
+        ycsb::render::RowResult,
     }
     generator.take_definitions(true)
 }

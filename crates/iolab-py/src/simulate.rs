@@ -12,10 +12,12 @@ use iolab_model::op::FlagName;
 use iolab_model::target::Limit;
 use iolab_model::{Error, Ns, Sector, Seed, Target, VirtualTime as _};
 use iolab_protocol::agent::{
-    Record, Simulation as Inside, Stack as FileSystem, Status, TraceOfTrial, TrialTrace,
+    Cache, Record, Simulation as Inside, Stack as FileSystem, StackRecord, Status, TraceOfTrial,
+    TrialTrace,
 };
 use iolab_sim::api::layer::Incident;
 use iolab_sim::error::SimError;
+use iolab_sim::files::{FilesMade, VM_KNOBS};
 use iolab_sim::limits::{ALIKE, Alike, LEVELS, LIMITS, Possible};
 use iolab_sim::queue::QueueParameters;
 use iolab_sim::replay::to_csv;
@@ -41,7 +43,7 @@ use crate::simulated_trace::SimulatedTrace;
 pub struct TrialSpec {
     /// Name of the trial.
     trial: String,
-    /// Must be null.
+    /// A file system that is made for the trial.
     stack: Option<FileSystem>,
     /// Knobs by name.
     knobs: BTreeMap<String, String>,
@@ -50,6 +52,9 @@ pub struct TrialSpec {
     /// Recorder of block events, if they are recorded.
     #[serde(default)]
     trace: Option<TrialTrace>,
+    /// State of the page cache before the timed region.
+    #[serde(default)]
+    cache: Option<Cache>,
 }
 
 /// A stack, before anything runs on it.
@@ -201,7 +206,8 @@ impl Crosses for TrialError {
 pub fn sim_refusals(py: Python<'_>, stack_json: &str, trial_json: &str) -> PyResult<String> {
     let stack: Stack = serde_json::from_str(stack_json).map_err(|e| study_error(py, e))?;
     let asked: Asked = serde_json::from_str(trial_json).map_err(|e| study_error(py, e))?;
-    let overrides = overrides(&asked.knobs).map_err(|e| study_error(py, e))?;
+    let overrides = overrides(&asked.knobs).and_then(|o| with_made(o, asked.stack.as_ref()));
+    let overrides = overrides.map_err(|e| study_error(py, e))?;
     let simulation = stack.build(&overrides, Seed(0)).map_err(|e| study_error(py, e))?;
     let target = SimTarget::new(simulation, Vec::new());
     let found = refusals_of(&target.capabilities(), LIMITS, &asked);
@@ -226,10 +232,11 @@ pub fn sim_trace(py: Python<'_>, stack_json: &str, trial_json: &str) -> PyResult
 
 fn trace(stack: &Stack, spec: &TrialSpec) -> Result<String, TrialError> {
     spec.workload.check()?;
-    let mut simulation = stack.build(&overrides(&spec.knobs)?, spec.workload.seed)?;
+    let overrides = with_made(overrides(&spec.knobs)?, spec.stack.as_ref())?;
+    let mut simulation = stack.build(&overrides, spec.workload.seed)?;
     simulation.record_events();
     let target = SimTarget::new(simulation, Vec::new());
-    let mut observer = Watch::new(&target);
+    let mut observer = Watch { cache: spec.cache, ..Watch::new(&target) };
     for phase in &spec.workload.phases {
         run_phase(&target, (&spec.workload, phase), &mut observer)?;
     }
@@ -237,21 +244,19 @@ fn trace(stack: &Stack, spec: &TrialSpec) -> Result<String, TrialError> {
 }
 
 fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record, TrialError> {
-    if spec.stack.is_some() {
-        return Err(TrialError::Workload(Error::BadWorkload {
-            problem: "a simulated stack has no file systems yet".into(),
-            remedy: "leave out fs, mkfs_options and mount_options".into(),
-        }));
-    }
     spec.workload.check()?;
-    let overrides = overrides(&spec.knobs)?;
+    let overrides = with_made(overrides(&spec.knobs)?, spec.stack.as_ref())?;
+    let files = overrides.files.apply(&stack.files);
     let (started, wall) = (Instant::now(), SystemTime::now());
     let mut simulation = stack.build(&overrides, spec.workload.seed)?;
     let knobs = read_back(stack, &spec.knobs, &overrides, simulation.info().is_rotational)?;
-    let facts = stack.facts()?;
+    let mut facts = stack.facts()?;
+    let own = files.facts()?;
+    facts.retain(|(name, _)| own.iter().all(|(other, _)| other != name));
+    facts.extend(own);
     let trace = begin_trace(&spec, &facts, &mut simulation)?;
     let target = SimTarget::new(simulation, facts.clone());
-    let mut observer = Watch { should_stop: stop, trace, ..Watch::new(&target) };
+    let mut observer = Watch { should_stop: stop, trace, cache: spec.cache, ..Watch::new(&target) };
     let (mut phases, mut error) = (Vec::new(), None);
     for phase in &spec.workload.phases {
         error = match run_phase(&target, (&spec.workload, phase), &mut observer) {
@@ -292,7 +297,7 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
         elapsed_ns: started.elapsed().as_nanos() as u64,
         engine: spec.workload.engine.clone(),
         knobs,
-        stack: None,
+        stack: made_stack(spec.stack.as_ref()),
         facts,
         warnings,
         actions: Vec::new(),
@@ -356,8 +361,10 @@ fn run_phase(
     let directory = Path::new(DIRECTORY);
     let outcome = run_simulated(target, (workload, phase), directory, observer)?;
     let mut record = PhaseRecord::new(outcome, phase, target.capabilities().default_access);
-    "none".clone_into(&mut record.cache.method);
-    if phase.tenants.iter().any(|tenant| tenant.file_set.is_some()) {
+    let has_files = target.inspect(|simulation| simulation.machine().is_some());
+    let method = if has_files { "simulated" } else { "none" };
+    method.clone_into(&mut record.cache.method);
+    if !has_files && phase.tenants.iter().any(|tenant| tenant.file_set.is_some()) {
         record.warnings.push(Warning::new(
             "names_cost_nothing",
             "the simulated stack has no file system: making, finding and removing names takes no \
@@ -395,11 +402,13 @@ struct Watch<'a> {
     marks: Vec<Vec<(String, f64)>>,
     is_stopped: bool,
     trace: Option<SimulatedTrace>,
+    cache: Option<Cache>,
 }
 
 impl<'a> Watch<'a> {
     const fn new(target: &'a SimTarget) -> Self {
-        Self { target, should_stop: None, marks: Vec::new(), is_stopped: false, trace: None }
+        let (should_stop, trace, cache) = (None, None, None);
+        Self { target, should_stop, marks: Vec::new(), is_stopped: false, trace, cache }
     }
 
     fn drain(&mut self) {
@@ -417,6 +426,14 @@ impl<'a> Watch<'a> {
 }
 
 impl Observer for Watch<'_> {
+    fn laid_out(&mut self) {
+        match self.cache {
+            Some(Cache::Cold) => self.target.prepare_cache(false),
+            Some(Cache::Warm) => self.target.prepare_cache(true),
+            Some(Cache::AsIs) | None => {}
+        }
+    }
+
     fn starting(&mut self) {
         self.marks.push(self.target.inspect(Simulation::counters));
     }
@@ -483,6 +500,15 @@ fn overrides(knobs: &Knobs) -> Result<QueueOverrides, TrialError> {
             "max_sectors_kb" => overrides.max_sectors_kb = Some(small()?),
             "wbt_lat_usec" => overrides.wbt_lat_usec = Some(throttling(text)?),
             "nomerges" => overrides.nomerges = Some(number(name, text, 2)? as u8),
+            "read_ahead_kb" => {
+                // Linux include/linux/pagemap.h: pages are counted in 32 bits; 1 GiB is plenty.
+                overrides.files.read_ahead_kb = Some(number(name, text, 1 << 20)?);
+            }
+            _ if vm_knob(name).is_some() => {
+                let knob = vm_knob(name).unwrap_or_default();
+                let most = if knob.ends_with("ratio") { 100 } else { u64::MAX };
+                overrides.files.vm.insert(knob.to_owned(), number(name, text, most)?);
+            }
             _ => {
                 let Some((scheduler, tunable)) = name.split_once('.') else {
                     return Err(TrialError::Stack(SimError::UnknownName {
@@ -501,14 +527,56 @@ fn overrides(knobs: &Knobs) -> Result<QueueOverrides, TrialError> {
     Ok(overrides)
 }
 
-/// Knobs that a simulated queue has, tunables of its scheduler aside.
-pub const KNOBS: [&str; 6] = [
+/// Setting of write-back that a knob stands for.
+fn vm_knob(name: &str) -> Option<&str> {
+    name.strip_prefix("vm.").filter(|knob| VM_KNOBS.contains(knob))
+}
+
+/// Overrides with the file system that a trial makes.
+fn with_made(
+    mut overrides: QueueOverrides,
+    made: Option<&FileSystem>,
+) -> Result<QueueOverrides, TrialError> {
+    let Some(made) = made else { return Ok(overrides) };
+    if made.has_external_journal {
+        return Err(TrialError::Stack(SimError::Inconsistent {
+            subject: format!("fs {}", made.fs),
+            problem: "has an external journal, which is not simulated yet".into(),
+            remedy: "leave external_journal out".into(),
+        }));
+    }
+    overrides.files.made = Some(FilesMade {
+        fs: made.fs.clone(),
+        mkfs_options: made.mkfs_options.clone(),
+        mount_options: made.mount_options.clone(),
+    });
+    Ok(overrides)
+}
+
+/// The file system of a trial as its record has it.
+fn made_stack(made: Option<&FileSystem>) -> Option<StackRecord> {
+    made.map(|made| StackRecord {
+        asked: made.clone(),
+        effective_mount_options: made.mount_options.join(","),
+        parameters: Vec::new(),
+    })
+}
+
+/// Knobs that a simulated stack has, tunables of its scheduler aside.
+pub const KNOBS: [&str; 13] = [
     "scheduler",
     "nr_requests",
     "driver_queue_depth",
     "max_sectors_kb",
     "nomerges",
     "wbt_lat_usec",
+    "read_ahead_kb",
+    "vm.dirty_ratio",
+    "vm.dirty_bytes",
+    "vm.dirty_background_ratio",
+    "vm.dirty_background_bytes",
+    "vm.dirty_expire_centisecs",
+    "vm.dirty_writeback_centisecs",
 ];
 
 /// Target of write-back throttling; -1 is the kernel's default.

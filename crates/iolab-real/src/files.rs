@@ -358,10 +358,7 @@ impl Files {
                 Ok(Bytes(found.len()))
             }
             Op::NextNames { path, count } => self.next_names(path, count).map_err(|e| errno(&e)),
-            Op::ReadDirectory { path } => {
-                let list = |path| std::fs::read_dir(path)?.try_for_each(|entry| entry.map(drop));
-                done(list(self.path(path)?))
-            }
+            Op::ReadDirectory { path } => directory_bytes(self.path(path)?).map_err(|e| errno(&e)),
             Op::MakeDirectory { path } => {
                 done(std::fs::DirBuilder::new().mode(DIRECTORY_MODE).create(self.path(path)?))
             }
@@ -566,4 +563,14 @@ fn open_flags(how: OpenHow, can: &Capabilities) -> Option<libc::c_int> {
     let truncate = if how.is_truncating { libc::O_TRUNC } else { 0 };
     let flags = mode | access | durability | truncate | libc::O_CLOEXEC | libc::O_NOFOLLOW;
     is_possible.then_some(flags)
+}
+/// Reads a whole directory; answers how many bytes its entries take, `.` and `..` included, as
+/// getdents64(2) gives them: 19 bytes, the name and its end, rounded up to 8.
+fn directory_bytes(path: &std::path::Path) -> std::io::Result<Bytes> {
+    let entry_bytes = |name: usize| (19 + name as u64 + 1).next_multiple_of(8);
+    let mut sum = entry_bytes(1) + entry_bytes(2);
+    for entry in std::fs::read_dir(path)? {
+        sum += entry_bytes(entry?.file_name().len());
+    }
+    Ok(Bytes(sum))
 }

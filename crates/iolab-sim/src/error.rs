@@ -55,6 +55,9 @@ pub enum SimError {
         /// Advice: the next thing to do.
         remedy: String,
     },
+    /// A file system that cannot be made.
+    #[error(transparent)]
+    Files(#[from] iolab_files::FilesError),
     /// Text that is not TOML, or not of the expected shape.
     #[error("{subject}: {problem}")]
     Syntax {

@@ -4,13 +4,15 @@
 //! layers. Time is an argument everywhere, so the same seed gives the same events on every machine.
 //! Policies ([`Scheduler`]) are deciders: plain data in, decisions out.
 //!
-//! Left out for now: file systems and the page cache.
+//! A file system may lie on a stack ([`files`]); it and the page cache are the crate
+//! `iolab-files`.
 
 pub mod api;
-pub mod calendar;
+
 pub mod compare;
 pub mod device;
 pub mod error;
+pub mod files;
 pub mod limits;
 pub mod probe;
 pub mod profile;
@@ -30,6 +32,6 @@ pub use api::bio::{
 pub use api::layer::{Info, Layer, WriteCache};
 pub use api::request::{Direction, Request, RequestId, Requests};
 pub use api::scheduler::{Framework, Hz, Merge, MergeEnd, Scheduler, SchedulerContext};
-pub use calendar::Calendar;
 pub use error::SimError;
+pub use iolab_model::Calendar;
 pub use profile::Profile;

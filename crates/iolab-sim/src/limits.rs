@@ -13,23 +13,31 @@ const fn limit(code: &'static str, reason: &'static str, hint: &'static str) -> 
 
 /// Reasons, by the codes of `iolab_drive::needs` and of [`LEVELS`].
 pub const LIMITS: &[Limit] = &[
-    limit("page_cache", "a simulation has no buffered files", "use --direct"),
+    limit(
+        "page_cache",
+        "a simulation has no buffered files without a file system",
+        "use --direct, or a file system as in --fs ext4",
+    ),
     limit(
         "mapping",
-        "mapped files are buffered, and a simulation has no buffered files",
-        "use another engine, or --on loop:1g",
+        "mapped files are buffered, and a simulation has none without a file system",
+        "use another engine, or a file system, as in --fs ext4",
     ),
     limit(
         "streams",
-        "streams are buffered, and a simulation has no buffered files",
-        "leave these tests out",
+        "streams are buffered, and a simulation has none without a file system",
+        "leave these tests out, or use a file system, as in --fs ext4",
     ),
     limit(
         "engine",
-        "this engine always goes through the page cache, and a simulation has no buffered files",
+        "the simulator has the calls of engines that can do direct I/O",
         "use another engine, or --on loop:1g",
     ),
-    limit("append", "simulated files are written at offsets", "use --on loop:1g"),
+    limit(
+        "append",
+        "files without a file system are written at offsets",
+        "use a file system, as in --fs ext4",
+    ),
     limit(
         "idle_flags",
         "in simulation nothing polls, waits or is cached, so that they mean nothing",
@@ -44,18 +52,18 @@ pub const LIMITS: &[Limit] = &[
     ),
     limit(
         "links",
-        "simulated stacks have no file systems yet, and files there have one name",
+        "files in simulation have one name",
         "make files in place of links, or use --on loop:1g",
     ),
     limit(
-        "file_system",
-        "simulated stacks have no file systems yet, files lie on the device itself",
-        "leave it out, or use --on loop:1g",
+        "warm_cache",
+        "a simulation has no page cache without a file system",
+        "leave it out: direct I/O is cold; or use a file system, as in --fs ext4",
     ),
     limit(
-        "warm_cache",
-        "simulated stacks have no page cache yet",
-        "leave it out: direct I/O is cold",
+        "external_journal",
+        "a file system lies on one device in simulation",
+        "leave external_journal out, or use --on loop:1g",
     ),
     limit("memory_limit", "simulated workers use no memory that could be limited", "leave it out"),
     limit(
@@ -80,16 +88,28 @@ pub struct Possible {
     pub levels: Option<&'static [&'static str]>,
     /// Code of the limit that explains why not others.
     pub limit: &'static str,
+    /// True if that holds only without a file system.
+    pub is_without_files: bool,
+}
+
+const fn possible(
+    factor: &'static str,
+    levels: Option<&'static [&'static str]>,
+    limit: &'static str,
+    is_without_files: bool,
+) -> Possible {
+    Possible { factor, levels, limit, is_without_files }
 }
 
 /// Factors of which a simulated stack cannot do every level.
 pub const LEVELS: &[Possible] = &[
-    Possible { factor: "engine", levels: None, limit: "engine" },
-    Possible { factor: "direct", levels: Some(&["true"]), limit: "page_cache" },
-    Possible { factor: "cache", levels: Some(&["cold", "as_is"]), limit: "warm_cache" },
-    Possible { factor: "verify", levels: Some(&["none"]), limit: "verify" },
-    Possible { factor: "memory_limit", levels: Some(&["none"]), limit: "memory_limit" },
-    Possible { factor: "lock", levels: Some(&["none"]), limit: "lock" },
+    possible("external_journal", Some(&["false"]), "external_journal", false),
+    possible("engine", None, "engine", false),
+    possible("direct", Some(&["true"]), "page_cache", true),
+    possible("cache", Some(&["cold", "as_is"]), "warm_cache", true),
+    possible("verify", Some(&["none"]), "verify", false),
+    possible("memory_limit", Some(&["none"]), "memory_limit", false),
+    possible("lock", Some(&["none"]), "lock", false),
 ];
 
 /// A factor whose levels are all the same on a simulated stack.
@@ -104,27 +124,32 @@ pub struct Alike {
     pub reason: &'static str,
     /// Advice: a workload to use instead.
     pub hint: &'static str,
+    /// True if that holds only without a file system.
+    pub is_without_files: bool,
 }
 
-const fn alike(factor: &'static str, reason: &'static str) -> Alike {
-    Alike { factor, levels: &[], reason, hint: "hold it at one level, or use --on loop:1g" }
+const fn alike(factor: &'static str, reason: &'static str, is_without_files: bool) -> Alike {
+    let hint = "hold it at one level, or use --on loop:1g";
+    Alike { factor, levels: &[], reason, hint, is_without_files }
 }
 
 /// Factors that are accepted at one level and cannot be compared.
 pub const ALIKE: &[Alike] = &[
-    alike("engine", "all engines submit alike"),
-    alike("workers_as", "threads and processes are alike"),
-    alike("vectors", "parts of a record cost nothing"),
-    alike("preallocate", "there is no file system that would allocate"),
+    alike("engine", "all engines submit alike", false),
+    alike("workers_as", "threads and processes are alike", false),
+    alike("vectors", "parts of a record cost nothing", false),
+    alike("preallocate", "there is no file system that would allocate", true),
     alike(
         "wbt_lat_usec",
         "files are direct, and write-back throttling holds back buffered writes only",
+        true,
     ),
     Alike {
         factor: "flush",
         levels: &["fsync", "fdatasync"],
         reason: "files have no metadata of their own",
         hint: "compare one of them with sync_file_range, or use --on loop:1g",
+        is_without_files: true,
     },
 ];
 

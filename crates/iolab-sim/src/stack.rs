@@ -31,6 +31,7 @@ use crate::api::layer::{Layer, reason};
 use crate::device as devices;
 use crate::device::faulty::Faulty;
 use crate::error::SimError;
+use crate::files::{Below, FilesOverrides, FilesSpec, machine};
 use crate::profile::Profile;
 use crate::queue::{BlockQueue, QueueParameters};
 use crate::software::{CostTable, ProcessorClocks, Software};
@@ -39,6 +40,13 @@ use crate::target::{Beside, CpuCost, DIRECTORY, EXTENT, Placement, Simulation};
 /// Commands that a queue gives to an array at once, if the stack file does not say: the tagged
 /// queue of a SCSI unit. [assume]
 const ARRAY_DEPTH: u32 = 64;
+
+/// Largest request if nothing limits it further (Linux include/linux/blkdev.h:
+/// `BLK_DEF_MAX_SECTORS_CAP`, 2560 sectors from 4.3 to 6.12).
+const MAX_SECTORS_KB: u64 = 1280;
+/// Requests of a queue, if the stack does not say (Linux block/blk-mq.c: twice
+/// `BLKDEV_DEFAULT_RQ` with a scheduler).
+const REQUESTS: u32 = 256;
 
 /// Members of one volume; md takes 384 (Linux drivers/md: `MD_SB_DISKS` of version 1 metadata).
 const MEMBERS_MAX: u32 = 384;
@@ -70,6 +78,9 @@ pub struct Stack {
     /// ... or several.
     #[serde(default)]
     pub volume: Option<VolumeSpec>,
+    /// A file system on it.
+    #[serde(default, skip_serializing_if = "FilesSpec::is_default")]
+    pub files: FilesSpec,
     /// Commands that fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultSpec>,
@@ -124,6 +135,8 @@ pub struct QueueOverrides {
     pub nomerges: Option<u8>,
     /// Target of write-back throttling.
     pub wbt_lat_usec: Option<i32>,
+    /// Settings of the file half.
+    pub files: FilesOverrides,
 }
 
 impl QueueOverrides {
@@ -162,6 +175,7 @@ impl Stack {
             queue: None,
             device: Some(DeviceSpec::of_profile(name)),
             volume: None,
+            files: FilesSpec::default(),
             faults: Vec::new(),
             places: BTreeMap::new(),
         })
@@ -172,8 +186,18 @@ impl Stack {
         let processors = ProcessorClocks::new(self.software.processors);
         let own = self.layer(overrides, seed, &processors)?;
         if self.places.is_empty() {
+            let below = self.below(overrides, own.info());
+            let machine = machine(&self.files, &overrides.files, below)?;
             let simulation = Simulation::new(own, self.cpu, self.placement);
-            return Ok(simulation.on_processors(processors).on_cpus(self.cpus()));
+            let simulation = simulation.on_processors(processors).on_cpus(self.cpus());
+            return Ok(simulation.with_files(machine));
+        }
+        if !overrides.files.apply(&self.files).is_default() {
+            return Err(SimError::Inconsistent {
+                subject: format!("stack {}", self.name),
+                problem: "has a file system and further places".into(),
+                remedy: "leave one of them out: a file system lies on one device so far".into(),
+            });
         }
         let (mut beside, mut areas) = (Beside::new(own), Vec::new());
         for (number, (name, stack)) in (0..).zip(&self.places) {
@@ -188,6 +212,20 @@ impl Stack {
             simulation = simulation.with_area(Path::new(DIRECTORY).join(name), from, capacity);
         }
         Ok(simulation.on_processors(processors).on_cpus(self.cpus()))
+    }
+
+    /// Facts of the block half that the file half has to know.
+    fn below(&self, overrides: &QueueOverrides, info: crate::api::layer::Info) -> Below {
+        let queue = overrides.apply(&self.queue.clone().unwrap_or_default());
+        let most = u64::from(info.max_sectors / 2);
+        let limit = queue.max_sectors_kb.map_or(MAX_SECTORS_KB, u64::from);
+        Below {
+            info,
+            cpu: self.cpu,
+            cpus: self.cpus(),
+            max_sectors_kb: limit.min(most.max(4)),
+            requests_max: queue.nr_requests.unwrap_or(REQUESTS),
+        }
     }
 
     /// Refuses what cannot be a further place.
@@ -261,8 +299,14 @@ impl Stack {
     /// Software that takes a second per step is a slip of the pen.
     fn check_cost(&self) -> Result<(), SimError> {
         const MOST_NS: u64 = 1_000_000_000;
-        let CpuCost { call_ns, submit_ns, complete_ns } = self.cpu;
-        let costs = [("call_ns", call_ns), ("submit_ns", submit_ns), ("complete_ns", complete_ns)];
+        let CpuCost { call_ns, submit_ns, complete_ns, page_ns, copy_ns_per_kib } = self.cpu;
+        let costs = [
+            ("call_ns", call_ns),
+            ("submit_ns", submit_ns),
+            ("complete_ns", complete_ns),
+            ("page_ns", page_ns),
+            ("copy_ns_per_kib", copy_ns_per_kib),
+        ];
         match costs.into_iter().find(|&(_, ns)| ns > MOST_NS) {
             None => Ok(()),
             Some((name, ns)) => Err(SimError::OutOfRange {
@@ -281,7 +325,7 @@ impl Stack {
         for place in self.places.values() {
             bytes = bytes.saturating_add(place.memory_bytes()?);
         }
-        Ok(bytes)
+        Ok(bytes.saturating_add(self.files.real_bytes()?))
     }
 
     /// Refuses a stack that would need more memory than allowed, before any is taken.
@@ -330,6 +374,7 @@ impl Stack {
             let text = format!("{device}{}: {}", fault.text(), reason(fault.error.errno()));
             facts.push((format!("sim.fault.{index}"), text));
         }
+        facts.extend(self.files.facts()?);
         for profile in self.profiles()? {
             let counts: Vec<String> =
                 profile.provenance().iter().map(|(tag, count)| format!("{count} {tag}")).collect();

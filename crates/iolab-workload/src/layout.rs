@@ -41,7 +41,10 @@ impl LayoutPlan {
     pub fn of(phase: &Phase) -> Self {
         let mut files: Vec<File> = Vec::new();
         // The files of a program or of a set of small files are made otherwise.
-        let streams = phase.tenants.iter().filter(|t| t.program.is_none() && t.file_set.is_none());
+        let streams = phase
+            .tenants
+            .iter()
+            .filter(|t| t.program.is_none() && t.file_set.is_none() && t.kv.is_none());
         let made = streams.filter(|tenant| tenant.opening != Opening::Existing);
         for (tenant, name) in made.flat_map(|t| t.file_names().map(move |name| (t, name))) {
             let file = File::new(tenant, name);

@@ -4,10 +4,12 @@
 //! Nothing here blocks, sleeps, reads a clock or performs I/O, so the same worker runs against the
 //! kernel in real time and against a simulated stack in virtual time.
 
+pub mod acknowledged;
 pub mod draws;
 pub mod file_set;
 pub mod generator;
 pub mod group;
+pub mod kv;
 pub mod layout;
 pub mod operation;
 pub mod preset;

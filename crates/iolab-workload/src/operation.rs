@@ -89,6 +89,10 @@ impl Nature {
         if let Some(program) = &tenant.program {
             return Self::of_program(program);
         }
+        if tenant.kv.is_some() {
+            let (reads, writes) = (tenant.reads(), tenant.writes());
+            return Self { kind: OperationKind::KeyValue, reads, writes, ..Self::NONE };
+        }
         let (reads, writes) = (tenant.reads(), tenant.writes());
         let is_update = matches!(tenant.direction, Direction::Update { .. }) && writes;
         Self {

@@ -74,6 +74,9 @@ pub struct StreamReport {
     pub errors: u64,
     /// The first failure.
     pub first_error: Option<String>,
+    /// Step that ended it before its time: it found nothing more to work on, or its condition held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by: Option<String>,
     /// Rate that was seen; only of tenants that end when it is steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<SteadyReport>,

@@ -108,6 +108,8 @@ pub struct StreamWorker<G> {
     following: Option<Box<rules::Following>>,
     /// Slots that stay empty.
     idle_slots: u32,
+    /// Slots that must be empty, but for one, before they are filled again; 0: none.
+    drained_slots: u32,
     /// True if it pauses between ops: thinks, replays pauses, or works in bursts.
     has_pauses: bool,
     /// Its ops are transfers of the pattern's records, one after the other ([`run`]).
@@ -166,6 +168,10 @@ impl<G: GroupState> StreamWorker<G> {
             is_closed: false,
             pace_ns: tenant.period_ns().unwrap_or(0.0),
             idle_slots: following.as_ref().map_or(0, |rules| rules.idle_slots(tenant.depth)),
+            drained_slots: tenant
+                .manner
+                .refill_at
+                .map_or(0, |at| tenant.depth.saturating_sub(at + 1)),
             following,
             has_pauses: tenant.has_pauses(),
             is_plain: run::is_plain(tenant),
@@ -347,6 +353,9 @@ impl<G: GroupState> Worker for StreamWorker<G> {
     fn complete(&mut self, completion: &Completion) -> bool {
         let slot = completion.token.0;
         let InFlight { class, at, length, is_aside } = self.slots[slot as usize];
+        if self.drained_slots > 0 && self.free.is_empty() {
+            self.idle_slots = self.drained_slots;
+        }
         self.free.push(self.next_buffer(slot));
         // A stage is left when its op is sent: these sent the unlocking, the flush and the close.
         let is_timed_end =

@@ -59,6 +59,13 @@ pub trait Worker {
         None
     }
 
+    /// Rests a moment on its own thread, or until what it waits for may be there, where it knows a
+    /// better way than to ask again and again; answers whether it did. Called only where nothing is
+    /// under way and [`Worker::next`] said [`Step::Await`].
+    fn rest(&mut self) -> bool {
+        false
+    }
+
     /// Tell whether nothing but alike transfers comes next, so that the following three may be
     /// called in place of [`Worker::next`] and [`Worker::complete`]. If the timed region can begin
     /// so, it begins at `now`.

@@ -193,8 +193,9 @@ def add_factor_flags(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="instead of IOzone's tests: a command such as 'iozone -s 64m -i 0 -i 1', "
-        "'bonnie++ -s 64 -r 32 -f' or 'fio job.fio', a workload file, or competing streams (`iolab "
-        "workloads`); may be repeated, and the first one carries the verdict",
+        "'bonnie++ -s 64 -r 32 -f', 'fio job.fio' or 'filebench varmail', a workload file, or "
+        "competing streams (`iolab workloads`); may be repeated, and the first one carries the "
+        "verdict",
     )
     group.add_argument(
         "--vary",
@@ -202,7 +203,8 @@ def add_factor_flags(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="a word of the command of --workload at several levels, as in 'iozone:-r=4k,64k' or, "
-        "of every job of fio, 'fio:bs=4k,64k'; 'iozone:-I=off,on' leaves it out and writes it",
+        "of every job of fio, 'fio:bs=4k,64k', or a variable of a script, "
+        "'filebench:nthreads=1,16'; 'iozone:-I=off,on' leaves it out and writes it",
     )
     group.add_argument(
         "--duration", metavar="TIME", help="how long the streams of --workload run (10s)"

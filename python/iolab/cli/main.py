@@ -79,7 +79,7 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ),
 )
 """Name, module of `iolab.cli` and help of each command; only the module asked for is imported."""
-DIALECTS: Final = ("iozone", "bonnie++", "mkfile", "fio")
+DIALECTS: Final = ("iozone", "bonnie++", "mkfile", "fio", "filebench", "ycsb")
 """Other programs whose command lines are understood; also by the name of the program itself."""
 _BEFORE_DIALECT: Final = (
     "--on",
@@ -281,7 +281,7 @@ def _check_encoded(what: str, text: str, hint: str) -> None:
 
 def _dialect_called(program: str) -> list[str]:
     """The dialect whose program's name this one was started by: a link to `iolab`."""
-    name = Path(program).name
+    name = Path(program).name.removesuffix(".sh")
     return [name] if name in DIALECTS else []
 
 

@@ -65,7 +65,28 @@ def asked(study: Study, testbed: Testbed, observer: Observer) -> Asked:
         name, group = workload.request.get("user") or ("", "")
         if name or group:
             who[workload.name] = run_as((name, group), testbed, observer)
+        elif _loads_library(workload) and not testbed.is_simulated:
+            name, group = _invoking_user()
+            if name:
+                who[workload.name] = run_as((name, group), testbed, observer)
     return Asked(who)
+
+
+def _loads_library(workload: DialectWorkload) -> bool:
+    """Tell whether clients of a store load its library: never as root for somebody else."""
+    return any(
+        tenant.get("kv")
+        for row in workload.rows
+        for phase in row.workload["phases"]
+        for tenant in phase["tenants"]
+    )
+
+
+def _invoking_user() -> tuple[str, str]:
+    """User and group for whom sudo(8) runs this; empty: whoever it is."""
+    user, group = os.environ.get("SUDO_UID", ""), os.environ.get("SUDO_GID", "")
+    is_sudo = os.geteuid() == 0 and user.isdecimal() and group.isdecimal()
+    return (user, group) if is_sudo and int(user) != 0 else ("", "")
 
 
 def fulfilled(study: Study) -> Study:

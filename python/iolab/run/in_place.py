@@ -59,7 +59,7 @@ class InPlace(Attendant):
 
     def written_files(self) -> list[Path]:
         """Files that the commands name."""
-        return [self._place / name for name in self._files.names]
+        return [self._place / name for name in (*self._files.names, *self._files.stores)]
 
     def spec(self, trial: Trial, spec: TrialSpec) -> TrialSpec:
         """The spec with the files that may be replaced."""
@@ -147,13 +147,20 @@ class NamedFiles:
     """The files that the commands of some workloads name, and what is done to them."""
 
     def __init__(self, workloads: Sequence[DialectWorkload]) -> None:
-        self.names = tuple(dict.fromkeys(name for one in workloads for name in one.files))
+        rows = [row for one in workloads for row in one.rows]
+        self._phases = [phase for row in rows for phase in row.workload["phases"]]
+        named = dict.fromkeys(name for one in workloads for name in one.files)
+        self.stores = frozenset(name for name in self._store_names() if name in named)
+        self.names = tuple(name for name in named if name not in self.stores)
         self._dialect = find_dialect(workloads[0].dialect)
         asked = [one.request for one in workloads]
         self._is_read_only = all(it.get("is_read_only") for it in asked)
         self._is_scratch = any(it.get("is_scratch") for it in asked)
-        rows = [row for one in workloads for row in one.rows]
-        self._phases = [phase for row in rows for phase in row.workload["phases"]]
+
+    def _store_names(self) -> set[str]:
+        """Directories of key-value stores: who made them, the agent sees when it opens them."""
+        tenants = (tenant for phase in self._phases for tenant in phase["tenants"])
+        return {name for it in tenants if it.get("kv") for name in file_names(it)}
 
     def check(self, directory: Path, allowed: Allowed) -> None:
         """Refuse, before anything is measured, what the measuring would refuse, too."""
@@ -216,6 +223,7 @@ class NamedFiles:
             for tenant in (tenant for phase in self._phases for tenant in phase["tenants"])
             if tenant["opening"] != "existing" or tenant["direction"]["kind"] != "read"
             for name in file_names(tenant)
+            if name not in self.stores
         }
 
     def _written_in_place(self) -> set[str]:
@@ -253,6 +261,9 @@ class NamedFiles:
                 found[name] = {"made": mark.to_dict()}
             elif (birth := created_files.birth_of(path)) is not None:
                 found[name] = {"begun": birth.to_dict()}
+        for name in self.stores:
+            if allowed.has(directory / name):
+                found[name] = "named"
         return found
 
 

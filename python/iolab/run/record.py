@@ -19,6 +19,7 @@ from iolab.errors import TestbedError
 from iolab.json_text import write_json
 from iolab.run.contention import Grants, behind_its_rate, contention_metrics, cut_off
 from iolab.run.core import Core
+from iolab.run.key_values import key_value_metrics
 from iolab.run.traces import block_metrics, stage_metrics
 from iolab.store.derived import DerivedRecord, PhaseRow, SeriesPart
 from iolab.store.rows import Caveat, Nature, TrialStatus
@@ -228,6 +229,7 @@ def _operation(
         metrics |= _flushes(tenants[0].get("service"), core)
     if is_total or len(phase["tenants"]) == 1:  # Devices do not know streams.
         metrics |= stage_metrics(phase) | block_metrics(phase)
+        metrics |= key_value_metrics(phase, tenants)
     devices = phase.get("devices") or []
     cpu = phase.get("cpu")
     depths = [tenant.get("depth_reached_mean") for tenant in tenants]

@@ -71,6 +71,7 @@ def check(study: Study, treatments: Sequence[Treatment]) -> tuple[PlanNote, ...]
     for treatment in treatments:
         for rule in _TREATMENT_RULES:
             rule(treatment)
+        _check_raw(treatment, is_bare=_is_bare(study, treatment))
     return (
         *_notes_on_size(study, treatments),
         *_notes_on_tunables(study),
@@ -156,18 +157,18 @@ def _check_label(treatment: Treatment) -> None:
         )
 
 
-def _check_raw(treatment: Treatment) -> None:
+def _check_raw(treatment: Treatment, *, is_bare: bool) -> None:
     """A device without a file system has no page cache of its own and no options."""
     effective = treatment.effective
     if effective.get("fs") != NO_FILE_SYSTEM:
         return
-    if not treatment.is_direct:
+    if is_bare and not treatment.is_direct:
         raise StudyError(
             f"{treatment.workload.name}: a device without a file system is used with direct I/O "
             "only",
             "use --direct (direct = true), or choose a file system with --fs",
         )
-    if effective["cache"] == "warm":
+    if is_bare and effective["cache"] == "warm":
         raise StudyError(
             "cache = warm on a device without a file system: direct I/O has no cache",
             "leave it out, or choose a file system with --fs",
@@ -187,7 +188,6 @@ _TREATMENT_RULES: Final[tuple[Callable[[Treatment], None], ...]] = (
     _check_exclusive_knobs,
     _check_external_journal,
     _check_label,
-    _check_raw,
 )
 
 
@@ -208,9 +208,21 @@ def _check_testbed_has_stack(study: Study) -> None:
             raise StudyError(f"{name} cannot be chosen on {study.testbed.text}: {why[0]}", why[1])
 
 
+def _is_bare(study: Study, treatment: Treatment) -> bool:
+    """Tell whether files lie on a device without a file system, as far as the study can know.
+
+    A stack file may name one: what it refuses is found out when the stack is built.
+    """
+    if study.testbed.argument.endswith(".toml"):
+        return False
+    return treatment.effective.get("fs", NO_FILE_SYSTEM) == NO_FILE_SYSTEM
+
+
 def _check_testbed_can(study: Study, treatments: Sequence[Treatment]) -> None:
     for row in study.testbed.row.possible:
         for treatment in treatments:
+            if row.is_without_files and not _is_bare(study, treatment):
+                continue
             if row.factor in _OF_LOWERED and isinstance(treatment.workload, DialectWorkload):
                 continue
             level = treatment.effective.get(row.factor)
@@ -229,7 +241,7 @@ def _check_calls(study: Study, treatments: Sequence[Treatment]) -> None:
         engine = _ENGINES[treatment.effective["engine"]]
         own, no_streams = operations_of(workload, treatment.effective), kind.limit("streams")
         streams = [one.id for one in own if one.access == "stdio" and one.has_own_calls]
-        if streams and no_streams is not None:
+        if streams and no_streams is not None and _is_bare(study, treatment):
             raise StudyError(
                 f"{workload.name}: {', '.join(sorted(streams))} on {study.testbed.text}: "
                 f"{no_streams.reason}",
@@ -358,7 +370,8 @@ def _without_effect(study: Study, treatments: Sequence[Treatment]) -> list[PlanN
         name = factor.name
         if not is_factor(name):  # A word of a command.
             continue
-        alike = study.testbed.row.why_alike(name, factor.levels)
+        is_bare = all(_is_bare(study, treatment) for treatment in treatments)
+        alike = study.testbed.row.why_alike(name, factor.levels, is_bare=is_bare)
         if alike is not None:
             what = " and ".join(alike.levels) or name
             raise StudyError(
@@ -427,7 +440,8 @@ def _notes_on_throttling(study: Study, treatments: Sequence[Treatment]) -> list[
     name = "wbt_lat_usec"
     is_used = name in dict(study.settings) or study.factor(name) is not None
     # Where all its levels are the same anyway there is nothing to add.
-    if study.testbed.row.why_alike(name, ()) or not is_used:
+    is_bare = all(_is_bare(study, treatment) for treatment in treatments)
+    if study.testbed.row.why_alike(name, (), is_bare=is_bare) or not is_used:
         return []
     if not all(row.is_direct for row in treatments):
         return []

@@ -36,8 +36,12 @@ TEXT_BYTES_MAX: Final = 256 << 10
 _NO_NAME: Final = re.compile(r"[^A-Za-z0-9.+-]+")
 _NAME_MAX: Final = 60
 """A number may follow."""
-_JOB, _SHOW_JOBS = "--name", "--showcmd"
-"""The word that begins a job, and that which prints the jobs of a file as words."""
+_JOB, _SHOW_WORDS = "--name", "--showcmd"
+"""The word that begins a job, and that which prints the words without the file that they name."""
+_PROPERTY_FILE = "-P"
+"""The word before a file of properties."""
+_SET: Final = "--set"
+"""The word that gives a variable of a script a value."""
 PRESENT, ABSENT = "on", "off"
 """Levels of a word that has no value."""
 _SHORT: Final = 2
@@ -85,6 +89,10 @@ class Dialect:
     """True if its results are made of whole records, not of sums per worker."""
     has_jobs: bool = False
     """True if its words belong to the jobs that they follow, and may stand in a file of jobs."""
+    has_properties: bool = False
+    """True if a name without a dash is a property, which ``-p`` sets and files (``-P``) hold."""
+    has_variables: bool = False
+    """True if its words name a script with variables, which ``--set NAME=VALUE`` changes."""
     switches: tuple[str, ...] = ()
     """Its own options of names that iolab has as well: alone, or with 0 or 1, they are its own."""
     stopped_code: int = 0
@@ -100,6 +108,11 @@ class Dialect:
         if self.direct_flags and not missing:
             return self.direct_hint.rpartition(", or ")[2]
         return self.direct_hint.format(flags=" ".join(missing))
+
+    @property
+    def reads_files(self) -> bool:
+        """Tell whether its words may name a file whose content can be written as words."""
+        return self.has_jobs or self.has_variables or self.has_properties
 
     @property
     def has_file(self) -> bool:
@@ -138,6 +151,20 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
         has_jobs=True,
         stopped_code=128,
         switches=("--overwrite",),
+    ),
+    Dialect(
+        "filebench",
+        _plan_of_words("filebench"),
+        direct_hint="write directio where files are opened, or use --on loop:4g",
+        is_told_by_records=True,
+        has_variables=True,
+    ),
+    Dialect(
+        "ycsb",
+        _plan_of_words("ycsb"),
+        direct_hint="add -p rocksdb.option.use_direct_reads=true, or use --on loop:2g",
+        is_told_by_records=True,
+        has_properties=True,
     ),
     Dialect("iolab", plan_of_file, suffixes=(".toml",), is_seeded_by_round=True),
 )
@@ -234,8 +261,12 @@ def with_level(dialect: Dialect, text: str, path: str, level: str) -> str:
         if named not in text:
             raise StudyError(f"there is no {named} in the file", f"write {named} where it belongs")
         return text.replace(named, level)
+    if dialect.has_properties and not path.startswith("-"):
+        return shlex.join([*words_of(text), "-p", f"{path}={level}"])
     if dialect.has_jobs:
         return shlex.join(_with_job_option(words_of(text), f"--{path.removeprefix('--')}", level))
+    if dialect.has_variables and not path.startswith("-"):
+        return shlex.join(_with_variable(words_of(text), path.removeprefix("$"), level))
     kept = _without_word(words_of(text), path, has_value=level not in (PRESENT, ABSENT))
     if level == PRESENT:
         kept.append(path)
@@ -257,6 +288,19 @@ def _with_job_option(words: Sequence[str], option: str, level: str) -> list[str]
     return [*found, *written]
 
 
+def _with_variable(words: Sequence[str], name: str, level: str) -> list[str]:
+    """The words with a variable of the script at a level."""
+    found = list[str]()
+    for word in words:
+        assignment = word.removeprefix(f"{_SET}=").removeprefix("$")
+        is_value = word.startswith(f"{_SET}=") or found[-1:] == [_SET]
+        if is_value and assignment.partition("=")[0] == name:
+            del found[len(found) - (found[-1:] == [_SET]) :]
+        else:
+            found.append(word)
+    return [*found, _SET, f"{name}={level}"]
+
+
 def _settled(entry: Entry, core: DialectCore) -> Entry:
     """The entry with its jobs as words, so that no file is needed to run it again.
 
@@ -264,20 +308,24 @@ def _settled(entry: Entry, core: DialectCore) -> Entry:
     ------
     DialectError : the dialect refuses the words.
     """
-    if entry.is_line or not entry.dialect.has_jobs:
+    if entry.is_line or not entry.dialect.reads_files:
         return entry  # The text of a file is not made of words.
     words = without_ours(entry.dialect, words_of(entry.text))
-    if all(word[:1] == "-" for word in words):
+    if entry.dialect.has_properties:
+        names_file = _PROPERTY_FILE in words
+    else:
+        names_file = any(word[:1] != "-" for word in words)
+    if not names_file:
         return entry
     return replace(entry, text=_as_words(entry, core))
 
 
 def _as_words(entry: Entry, core: DialectCore) -> str:
     """The text of an entry; its jobs as words, with whole names of recordings."""
-    if entry.is_line or not entry.dialect.has_jobs:
+    if entry.is_line or not entry.dialect.reads_files:
         return entry.text
     words = without_ours(entry.dialect, words_of(entry.text))
-    shown = read_json(core.dialect_parse(entry.dialect.name, [*words, _SHOW_JOBS]))
+    shown = read_json(core.dialect_parse(entry.dialect.name, [*words, _SHOW_WORDS]))
     text = " ".join((shown["only_text"] or "").split("\n"))
     return shlex.join(words_of(text)[1:])
 
@@ -483,8 +531,8 @@ def _check_plan(entry: Entry, command: CommandPlan | None) -> None:
     show = cast("Mapping[str, object]", command["show"])
     if show.get("commands"):
         raise StudyError(
-            f"{entry.name}: a study runs no commands of its jobs",
-            "leave exec_prerun and exec_postrun out",
+            f"{entry.name}: a study runs no commands of its jobs or scripts",
+            "leave exec_prerun, exec_postrun and system out",
         )
     if show.get("scheduler") is not None:
         raise StudyError(

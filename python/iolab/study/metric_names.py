@@ -41,6 +41,8 @@ METRIC_NAMES: Final = (
     "request_bytes_mean",
     "in_flight_mean",
     "in_flight_max",
+    "store_write_amplification",
+    "device_write_amplification",
     "completion_ns",
     "elapsed_ns_total",
     "cpu_user_share",

@@ -67,6 +67,8 @@ class PossibleLevels:
     levels: tuple[str, ...] | None
     limit: str
     """Code of the limit that says why no others."""
+    is_without_files: bool
+    """True if that holds only without a file system."""
 
 
 @frozen
@@ -77,6 +79,8 @@ class Alike:
     levels: tuple[str, ...]
     reason: str
     hint: str
+    is_without_files: bool = False
+    """True if that holds only without a file system."""
 
 
 def _scheduler(row: SchedulerBook) -> SimulatedScheduler:
@@ -86,11 +90,13 @@ def _scheduler(row: SchedulerBook) -> SimulatedScheduler:
 
 def _possible(row: protocol.PossibleLevels) -> PossibleLevels:
     levels = row["levels"]
-    return PossibleLevels(row["factor"], None if levels is None else tuple(levels), row["limit"])
+    known = None if levels is None else tuple(levels)
+    return PossibleLevels(row["factor"], known, row["limit"], row["is_without_files"])
 
 
 def _alike(row: AlikeLevels) -> Alike:
-    return Alike(row["factor"], tuple(row["levels"]), row["reason"], row["hint"])
+    levels = tuple(row["levels"])
+    return Alike(row["factor"], levels, row["reason"], row["hint"], row["is_without_files"])
 
 
 _TABLES: Final[dict[str, list[Any]]] = json.loads(

@@ -22,6 +22,8 @@ class Possible:
     levels: tuple[str, ...]
     reason: str
     hint: str
+    is_without_files: bool = False
+    """True if others are possible on a file system."""
 
 
 @frozen
@@ -71,9 +73,16 @@ class TestbedKind:
         """Reason why it cannot do something; None if it can."""
         return next((limit for limit in self.limits if limit.code == code), None)
 
-    def why_alike(self, factor: str, levels: tuple[str, ...]) -> simulated.Alike | None:
-        """Reason why these levels of a factor are the same; None if they may differ."""
+    def why_alike(
+        self, factor: str, levels: tuple[str, ...], *, is_bare: bool = True
+    ) -> simulated.Alike | None:
+        """Reason why these levels of a factor are the same; None if they may differ.
+
+        `is_bare` tells that there is no file system.
+        """
         for row in self.alike:
+            if row.is_without_files and not is_bare:
+                continue
             if row.factor == factor and (not row.levels or set(row.levels).issuperset(levels)):
                 return row
         return None
@@ -82,18 +91,18 @@ class TestbedKind:
 def _simulated() -> TestbedKind:
     limits = {limit.code: limit for limit in simulated.LIMITS}
     direct = tuple(engine.name for engine in ENGINES if engine.has_direct)
-    file_system = limits["file_system"]
     return TestbedKind(
         "sim",
         "name",
         is_simulated=True,
-        no_file_system=(file_system.reason, file_system.hint),
+        is_bare_by_default=True,
         possible=tuple(
             Possible(
                 row.factor,
                 direct if row.levels is None else row.levels,
                 limits[row.limit].reason,
                 limits[row.limit].hint,
+                is_without_files=row.is_without_files,
             )
             for row in simulated.POSSIBLE
         ),

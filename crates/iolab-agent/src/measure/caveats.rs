@@ -251,6 +251,7 @@ mod tests {
             asked_ops: None,
             segments: Vec::new(),
             operations: Vec::new(),
+            kv: None,
             slices: None,
             name: "main".into(),
             kind: OperationKind::Read,
@@ -259,6 +260,7 @@ mod tests {
             workers: vec![worker],
             service: ClassHistograms::default(),
             response: None,
+            submissions: None,
             series: Series::new(Ns(1)),
             depth_reached_mean: 1.0,
         };

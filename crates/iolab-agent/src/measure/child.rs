@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use iolab_drive::coordinate::PhaseOutcome;
 use iolab_drive::overhead::harness_ns_per_op;
 use iolab_drive::pump::{Part, Seat, run_threads};
 use iolab_drive::record::{PhaseRecord, Warning};
@@ -29,6 +30,7 @@ use crate::semaphores::Passed;
 use crate::trial::are_handed_over;
 
 use super::caveats::{caveats, mismatches, verifying};
+use super::clients::{self, has_clients, known_store};
 use super::counters::{device_records, read_devices};
 use super::observer::{IS_INTERRUPTED, PhaseObserver};
 use super::pairs;
@@ -162,6 +164,9 @@ fn run(request: &mut Request) -> Answer {
         Ok(taken) => taken,
         Err(why) => return Answer { warnings: vec![users_files::refusal(&why)], ..failed(why) },
     };
+    if let Err(why) = clients::take_places(request) {
+        return Answer { warnings: vec![users_files::refusal(&why)], ..failed(why) };
+    }
     let (began, memory) = (Instant::now(), Memory::default());
     let (table, users_files) = (table.as_ref(), users_files.as_ref());
     let books = Books::default();
@@ -174,6 +179,11 @@ fn run(request: &mut Request) -> Answer {
 
 /// Runs a session of slices.
 fn alternate(request: &Request, spec: &PairsSpec, mut warnings: Vec<Warning>) -> Answer {
+    if request.workload.phases.iter().any(has_clients) {
+        return failed(
+            "clients of a key-value store do not alternate: compare whole trials".into(),
+        );
+    }
     if request.files.is_some() {
         return failed("alternating slices need a testbed of their own, as --on loop:1g".into());
     }
@@ -201,7 +211,9 @@ fn is_without_device(engine: &str) -> bool {
 fn check_engines(request: &Request) -> Result<(), Error> {
     for phase in &request.workload.phases {
         let name = request.workload.engine_of(phase);
-        if !is_without_device(name) {
+        if has_clients(phase) {
+            known_store(name)?;
+        } else if !is_without_device(name) {
             name.parse::<Engine>().map_err(|error| match error {
                 Error::UnknownName { kind, name, known } => {
                     Error::UnknownName { kind, name, known: known + ", null, memory" }
@@ -254,7 +266,9 @@ fn has_claimed(request: &Request, phase: &Phase) -> bool {
     let claimed: BTreeSet<String> = phase.tenants.iter().flat_map(Tenant::file_names).collect();
     let is_claimed =
         |set: &FileSet| set.is_flat && set.tree.names.iter().all(|name| claimed.contains(name));
-    request.workload.sets_of(phase).all(is_claimed) && !phase.tenants.iter().any(Tenant::is_folder)
+    // The directory of a store is looked at when it is opened.
+    let mut folders = phase.tenants.iter().filter(|tenant| tenant.kv.is_none());
+    request.workload.sets_of(phase).all(is_claimed) && !folders.any(Tenant::is_folder)
 }
 
 /// Asks the file system what direct I/O must be aligned to, before anything is written.
@@ -299,13 +313,13 @@ fn is_tmpfs(directory: &Path) -> bool {
 }
 
 /// One trial: its phases, each on the target that its engine's name stands for.
-struct Trial<'a> {
-    request: &'a Request,
+pub(super) struct Trial<'a> {
+    pub(super) request: &'a Request,
     /// Slices of a device, if they stand for files.
-    table: Option<&'a Table>,
+    pub(super) table: Option<&'a Table>,
     /// Permissions for the user's files, if they are in a directory of the user's.
     users_files: Option<&'a UsersFiles>,
-    began: Instant,
+    pub(super) began: Instant,
     /// Files of the engine `memory`, which stay from phase to phase.
     memory: Memory,
     /// Knowledge of verified files, from phase to phase.
@@ -329,10 +343,10 @@ impl EngineVisitor for OnePhase<'_, '_> {
 }
 
 /// End of a phase, with the reason if it ended badly.
-struct Ended {
+pub(super) struct Ended {
     status: Status,
     why: Option<String>,
-    record: PhaseRecord,
+    pub(super) record: PhaseRecord,
 }
 
 impl Trial<'_> {
@@ -394,7 +408,7 @@ impl Trial<'_> {
         answer
     }
 
-    fn progress(&self, phase: &Phase, message: &str) -> Progress {
+    pub(super) fn progress(&self, phase: &Phase, message: &str) -> Progress {
         Progress {
             trial: Some(self.request.trial.clone()),
             phase: phase.name.clone(),
@@ -413,6 +427,9 @@ impl Trial<'_> {
     }
 
     fn on_its_target(&self, phase: &Phase) -> Result<Ended, Error> {
+        if has_clients(phase) {
+            return self.run_clients(phase);
+        }
         let visitor = OnePhase(self, phase);
         match self.request.workload.engine_of(phase) {
             "null" => visitor.visit(&Null),
@@ -437,11 +454,13 @@ impl Trial<'_> {
         let harness_ns_per_op = (workload.is_calibrated && !is_file_set && !has_program)
             .then(|| harness_ns_per_op(target, workload, &phase.tenants[0]))
             .transpose()?;
-        let as_processes = workload.workers_as == WorkersAs::Processes;
+        let workers_as =
+            if target.survives_forks() { workload.workers_as } else { WorkersAs::Threads };
+        let as_processes = workers_as == WorkersAs::Processes;
         let mut observer = PhaseObserver::new(self.request, phase, self.began, as_processes);
         observer.users_files = self.users_files;
         let (pair, directory) = ((workload, phase), self.request.directory.as_path());
-        let outcome = match workload.workers_as {
+        let outcome = match workers_as {
             WorkersAs::Threads if self.has_group(phase) => {
                 return Err(Error::BadWorkload {
                     problem: "a thread cannot be in a control group of its own".into(),
@@ -461,22 +480,36 @@ impl Trial<'_> {
                 Err(Error::Unsupported { target: "memory or null", what })
             }
         };
-        let outcome = outcome?;
         observer.children_ended();
+        let access = target.capabilities().default_access;
+        let has_device = is_kernel(target);
+        let mut ended = self.ended((phase, access), outcome?, observer, has_device);
+        let record = &mut ended.record;
+        record.harness_ns_per_op = harness_ns_per_op;
+        record.warnings.extend(caveats(record, phase, target));
+        record.warnings.extend(verifying(workload.verification(), phase));
+        Ok(ended)
+    }
+
+    /// The record of what was measured, with what was observed meanwhile.
+    pub(super) fn ended(
+        &self,
+        (phase, default_access): (&Phase, Access),
+        outcome: PhaseOutcome,
+        observer: PhaseObserver<'_>,
+        has_device: bool,
+    ) -> Ended {
         let lost = outcome.lost_workers;
-        let mut record = PhaseRecord::new(outcome, phase, target.capabilities().default_access);
-        if is_kernel(target) {
+        let mut record = PhaseRecord::new(outcome, phase, default_access);
+        if has_device {
             let flushed = read_devices(&self.request.counters);
             record.devices = device_records(&observer.started, &observer.ended, &flushed);
             observer.add_series(&mut record.devices);
             record.own_read_bytes = observer.own_read_bytes;
         }
-        record.harness_ns_per_op = harness_ns_per_op;
         record.cache = observer.cache;
         record.cpu = observer.cpu;
         record.warnings = observer.warnings;
-        record.warnings.extend(caveats(&record, phase, target));
-        record.warnings.extend(verifying(workload.verification(), phase));
         let (status, why) = match (observer.stopped_because, record.first_error()) {
             (_, Some(error)) => (Status::Failed, Some(format!("{}: {error}", phase.name))),
             _ if lost > 0 => {
@@ -486,7 +519,7 @@ impl Trial<'_> {
             (Some(why), None) => (Status::Failed, Some(why)),
             (None, None) => (Status::Ok, None),
         };
-        Ok(Ended { status, why, record })
+        Ended { status, why, record }
     }
 
     fn has_group(&self, phase: &Phase) -> bool {

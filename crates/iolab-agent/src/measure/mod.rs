@@ -7,6 +7,7 @@
 
 mod caveats;
 mod child;
+mod clients;
 mod counter_series;
 mod counters;
 mod observer;

@@ -113,7 +113,18 @@ impl<'a> PhaseObserver<'a> {
         let workload = &self.request.workload;
         let sets = workload.sets_of(self.phase).flat_map(|set| set.drawn(workload.seed).files);
         let paths = names.chain(sets).map(|name| self.request.directory.join(name));
-        paths.filter(|path| path.is_file()).collect()
+        paths
+            .flat_map(|path| if path.is_dir() { self.files_of_store(&path) } else { vec![path] })
+            .filter(|path| path.is_file())
+            .collect()
+    }
+
+    /// Files of a key-value store, whose clients are the phase's; of another directory none.
+    fn files_of_store(&self, directory: &Path) -> Vec<PathBuf> {
+        let has_clients = self.phase.tenants.iter().any(|tenant| tenant.kv.is_some());
+        let listed = std::fs::read_dir(directory).ok().filter(|_| has_clients);
+        let entries = listed.into_iter().flatten().filter_map(Result::ok);
+        entries.map(|entry| entry.path()).collect()
     }
 
     fn reads(&self) -> bool {

@@ -368,6 +368,14 @@ impl<L: Lane> Lane for SlicedLane<L> {
     fn sleep_until(&mut self, instant: Ns) {
         self.lane.sleep_until(instant);
     }
+
+    fn time_submissions(&mut self, group: u32) {
+        self.lane.time_submissions(group);
+    }
+
+    fn submission_ns(&self, token: Token) -> Ns {
+        self.lane.submission_ns(token)
+    }
 }
 
 #[cfg(test)]

@@ -47,12 +47,15 @@ impl Dialect for Fio {
 
     fn render(&self, plan: &str, event: &str) -> Result<String, RenderError> {
         let Event { event: kind } = read_json((self.name(), "event"), event)?;
-        if kind != EventKind::Row {
+        if kind == EventKind::End {
             return Ok(String::new());
+        }
+        let plan: Plan = read_json((self.name(), "plan"), plan)?;
+        if kind == EventKind::Begin {
+            return Ok(render::heads(&plan));
         }
         // Read by itself: sums of 128 bits do not pass through a tagged enum.
         let row: RowResult = read_json((self.name(), "event"), event)?;
-        let plan: Plan = read_json((self.name(), "plan"), plan)?;
         Ok(render::render(&plan, &row))
     }
 

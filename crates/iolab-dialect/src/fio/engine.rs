@@ -13,20 +13,29 @@ pub struct Engine {
     pub is_asynchronous: bool,
     /// True if it makes, looks for or removes files and moves no data.
     pub is_of_names: bool,
+    /// True if it touches no files.
+    pub is_without_files: bool,
     /// Description, in one line.
     pub doc: &'static str,
 }
 
 const fn engine(name: &'static str, is_asynchronous: bool, doc: &'static str) -> Engine {
-    Engine { name, is_asynchronous, is_of_names: false, doc }
+    Engine { name, is_asynchronous, is_of_names: false, is_without_files: false, doc }
 }
 
 const fn of_names(name: &'static str, doc: &'static str) -> Engine {
-    Engine { name, is_asynchronous: false, is_of_names: true, doc }
+    Engine { is_of_names: true, ..engine(name, false, doc) }
 }
 
+const fn without_files(name: &'static str, doc: &'static str) -> Engine {
+    Engine { is_without_files: true, ..engine(name, false, doc) }
+}
+
+/// The engine that burns the CPU.
+pub const CPU: &str = "cpuio";
+
 /// Engines that are done.
-pub const ENGINES: [Engine; 12] = [
+pub const ENGINES: [Engine; 15] = [
     engine("psync", false, "pread and pwrite"),
     engine("sync", false, "lseek, then read or write"),
     engine("vsync", false, "lseek, then readv or writev"),
@@ -34,20 +43,20 @@ pub const ENGINES: [Engine; 12] = [
     engine("pvsync2", false, "preadv2 and pwritev2"),
     engine("libaio", true, "Linux's older asynchronous I/O"),
     engine("io_uring", true, "rings shared with the kernel"),
+    engine("posixaio", true, "POSIX asynchronous I/O of the C library: threads"),
     engine("mmap", false, "a mapped file"),
-    engine("null", false, "nothing is transferred: the cost of the generator itself"),
+    engine("splice", false, "splice and vmsplice, through a pipe"),
+    without_files("null", "nothing is transferred: the cost of the generator itself"),
+    without_files(CPU, "the CPU is burnt, nothing is transferred"),
     of_names("filecreate", "each file is made; counted as a read of one block"),
     of_names("filestat", "each file is asked about; counted as a read of one block"),
     of_names("filedelete", "each file is removed; counted as a read of one block"),
 ];
 
 /// fio's other engines, and why they are refused.
-const OTHERS: [(&str, &str); 29] = [
-    ("posixaio", "it is not done"),
-    ("splice", "it is not done"),
+const OTHERS: [(&str, &str); 26] = [
     ("ftruncate", "it is not done"),
     ("falloc", "it is not done"),
-    ("cpuio", "work without I/O is not done yet"),
     ("exec", "a job file starts no programs here"),
     ("sg", "raw commands to devices are not done"),
     ("net", "there is no network"),
@@ -99,7 +108,12 @@ pub fn ours(job: &Job, engine: Engine) -> Result<&'static str, Wrong> {
             let what = format!("{} with ioengine={}", names[place], engine.name);
             return Err((names[place], Problem::new(what, "use it with ioengine=io_uring")));
         }
-        return Ok(if engine.is_of_names { "psync" } else { engine.name });
+        return Ok(match engine.name {
+            // Whatever the jobs beside it use.
+            CPU => "null",
+            _ if engine.is_of_names => "psync",
+            name => name,
+        });
     }
     match kinds {
         [false, false, false] => Ok("io_uring"),

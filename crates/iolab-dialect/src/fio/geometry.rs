@@ -66,10 +66,15 @@ pub fn geometry(
         (None, _) => None,
     };
     let Some(whole) = known.or(size) else {
+        if job.fills {
+            let what = "fill_device fills no file system up, and the file is not there".to_owned();
+            return wrong("fill_device", what, "write size=, or use a whole device");
+        }
         let what = format!("{}: you need to specify size=", job.name);
         return wrong("size", what, "write size=, or name a file that has data");
     };
-    let from = offset(job, whole, io)?;
+    let appended = if job.is_appended { there.unwrap_or(0) } else { 0 };
+    let from = offset(job, whole, io)?.saturating_add(appended);
     let step = match job.offset_increment {
         Amount::Bytes(bytes) => bytes,
         Amount::Percent(percent) => percent_of(whole, percent),
@@ -82,11 +87,13 @@ pub fn geometry(
         return wrong("offset_increment", what, "write less");
     };
     let region = match (filesize, size) {
+        (_, Some(size)) if job.is_appended => size,
         (Some(bytes), _) => bytes.saturating_sub(last),
         (None, Some(size)) => size,
         (None, None) => whole.saturating_sub(last),
     };
-    if region == 0 || (known.is_some() && job.size.is_none() && last >= whole) {
+    let is_beyond = known.is_some() && job.size.is_none() && last >= whole;
+    if region == 0 || is_beyond {
         let what = format!("{}: you need to specify valid offset=", job.name);
         return wrong("offset", what, "let it be smaller than the file");
     }

@@ -337,8 +337,28 @@ pub struct Job {
     pub rules: rules::Asked,
     /// Logs that are written.
     pub logs: logs::Asked,
-    /// `iodepth_batch*`, for the results alone.
-    pub is_batched: bool,
+    /// `iodepth_batch`; 0: iodepth.
+    pub submitted_together: u64,
+    /// `iodepth_batch_complete_min`.
+    pub ends_awaited: u64,
+    /// `iodepth_low`; 0: iodepth.
+    pub depth_low: u64,
+    /// cpuload; 0: none.
+    pub cpu_percent: u64,
+    /// cpuchunks.
+    pub cpu_chunk_ns: u64,
+    /// `create_only`.
+    pub is_only_created: bool,
+    /// `file_append`.
+    pub is_appended: bool,
+    /// `unlink_each_loop`.
+    pub is_unlinked_each_loop: bool,
+    /// `serialize_overlap`.
+    pub is_serialized: bool,
+    /// stats is 0.
+    pub is_untold: bool,
+    /// `fill_device`.
+    pub fills: bool,
 }
 
 /// Percentiles that fio tells unless others are asked for.
@@ -371,11 +391,19 @@ impl Job {
             depth: 1,
             clones: 1,
             think_blocks: 1,
+            submitted_together: 1,
+            ends_awaited: 1,
+            cpu_chunk_ns: 50_000_000,
             is_verified_after: true,
             percentiles: Percentiles { slat: false, clat: true, lat: false },
             percentile_list: PERCENTILES.to_vec(),
             ..Self::default()
         }
+    }
+
+    /// True if its files are removed in the end.
+    pub fn removes_files(&self) -> bool {
+        self.is_unlinked || self.is_unlinked_each_loop
     }
 
     /// With `verify_only` nothing is written: it reads what it would write.
@@ -399,11 +427,11 @@ impl Job {
         std::array::from_fn(|place| {
             let place = self.place_of_sizes(place);
             match &self.bssplit {
-                Some(split) => {
+                Some(split) if !split[place].is_empty() => {
                     let sizes = || split[place].iter().map(|row| row.value);
                     (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0))
                 }
-                None => self.bsrange[place].unwrap_or((self.bs[place], self.bs[place])),
+                _ => self.bsrange[place].unwrap_or((self.bs[place], self.bs[place])),
             }
         })
     }

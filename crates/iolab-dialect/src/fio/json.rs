@@ -115,7 +115,9 @@ fn job(one: &Entry<'_>, all: &[Entry<'_>], row: &RowResult, is_plus: bool) -> Ve
         fields.push(("read".to_owned(), side(&one.sides[0], total(0))));
         fields.push(("write".to_owned(), side(&one.sides[1], total(1))));
         fields.push(("trim".to_owned(), side(&one.sides[2], total(2))));
-        let flushes = latency(one.flushes(), None);
+        let is_told = unit.percentiles[1] || unit.percentiles[2];
+        let list = is_told.then_some((&*unit.percentile_list, is_plus));
+        let flushes = latency(one.flushes(), list);
         let sync =
             object([("total_ios", Whole(one.flushes().count())), ("lat_ns", Object(flushes))]);
         fields.push(("sync".to_owned(), Object(sync)));
@@ -200,7 +202,7 @@ fn direction(side: &Side, total: f64, unit: &UnitShow, is_plus: bool) -> Vec<(St
         ("drop_ios", Whole(0)),
     ]);
     let none = no_times();
-    let told = [none, side.times(), side.times()];
+    let told = [side.submission(), side.completion(), side.times()];
     for (place, name) in ["slat_ns", "clat_ns", "lat_ns"].into_iter().enumerate() {
         let list = unit.percentiles[place].then_some((&*unit.percentile_list, is_plus));
         let shown = if unit.disabled[place] { none } else { told[place] };
@@ -273,13 +275,20 @@ pub fn latency_shares(one: &Entry<'_>) -> [(&'static str, Vec<(String, f64)>); 3
     let limits = |unit: u64| LIMITS.iter().map(move |limit| limit * unit);
     let all: Vec<u64> = limits(1).chain(limits(1000)).chain(limits(1_000_000)).collect();
     let mut counts = vec![0_u64; all.len() + 2];
-    for (low, high, count) in one.sides.iter().flat_map(|side| side.times().buckets()) {
+    for (low, high, count) in one
+        .sides
+        .iter()
+        .filter(|_| !one.unit.disabled[1])
+        .flat_map(|side| side.completion().buckets())
+    {
         let middle = low.midpoint(high);
         let index = all.iter().position(|limit| middle < *limit);
         let rest = if middle < 2_000_000_000 { all.len() } else { all.len() + 1 };
         counts[index.unwrap_or(rest)] += count;
     }
-    let share = |count: u64| 100.0 * count as f64 / total.max(1) as f64;
+    // What occurred is told, however rare it was.
+    let least = |count: u64| if count > 0 { 0.01 } else { 0.0 };
+    let share = |count: u64| (100.0 * count as f64 / total.max(1) as f64).max(least(count));
     let part = |first: usize| -> Vec<(String, f64)> {
         let counts = &counts[first..first + LIMITS.len()];
         LIMITS.iter().zip(counts).map(|(l, count)| (l.to_string(), share(*count))).collect()

@@ -49,8 +49,8 @@ pub struct Work {
 impl Work {
     /// The file of one of its clones, as fio calls it.
     pub fn target(&self, job: &Job, clone: usize) -> String {
-        if self.engine.name == "null" {
-            let own = || format!("{}.{}.0", job.name, self.unit.first + clone as u64);
+        if self.engine.is_without_files {
+            let own = || format!("{}.{}.0", job.section, self.unit.first + clone as u64);
             return job.filename.first().cloned().unwrap_or_else(own);
         }
         self.paths.get(clone).or(self.paths.first()).map_or_else(String::new, Path::text)
@@ -103,7 +103,7 @@ impl<H: Host> Lowering<'_, H> {
         })?;
         let files: std::collections::BTreeSet<String> = works
             .iter()
-            .filter(|work| work.engine.name != "null")
+            .filter(|work| !work.engine.is_without_files)
             .flat_map(|work| work.tenant.file_names())
             .collect();
         let largest = works.iter().map(|work| work.tenant.file_bytes.0).max().unwrap_or(0);
@@ -175,10 +175,6 @@ impl<H: Host> Lowering<'_, H> {
             let what = "verify=pattern without verify_pattern".to_owned();
             return self.at(job, wrong("verify", what, "write verify_pattern=0xdeadbeef, or so"));
         }
-        if job.verify_pattern.is_some() && job.verify != Some("pattern") {
-            let what = "verify_pattern beside a checksum is not done".to_owned();
-            return self.at(job, wrong("verify_pattern", what, "write verify=pattern"));
-        }
         if job.is_only_verified && job.verify.is_none() {
             let what = "verify_only without verify".to_owned();
             return self.at(job, wrong("verify_only", what, "write verify=crc32c, or so"));
@@ -198,11 +194,16 @@ impl<H: Host> Lowering<'_, H> {
         }
         let is_of_a_kind = buffers::is_of_a_kind(job) && buffers::verified_pattern(job).is_none();
         let is_odd = is_of_a_kind || job.ends_all;
-        if job.verify.is_some() && (job.runtime_ns > 0 || is_odd) {
-            let what = "verify with runtime, exitall or data of a kind is not done yet".to_owned();
+        if job.verify.is_some() && job.rw.writes() && job.runtime_ns > 0 {
+            let note = "all of the region is read after the writes, also what they did not reach";
+            self.notes.push(format!("job {}: verify with runtime: {note}", job.name));
+        }
+        if job.verify.is_some() && is_odd {
+            let what = "verify with exitall or data of a kind is not done yet".to_owned();
             return self.at(job, wrong("verify", what, "write all of it once"));
         }
         self.check_commands(job)?;
+        self.check_loops(job)?;
         if job.is_thought_at_issue && job.think_ns > 0 && job.depth > 1 {
             let what =
                 "pauses counted from where transfers begin, with several under way".to_owned();
@@ -219,6 +220,23 @@ impl<H: Host> Lowering<'_, H> {
             self.notes.push(format!("job {}: {note}", job.name));
         }
         Ok(())
+    }
+
+    /// Refuse passes, appending and overlaps that are not done.
+    fn check_loops(&self, job: &Job) -> Result<()> {
+        let refused = if job.is_unlinked_each_loop && job.loops > 1 {
+            let what = "unlink_each_loop with several loops is not done";
+            Some(("unlink_each_loop", what, "write one job per pass"))
+        } else if job.is_appended && job.filesize.is_some() {
+            Some(("file_append", "file_append beside filesize", "write size="))
+        } else if job.is_serialized && job.has_no_map && job.rw.writes() && job.depth > 1 {
+            let what = "serialize_overlap with norandommap, where transfers could overlap";
+            Some(("serialize_overlap", what, "leave norandommap out, or write iodepth=1"))
+        } else {
+            None
+        };
+        let Some((name, what, remedy)) = refused else { return Ok(()) };
+        self.at(job, (name, Problem::new(what, remedy)))
     }
 
     /// Refuse commands that were not allowed; note where they run at another time than with fio.
@@ -256,7 +274,7 @@ impl<H: Host> Lowering<'_, H> {
                 "verify",
                 jobs.iter().filter(verified).find(|job| buffers::verified_pattern(job) != pattern),
             ),
-            ("unlink", jobs.iter().find(|job| job.is_unlinked != first.is_unlinked)),
+            ("unlink", jobs.iter().find(|job| job.removes_files() != first.removes_files())),
             ("cpus_allowed", jobs.iter().find(|job| job.cpus != first.cpus)),
             ("ioscheduler", jobs.iter().find(|job| job.scheduler != first.scheduler)),
             ("randseed", jobs.iter().find(|job| job.seed != first.seed)),
@@ -281,6 +299,10 @@ impl<H: Host> Lowering<'_, H> {
         let job = &self.typing.jobs[unit.job];
         let engine = self.on(job, engine::of(job))?;
         let ours = self.on(job, engine::ours(job, engine))?;
+        if engine.name == engine::CPU {
+            let tenant = self.on(job, program::of_the_cpu(job, &unit))?;
+            return Ok(Work { unit, engine, ours, tenant, paths: Vec::new(), set: None });
+        }
         self.on(job, buffers::check(job))?;
         self.on(job, logs::check(job, engine.is_of_names))?;
         let is_null = engine.name == "null";
@@ -354,7 +376,7 @@ impl<H: Host> Lowering<'_, H> {
 
     /// Files of a program lie in one directory with those of all others.
     fn check_directories(&self, works: &[Work]) -> Result<()> {
-        let real = || works.iter().filter(|work| work.engine.name != "null");
+        let real = || works.iter().filter(|work| !work.engine.is_without_files);
         let mut folders = real().flat_map(|work| &work.paths).map(|path| &path.directory);
         let Some(first) = folders.next() else { return Ok(()) };
         if folders.all(|folder| folder == first) {
@@ -375,7 +397,8 @@ impl<H: Host> Lowering<'_, H> {
         before: &[Work],
     ) -> Result<Opening> {
         let is_plain = job.rw.writes() && !job.rw.reads() && !job.rw.trims();
-        if is_plain && !job.is_overwritten {
+        let is_cut_short = job.verify.is_some() && job.runtime_ns > 0;
+        if is_plain && !job.is_overwritten && !is_cut_short {
             return Ok(Opening::Keep);
         }
         let large = |path: &Path| match self.host.at(&path.text()) {
@@ -404,13 +427,13 @@ impl<H: Host> Lowering<'_, H> {
 
     /// Names of files as the plan has them, and the directory that they are in.
     fn place_files(&self, works: &mut [Work]) -> String {
-        let real = || works.iter().filter(|work| work.engine.name != "null");
+        let real = || works.iter().filter(|work| !work.engine.is_without_files);
         let mut folders = real().flat_map(|work| &work.paths).map(|path| path.directory.clone());
         let Some(first) = folders.next() else { return String::new() };
         if folders.all(|folder| folder == first) {
             return first;
         }
-        for work in works.iter_mut().filter(|work| work.engine.name != "null") {
+        for work in works.iter_mut().filter(|work| !work.engine.is_without_files) {
             let whole: Vec<String> =
                 work.paths.iter().map(|path| path.absolute(self.host)).collect();
             work.tenant.file.clone_from(&whole[0]);
@@ -455,7 +478,7 @@ impl<H: Host> Lowering<'_, H> {
             let name = format!("{}: verify", works[*first].unit.name);
             phases.push(Phase { engine, ..phase(&name.replace('/', "-"), tenants) });
         }
-        let is_unlinked = self.typing.jobs[0].is_unlinked;
+        let is_unlinked = self.typing.jobs[0].removes_files();
         if let Some(last) = phases.last_mut() {
             last.keeps_files = !is_unlinked;
         }
@@ -469,12 +492,13 @@ impl<H: Host> Lowering<'_, H> {
     }
 
     fn phase(&self, works: &[Work], here: &[usize]) -> Result<Phase> {
-        let first = &works[here[0]];
+        let moves = |index: &&usize| works[**index].engine.name != engine::CPU;
+        let first = &works[*here.iter().find(moves).unwrap_or(&here[0])];
         let first_job = &self.typing.jobs[first.unit.job];
         for index in here {
             let work = &works[*index];
             let job = &self.typing.jobs[work.unit.job];
-            if work.ours != first.ours {
+            if work.ours != first.ours && work.engine.name != engine::CPU {
                 let what = format!(
                     "jobs {} and {} run at once with the engines {} and {}",
                     first_job.name, job.name, first.ours, work.ours
@@ -505,7 +529,7 @@ impl<H: Host> Lowering<'_, H> {
     fn cache(&self, works: &[Work]) -> Result<String> {
         let asked: Vec<&Job> = works
             .iter()
-            .filter(|work| work.engine.name != "null" && work.tenant.reads())
+            .filter(|work| !work.engine.is_without_files && work.tenant.reads())
             .map(|work| &self.typing.jobs[work.unit.job])
             .collect();
         let is_warm = asked.iter().any(|job| job.is_pre_read);
@@ -536,10 +560,15 @@ impl<H: Host> Lowering<'_, H> {
         let content = jobs.iter().find(writes).map_or(Content::Incompressible, content);
         let is_null = works.iter().any(|work| work.engine.name == "null");
         let is_verified = jobs.iter().any(|job| job.verify.is_some());
-        let has_programs = works.iter().any(|work| work.set.is_some());
+        let has_programs = works.iter().any(|work| work.tenant.program.is_some());
         let are_threads = is_null || has_programs || jobs.iter().any(|job| job.is_thread);
         Workload {
-            engine: works[0].ours.to_owned(),
+            engine: works
+                .iter()
+                .find(|work| !work.engine.is_without_files)
+                .unwrap_or(&works[0])
+                .ours
+                .to_owned(),
             workers_as: if are_threads { WorkersAs::Threads } else { WorkersAs::Processes },
             verify: if is_verified { Verify::Full } else { Verify::None },
             pin_cpus: jobs[0].cpus.as_deref().map(|text| cpus(text).0).unwrap_or_default(),

@@ -67,14 +67,15 @@ pub fn heads(show: &Show) -> String {
         (false, 1) => "process",
         (false, _) => "processes",
     };
-    let _ = writeln!(text, "{}\nStarting {jobs} {what}\n", super::render::VERSION);
+    let _ = writeln!(text, "{}\nStarting {jobs} {what}", super::render::VERSION);
     text
 }
 
 /// All results.
 pub fn normal(show: &Show, row: &RowResult) -> String {
     let all = entries(show, row);
-    let mut text = heads(show);
+    let mut text = String::new();
+    text.push('\n');
     for one in &all {
         add_entry(&mut text, one, &all, row);
     }
@@ -248,14 +249,15 @@ fn add_side(text: &mut String, name: &str, side: &Side, one: &Entry<'_>, total: 
         side.runtime_ms,
         if name == "write" { "; 0 zone resets" } else { "" }
     );
-    for (place, label) in ["clat", " lat"].into_iter().enumerate() {
-        if !unit.disabled[place + 1] {
-            add_latency(text, label, side.times());
+    let times = [side.submission(), side.completion(), side.times()];
+    for (place, label) in ["slat", "clat", " lat"].into_iter().enumerate() {
+        if !unit.disabled[place] {
+            add_latency(text, label, times[place]);
         }
     }
-    for (place, label) in ["clat", "lat"].into_iter().enumerate() {
-        if unit.percentiles[place + 1] && !unit.disabled[place + 1] {
-            add_percentiles(text, label, side.times(), &unit.percentile_list);
+    for (place, label) in ["slat", "clat", "lat"].into_iter().enumerate() {
+        if unit.percentiles[place] && !unit.disabled[place] && times[place].count() > 0 {
+            add_percentiles(text, label, times[place], &unit.percentile_list);
         }
     }
     if side.bw.is_empty() || unit.disabled[3] {

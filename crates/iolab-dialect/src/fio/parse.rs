@@ -56,6 +56,8 @@ struct Reader<'a, H> {
     global: Job,
     /// The job that is being described.
     current: Option<Job>,
+    /// Clones of all jobs that are complete.
+    clones: u64,
     typing: Typing,
 }
 
@@ -72,7 +74,7 @@ pub fn read(words: &[String], host: &impl Host) -> Result<Typing> {
         has_files: false,
     };
     let global = Job::new("global", Place::default());
-    let mut reader = Reader { host, words, next: 0, global, current: None, typing };
+    let mut reader = Reader { host, words, next: 0, global, current: None, clones: 0, typing };
     reader.read_words()?;
     Ok(reader.typing)
 }
@@ -271,8 +273,8 @@ impl<H: Host> Reader<'_, H> {
             0 => JOBS_MAX,
             most => most.min(JOBS_MAX),
         };
-        let count: u64 = self.typing.jobs.iter().map(|job| job.clones).sum();
-        if count + job.clones > most as u64 {
+        self.clones += job.clones;
+        if self.clones > most as u64 {
             let problem = Problem::new(format!("more than {most} jobs"), "write fewer jobs");
             return self.wrong(&job.at, problem);
         }

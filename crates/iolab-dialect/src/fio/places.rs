@@ -96,7 +96,8 @@ fn named(job: &Job, name: &str) -> Result<Path, Wrong> {
 fn generated(job: &Job, clone: u64, file: u64) -> Result<Path, Wrong> {
     let name = job
         .filename_format
-        .replace("$jobname", &job.name)
+        // That of the section: name= changes results alone (seen with fio 3.33).
+        .replace("$jobname", &job.section)
         .replace("$jobnum", &clone.to_string())
         .replace("$filenum", &file.to_string())
         .replace("$clientuid", "");

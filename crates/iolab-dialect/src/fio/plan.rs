@@ -110,6 +110,9 @@ pub struct UnitShow {
     /// Way in which its rules are told.
     #[serde(default)]
     pub rules: RulesShow,
+    /// True if it is not told at all.
+    #[serde(default)]
+    pub is_untold: bool,
     /// The engine touches no files.
     pub is_null: bool,
     /// Operations on names count as reads of so many bytes; 0: data are moved.

@@ -105,6 +105,7 @@ pub fn program_of(
         tree: Tree { names: names.clone(), ..Tree::default() },
         existing_percent: if makes_names(engine) { 0.0 } else { 100.0 },
         reuse: Reuse::Kept,
+        makers: 0,
         fill: match (job.rw.writes() && !job.rw.reads(), job.fallocate) {
             (true, _) if job.is_overwritten || job.rw.trims() => Fill::Data,
             (true, Fallocate::Native) => Fill::Allocated,
@@ -117,10 +118,35 @@ pub fn program_of(
         depth: if engine.is_asynchronous { job.depth as u32 } else { 1 },
         opening: if makes_names(engine) { Opening::Create } else { Opening::Existing },
         priority: tenant::priority(job),
-        manner: Manner { op_log_window_ns: job.logs.engine_window(), ..Manner::default() },
+        manner: Manner {
+            op_log_window_ns: job.logs.engine_window(),
+            submission_group: tenant::submission_group(job, engine),
+            ..Manner::default()
+        },
         ..Tenant::of_program(&unit.name, unit.clones as u32, program)
     };
     Ok((tenant, files))
+}
+
+/// Tenant of a job that burns the CPU: bursts with pauses between them, as long as it runs.
+pub fn of_the_cpu(job: &Job, unit: &Unit) -> Result<Tenant, Wrong> {
+    if job.cpu_percent == 0 {
+        return wrong("ioengine", "cpuio without cpuload", "write cpuload=50, for instance");
+    }
+    if job.runtime_ns == 0 {
+        let what = "cpuio without runtime, which never ends";
+        return wrong("ioengine", what, "write runtime= as well");
+    }
+    let timed = |does, ns: u64| Node { duration_ns: Some(Amount::Constant(ns)), ..Node::new(does) };
+    let mut steps = vec![timed(Deed::Burn, job.cpu_chunk_ns)];
+    let pause = u128::from(job.cpu_chunk_ns) * u128::from(100 - job.cpu_percent)
+        / u128::from(job.cpu_percent);
+    if pause > 0 {
+        steps.push(timed(Deed::Think, pause as u64));
+    }
+    let limit = Limits { time_ns: Some(Ns(job.runtime_ns)), ..Limits::default() };
+    let program = Program { steps, limit, ..Program::default() };
+    Ok(Tenant::of_program(&unit.name, unit.clones as u32, program))
 }
 
 fn file_bytes(job: &Job, work: &Work) -> Amount {
@@ -139,6 +165,7 @@ fn refuse_what_programs_lack(job: &Job) -> Result<(), Wrong> {
         ("verify", job.verify.is_some()),
         ("ramp_time", job.ramp_ns > 0),
         ("startdelay", job.delay_ns.1 > 0),
+        ("create_only", job.is_only_created),
         ("buffer_compress_percentage", job.compress_percent > 0 && job.compress_percent < 100),
         ("dedupe_percentage", job.dedupe_percent > 0),
     ];
@@ -450,10 +477,11 @@ fn opened(job: &Job, engine: Engine, does: Deed) -> Node {
 
 fn size_of(job: &Job, place: usize, unit: u64) -> Amount {
     if let Some(split) = &job.bssplit {
-        return match split[job.place_of_sizes(place)].as_slice() {
-            [only] => Amount::Constant(only.value),
-            rows => Amount::Drawn(Spread::Table { rows: rows.to_vec() }),
-        };
+        match split[job.place_of_sizes(place)].as_slice() {
+            [] => {}
+            [only] => return Amount::Constant(only.value),
+            rows => return Amount::Drawn(Spread::Table { rows: rows.to_vec() }),
+        }
     }
     let (from, to) = job.sizes()[place];
     if from == to {

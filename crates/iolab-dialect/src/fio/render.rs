@@ -8,10 +8,17 @@ use super::{json, normal, terse};
 /// Version as it stands in fio's results.
 pub const VERSION: &str = concat!("iolab-", env!("CARGO_PKG_VERSION"));
 
+/// Standard output before a run: what text for people begins with, where it comes first.
+pub fn heads(plan: &Plan) -> String {
+    let is_text = plan.show.formats.first() == Some(&Format::Normal);
+    if is_text { normal::heads(&plan.show) } else { String::new() }
+}
+
 /// Standard output after a run.
 pub fn render(plan: &Plan, row: &RowResult) -> String {
     let show = &plan.show;
-    let forms = show.formats.iter().map(|format| match format {
+    let forms = show.formats.iter().enumerate().map(|(place, format)| match format {
+        Format::Normal if place > 0 => normal::heads(show) + &normal::normal(show, row),
         Format::Normal => normal::normal(show, row),
         Format::Terse => terse::terse(show, row),
         Format::Json => json::json(show, row, false),

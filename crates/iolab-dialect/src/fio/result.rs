@@ -134,6 +134,9 @@ pub struct TenantResult {
     /// Response times from the intended start, under a rate.
     #[serde(default)]
     pub response: Option<Classes>,
+    /// Submission and completion apart, if they were asked for.
+    #[serde(default)]
+    pub submissions: Option<Submissions>,
     /// Over time.
     pub series: Series,
     /// Between the cuts of the phase.
@@ -196,6 +199,16 @@ pub struct Classes {
     pub sync: Option<Histogram>,
 }
 
+/// Times of handing transfers over, and from there to their ends.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "FioSubmissions")]
+pub struct Submissions {
+    /// Until they were handed over.
+    pub submission: Classes,
+    /// From there on.
+    pub completion: Classes,
+}
+
 /// Operations in equal slices of time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "FioSeries")]
@@ -229,6 +242,8 @@ pub struct Side {
     pub runtime_ms: u64,
     /// Service times; absent: none.
     pub latency: Option<Histogram>,
+    /// Of these the time until a transfer was handed over, and the rest; absent: not told apart.
+    pub apart: Option<(Histogram, Histogram)>,
     /// Response times under a rate.
     pub response: Option<Histogram>,
     /// KiB/s of slices of half a second.
@@ -288,6 +303,16 @@ impl Side {
         self.latency.as_ref().unwrap_or_else(|| no_times())
     }
 
+    /// Times until a transfer was handed over, perhaps none.
+    pub fn submission(&self) -> &Histogram {
+        self.apart.as_ref().map_or_else(|| no_times(), |apart| &apart.0)
+    }
+
+    /// Times from there to the end.
+    pub fn completion(&self) -> &Histogram {
+        self.apart.as_ref().map_or_else(|| self.times(), |apart| &apart.1)
+    }
+
     /// Bytes per second.
     pub fn bytes_per_s(&self) -> u64 {
         (u128::from(self.bytes) * 1000 / u128::from(self.runtime_ms.max(1))) as u64
@@ -303,6 +328,7 @@ impl Side {
         self.ios += other.ios;
         self.bytes += other.bytes;
         self.runtime_ms = self.runtime_ms.max(other.runtime_ms);
+        self.add_apart(other);
         add_times(&mut self.latency, other.latency.as_ref());
         add_times(&mut self.response, other.response.as_ref());
         for (mine, theirs) in [(&mut self.bw, &other.bw), (&mut self.iops, &other.iops)] {
@@ -311,6 +337,20 @@ impl Side {
             }
             mine.iter_mut().zip(theirs).for_each(|(sum, one)| *sum += one);
         }
+    }
+}
+
+impl Side {
+    /// Adds another one's times of submission; where only one has any, the other's transfers were
+    /// handed over at once.
+    fn add_apart(&mut self, other: &Self) {
+        if self.apart.is_none() && other.apart.is_none() {
+            return;
+        }
+        let before = self.completion().clone();
+        let (submission, completion) = self.apart.get_or_insert_with(|| (Histogram::new(), before));
+        submission.merge(other.submission());
+        completion.merge(other.completion());
     }
 }
 
@@ -331,7 +371,7 @@ fn add_times(sum: &mut Option<Histogram>, more: Option<&Histogram>) {
 /// Everything that is told, in order.
 pub fn entries<'a>(show: &'a Show, row: &RowResult) -> Vec<Entry<'a>> {
     let mut found: Vec<Entry<'a>> = Vec::new();
-    for unit in &show.units {
+    for unit in show.units.iter().filter(|unit| !unit.is_untold) {
         let one = entry(unit, row);
         match found.last_mut().filter(|_| unit.is_joined) {
             Some(last) => {
@@ -393,7 +433,7 @@ fn add(found: &mut Entry<'_>, unit: &UnitShow, phase: &PhaseResult, tenant: &Ten
         ),
     ];
     let all = moved.0 + moved.1;
-    for (side, (latency, bytes, response, whole)) in found.sides.iter_mut().zip(classes) {
+    for (place, (latency, bytes, response, whole)) in classes.into_iter().enumerate() {
         let Some(latency) = latency.as_ref().filter(|latency| latency.count() > 0) else {
             continue;
         };
@@ -404,10 +444,11 @@ fn add(found: &mut Entry<'_>, unit: &UnitShow, phase: &PhaseResult, tenant: &Ten
             bytes: (u128::from(bytes) * u128::from(latency.count()) / u128::from(all_ios)) as u64,
             runtime_ms: milliseconds(measured_ns),
             latency: Some(latency.clone()),
+            apart: apart(tenant, place, latency),
             response: response.cloned(),
             ..samples(&tenant.series, (unit.ramp_ns, longest), bytes as f64 / all.max(1) as f64)
         };
-        side.add(&one);
+        found.sides[place].add(&one);
     }
     add_operations(found, unit, tenant, measured_ns);
     add_times(&mut found.sync, service.sync.as_ref());
@@ -439,6 +480,15 @@ fn add(found: &mut Entry<'_>, unit: &UnitShow, phase: &PhaseResult, tenant: &Ten
     }
     // The first failure is told even if it ended nothing.
     found.error = if found.error == 0 { found.rules.errors.1 } else { found.error };
+}
+
+/// Times of submission and completion of reads (0) or writes, if all that count have them.
+fn apart(tenant: &TenantResult, place: usize, all: &Histogram) -> Option<(Histogram, Histogram)> {
+    let times = tenant.submissions.as_ref()?;
+    let of =
+        |classes: &Classes| if place == 0 { classes.read.clone() } else { classes.write.clone() };
+    let (submission, completion) = (of(&times.submission)?, of(&times.completion)?);
+    (submission.count() == all.count()).then_some((submission, completion))
 }
 
 /// Adds operations that move no data: on names, and trims.

@@ -6,7 +6,9 @@
 //! `continue_on_error`, unless `ignore_error` names it.
 
 use iolab_model::Ns;
-use iolab_workload::spec::rules::{DepthSearch, RateOf, SteadyRule, TenantRules, Tolerance};
+use iolab_workload::spec::rules::{
+    DepthSearch, LeastRate, RateOf, SteadyRule, TenantRules, Tolerance,
+};
 use serde::{Deserialize, Serialize};
 
 use super::geometry::Wrong;
@@ -32,6 +34,10 @@ pub struct Asked {
     pub percent: Option<f64>,
     /// `latency_run`.
     pub goes_on: bool,
+    /// `rate_min` and `rate_iops_min` of reads and writes; 0: any.
+    pub least: [[u64; 2]; 2],
+    /// `rate_cycle`; absent: 1000 ms.
+    pub cycle_ms: Option<u64>,
     /// `max_latency` of reads and writes.
     pub longest_ns: [Option<u64>; 2],
     /// `continue_on_error`: reads, writes, blocks that are not what was written.
@@ -171,6 +177,7 @@ impl Asked {
         self.steady.is_some()
             || self.target_ns > 0
             || self.longest_ns != [None; 2]
+            || self.least != [[0; 2]; 2]
             || self.counts_errors()
     }
 }
@@ -229,7 +236,11 @@ pub fn of(job: &Job) -> Result<TenantRules, Wrong> {
     });
     let longest = asked.longest_ns.map(|longest| longest.map(Ns));
     let longest_ns = (longest != [None; 2]).then_some(longest);
-    Ok(TenantRules { steady, depth_search, longest_ns, tolerance })
+    let [bytes_per_s, ops_per_s] = asked.least;
+    let cycle_ns = Ns::from_ms(asked.cycle_ms.unwrap_or(1000).max(1));
+    let is_least = asked.least != [[0; 2]; 2];
+    let least = is_least.then_some(LeastRate { bytes_per_s, ops_per_s, cycle_ns });
+    Ok(TenantRules { steady, depth_search, longest_ns, least, tolerance })
 }
 
 /// Refuses rules where only streams follow them.
@@ -246,6 +257,8 @@ pub fn refuse(job: &Job) -> Result<(), Wrong> {
         "steadystate"
     } else if asked.target_ns > 0 {
         "latency_target"
+    } else if asked.least != [[0; 2]; 2] {
+        "rate_min"
     } else if asked.longest_ns != [None; 2] {
         "max_latency"
     } else {

@@ -32,6 +32,10 @@ pub fn split(text: &str, kb_base: u64) -> Read<[Vec<Weighted>; 3]> {
 }
 
 fn sizes(set: &str, kb_base: u64) -> Read<Vec<Weighted>> {
+    if set.trim().is_empty() {
+        // The sizes of this direction are those of bs.
+        return Ok(Vec::new());
+    }
     let parts: Vec<&str> = set.split(':').collect();
     if parts.len() > SIZES_MAX {
         let what = format!("bssplit has {} sizes", parts.len());

@@ -25,11 +25,12 @@ fn add_job(text: &mut String, job: &Job) {
 }
 
 fn add(text: &mut String, typed: &[Typed]) {
-    // The name begins the job, and stands there.
-    for Typed { row, text: value, .. } in typed.iter().filter(|typed| typed.row.name != "name") {
+    for Typed { row, text: value, .. } in typed {
         let _ = match value {
             None => write!(text, "--{} ", row.name),
-            Some(value) if value.contains(' ') => write!(text, "--{}=\"{value}\" ", row.name),
+            Some(value) if value.contains(' ') && row.name != "name" => {
+                write!(text, "--{}=\"{value}\" ", row.name)
+            }
             Some(value) => write!(text, "--{}={value} ", row.name),
         };
     }

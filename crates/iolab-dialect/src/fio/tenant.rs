@@ -82,6 +82,8 @@ pub fn tenant_of(
             begin_step_ns: delay(job, unit).1,
             rules: rules::of(job)?,
             op_log_window_ns: job.logs.engine_window(),
+            refill_at: refill_at(job, engine),
+            submission_group: submission_group(job, engine),
             expects_written: job.verifies_earlier(),
             ..Manner::default()
         },
@@ -95,6 +97,26 @@ fn delay(job: &Job, unit: &Unit) -> (Ns, Ns) {
     let (low, high) = job.delay_ns;
     let step = high.saturating_sub(low) / job.clones.max(1);
     (Ns(low + step / 2 + step * unit.first), Ns(if unit.clones > 1 { step } else { 0 }))
+}
+
+/// Transfers that are handed over together (`iodepth_batch`), and told apart from their ends; 0: of
+/// an engine that waits for each.
+pub(super) fn submission_group(job: &Job, engine: Engine) -> u32 {
+    let group = if job.submitted_together == 0 { job.depth } else { job.submitted_together };
+    if engine.is_asynchronous { group.min(job.depth) as u32 } else { 0 }
+}
+
+/// Number of transfers under way below which more begin, once there were as many as `iodepth`: all
+/// that is waited for at once has ended (`iodepth_batch_complete_min`), and no more than
+/// `iodepth_low` are left. Absent: each one that ends makes room for the next.
+pub(super) fn refill_at(job: &Job, engine: Engine) -> Option<u32> {
+    if !engine.is_asynchronous || job.depth < 2 {
+        return None;
+    }
+    let low = if job.depth_low == 0 { job.depth } else { job.depth_low.min(job.depth) };
+    let awaited = job.ends_awaited.clamp(1, job.depth);
+    let left = low.min(job.depth - awaited);
+    (left + 1 < job.depth).then_some(left as u32)
 }
 
 fn pattern(job: &Job) -> Pattern {
@@ -171,6 +193,9 @@ fn fsync(job: &Job) -> Result<FsyncPolicy, Wrong> {
 }
 
 fn limit(job: &Job, geometry: &Geometry) -> Limit {
+    if job.is_only_created {
+        return Limit::Ops { ops: 0, within_ns: None };
+    }
     let lasting = Ns(job.runtime_ns.saturating_add(job.ramp_ns));
     let is_timed = job.is_time_based && job.runtime_ns > 0;
     match (is_timed, job.number_ios) {

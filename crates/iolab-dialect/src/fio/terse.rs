@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use iolab_model::Histogram;
 
 use super::json::{depths, latency_shares};
-use super::plan::Show;
+use super::plan::{Show, UnitShow};
 use super::render::disks;
 use super::result::{Entry, RowResult, Side, deviation, entries, no_times, percentiles, spread};
 
@@ -32,7 +32,7 @@ fn line(one: &Entry<'_>, all: &[Entry<'_>], show: &Show, row: &RowResult) -> Str
         let same = all.iter().filter(|other| other.unit.group == unit.group);
         let of = |other: &Entry<'_>| other.sides.get(place).map_or(0, Side::bytes_per_s);
         let total: f64 = same.map(|other| of(other) as f64 / 1024.0).sum();
-        add_side(&mut text, side, (total, version), &unit.percentile_list);
+        add_side(&mut text, side, (total, version), unit);
     }
     let _ = write!(text, ";{:.6}%;{:.6}%", one.cpu.0, one.cpu.1);
     one.events.iter().for_each(|count| {
@@ -69,7 +69,9 @@ fn line(one: &Entry<'_>, all: &[Entry<'_>], show: &Show, row: &RowResult) -> Str
     text
 }
 
-fn add_side(text: &mut String, side: &Side, (total, version): (f64, u32), list: &[f64]) {
+fn add_side(text: &mut String, side: &Side, (total, version): (f64, u32), unit: &UnitShow) {
+    let times = [side.submission(), side.completion(), side.times()];
+    let shown = |place: usize| if unit.disabled[place] { no_times() } else { times[place] };
     let bytes_per_s = side.bytes_per_s();
     let _ = write!(
         text,
@@ -79,16 +81,17 @@ fn add_side(text: &mut String, side: &Side, (total, version): (f64, u32), list: 
         side.ios_per_s() as u64,
         side.runtime_ms
     );
-    add_latency(text, no_times());
-    add_latency(text, side.times());
-    let told = percentiles(side.times(), list);
+    add_latency(text, shown(0));
+    add_latency(text, shown(1));
+    let list: &[f64] = if unit.disabled[1] { &[] } else { &unit.percentile_list };
+    let told = percentiles(shown(1), list);
     for index in 0..PERCENTILES {
         let _ = match told.get(index) {
             Some((percent, ns)) => write!(text, ";{percent:.6}%={}", ns / 1000),
             None => write!(text, ";0%=0"),
         };
     }
-    add_latency(text, side.times());
+    add_latency(text, shown(2));
     let (low, high, mean, dev) = spread(&side.bw);
     let share = if total > 0.0 { (mean * 100.0 / total).min(100.0) } else { 0.0 };
     let _ = write!(text, ";{};{};{share:.6}%;{mean:.6};{dev:.6}", low as u64, high as u64);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use iolab_model::op::Access;
 use iolab_model::target::Content;
 use iolab_model::{Error, LaneRequest, Ns, Seed, Target};
-use iolab_workload::program::{Stage, StageWorker};
+use iolab_workload::program::{MakerShare, Round, Stage, StageWorker};
 use iolab_workload::spec::{Phase, Workload};
 use iolab_workload::verify::phase_index;
 use iolab_workload::{Gate, GroupState, LayoutPlan, LayoutWorker, layout::FILL_BYTES};
@@ -67,7 +67,7 @@ pub fn lay_out<T: Target + Sync, O: Observer>(
         Some(stage) if laid == Laid::Done => {
             let group = &SharedGroup::default();
             std::thread::scope(|scope| {
-                let work = || set_up(target, (workload, phase), stage, group);
+                let work = || set_up_all(target, (workload, phase), stage, group);
                 let thread = scope.spawn(work);
                 watch(group, observer, || thread.is_finished());
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -79,6 +79,44 @@ pub fn lay_out<T: Target + Sync, O: Observer>(
         observer.laid_out();
     }
     Ok(laid)
+}
+
+/// Makes what a stage needs, its files by several threads where it says so.
+fn set_up_all<T: Target + Sync>(
+    target: &T,
+    (workload, phase): (&Workload, &Phase),
+    stage: &Stage,
+    group: &SharedGroup,
+) -> Result<Laid, Error> {
+    let cpus = std::thread::available_parallelism().map_or(1, |count| count.get() as u32);
+    let makers = StageWorker::<&SharedGroup>::makers(stage).min(cpus);
+    let is_verified =
+        LanePlan::stage(workload, phase_index(workload, phase), stage, None).is_some();
+    if makers < 2 || is_verified {
+        return set_up(target, (workload, phase), stage, group);
+    }
+    let make = |index: u32, of: u32, round: Round| {
+        let share = MakerShare { index, of, round };
+        let Actor { mut lane, mut worker, mut recorder } =
+            shared_actor(target, workload, stage, (share, group))?;
+        drive(&mut lane, &mut worker, &mut recorder, 1)?;
+        staged(&worker).map(|laid| (laid, worker))
+    };
+    make(0, 1, Round::Directories)?;
+    let workers = std::thread::scope(|scope| {
+        let spawn = |index| scope.spawn(move || make(index, makers, Round::Files));
+        let threads: Vec<_> = (0..makers).map(spawn).collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, Result<_, Error>>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().map(join).collect::<Result<Vec<_>, _>>()
+    })?;
+    if workers.iter().any(|(laid, _)| *laid == Laid::Stopped) {
+        return Ok(Laid::Stopped);
+    }
+    let workers: Vec<_> = workers.into_iter().map(|(_, worker)| worker).collect();
+    StageWorker::settle_shared(stage, &workers);
+    make(0, 1, Round::Rest).map(|(laid, _)| laid)
 }
 
 /// Makes the files of a stage on the calling thread, unless `group` is stopped.
@@ -107,8 +145,18 @@ pub(super) fn stage_actor<'s, T: Target, G: GroupState>(
     stage: &'s Stage,
     group: G,
 ) -> Result<Actor<T::Lane, StageWorker<'s, G>>, Error> {
+    shared_actor(target, workload, stage, (MakerShare::ALL, group))
+}
+
+/// The same with a share of the work.
+fn shared_actor<'s, T: Target, G: GroupState>(
+    target: &T,
+    workload: &Workload,
+    stage: &'s Stage,
+    (share, group): (MakerShare, G),
+) -> Result<Actor<T::Lane, StageWorker<'s, G>>, Error> {
     let lane = target.open(&LaneRequest {
-        worker: u32::MAX,
+        worker: u32::MAX - share.index,
         depth: 1,
         buffer_bytes: StageWorker::<G>::buffer_bytes(stage),
         content: lane_content(workload),
@@ -117,7 +165,7 @@ pub(super) fn stage_actor<'s, T: Target, G: GroupState>(
         paths: stage.paths(),
     })?;
     let access = if target.capabilities().has_plain { Access::Plain } else { Access::Direct };
-    let worker = StageWorker::new(stage, workload.seed, access, group);
+    let worker = StageWorker::sharing(stage, workload.seed, (access, share), group);
     Ok(Actor { lane, worker, recorder: Recorder::new(1, workload.interval_ns, None) })
 }
 

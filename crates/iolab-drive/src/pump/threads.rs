@@ -179,6 +179,7 @@ impl Seat<'_> {
         let classes = [OpClass::Read, OpClass::Write, OpClass::Sync];
         let recorder = Recorder::new(depth, self.workload.interval_ns, None)
             .logged_to(self.op_log(depth)?)
+            .with_submissions(self.tenant.manner.submission_group)
             .ready_for(&classes);
         Ok(Actor { lane, worker, recorder })
     }
@@ -297,6 +298,7 @@ impl Seat<'_> {
         let recorder = Recorder::new(slots, self.workload.interval_ns, period)
             .cut_at(&self.phase.cuts_ns, tenant.begins_of(index))
             .logged_to(log)
+            .with_submissions(tenant.manner.submission_group)
             .ready_for(&timed_classes(&tenant));
         Ok(Actor { lane, worker, recorder })
     }

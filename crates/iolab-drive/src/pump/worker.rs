@@ -44,6 +44,9 @@ pub fn drive<L: Lane, W: Worker>(
     let mut batch: Vec<Submission> = Vec::with_capacity(depth as usize);
     let mut done: Vec<Completion> = Vec::with_capacity(depth as usize);
     let has_runs = L::HAS_RUNS && lane.takes_runs();
+    if recorder.submissions.is_some() {
+        lane.time_submissions(recorder.submission_group);
+    }
     let mut now = lane.now();
     let mut idle = 0;
     loop {
@@ -70,13 +73,7 @@ pub fn drive<L: Lane, W: Worker>(
             now = last.completed;
             idle = 0;
             for completion in done.drain(..) {
-                if worker.complete(&completion) {
-                    recorder.completed(&completion);
-                } else if let Some(at) = worker.begun_anew() {
-                    recorder.begin_anew(at);
-                } else if let Some(one) = worker.whole_operation() {
-                    recorder.count(one.class, one.began, one.ended, one.bytes);
-                }
+                count_end(lane, worker, recorder, &completion);
             }
             continue;
         }
@@ -94,11 +91,33 @@ pub fn drive<L: Lane, W: Worker>(
                     run_of(lane, (worker, recorder), kind, now);
                     worker.rehearsed();
                 }
-                wait_for_group(&mut idle);
+                if !worker.rest() {
+                    wait_for_group(&mut idle);
+                }
             }
             _ => {}
         }
         now = lane.now();
+    }
+}
+
+/// Hands the end of an op to its worker, and counts it as that says.
+#[inline]
+fn count_end<L: Lane, W: Worker>(
+    lane: &L,
+    worker: &mut W,
+    recorder: &mut Recorder,
+    completion: &Completion,
+) {
+    if worker.complete(completion) {
+        recorder.completed(completion);
+        if recorder.submissions.is_some() {
+            recorder.handed_over(completion, lane.submission_ns(completion.token));
+        }
+    } else if let Some(at) = worker.begun_anew() {
+        recorder.begin_anew(at);
+    } else if let Some(one) = worker.whole_operation() {
+        recorder.count(one.class, one.began, one.ended, one.bytes);
     }
 }
 
@@ -128,11 +147,7 @@ impl<W: Worker, const WRITES: bool> Counted<'_, W, WRITES> {
         }
         if self.worker.ended_in_run(self.submitted, ended, self.length) {
             let class = if WRITES { OpClass::Write } else { OpClass::Read };
-            let mut submitted = self.submitted;
-            for completed in ended {
-                self.recorder.count(class, submitted, *completed, self.length.0);
-                submitted = *completed;
-            }
+            self.recorder.count_run(class, self.submitted, ended, self.length.0);
         }
         self.count = 0;
     }

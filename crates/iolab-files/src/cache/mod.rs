@@ -1,1 +1,7 @@
-//! The page cache: pages by file, their content, and what is dirty.
+//! The page cache: pages by file, memory, and what is dirty.
+
+mod map;
+mod page_cache;
+
+pub use map::{PageMap, Slot};
+pub use page_cache::{CacheCounters, PageCache};

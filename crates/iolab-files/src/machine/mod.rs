@@ -1,1 +1,28 @@
-//! The machine of operations over time.
+//! The machine of operations over time: memory, names, files, and who waits for what.
+
+mod buffered_read;
+mod buffered_write;
+mod call;
+mod daemon;
+mod direct;
+mod effects;
+mod engine;
+mod facts;
+mod flush;
+mod lock;
+mod mapped;
+mod name;
+mod node;
+mod page_io;
+mod request;
+mod settings;
+mod stream;
+mod task;
+mod tree;
+mod write_out;
+
+pub use call::{Call, FLAGS, HandleInfo};
+pub use engine::{Deciders, Machine, MachineEnded};
+pub use request::{Outgoing, OutgoingId, OutgoingKind};
+pub use settings::{MachineCost, MachineSettings};
+pub use task::RunBy;

@@ -115,6 +115,8 @@ pub struct LibaioLane {
     ended: Vec<Completion>,
     /// Queued and not yet reaped.
     in_flight: u32,
+    /// Most ops of a call that hands them over, where its times are kept.
+    group: Option<usize>,
 }
 
 impl Target for Libaio {
@@ -150,6 +152,7 @@ impl Target for Libaio {
             events: vec![Event::default(); depth],
             ended: Vec::with_capacity(depth),
             in_flight: 0,
+            group: None,
         })
     }
 }
@@ -233,17 +236,26 @@ impl LibaioLane {
     ///
     /// An op that is refused at submission has ended; the others go on.
     fn submit(&mut self) {
+        let mut began = None;
         while !self.unsubmitted.is_empty() {
-            let (count, list) = (self.unsubmitted.len(), self.unsubmitted.as_ptr());
+            let count = self.unsubmitted.len().min(self.group.unwrap_or(usize::MAX));
+            let list = self.unsubmitted.as_ptr();
+            if let Some(now) = began {
+                self.begin_now(count, now);
+            }
             // SAFETY: the list holds addresses of control blocks that stay in place, with buffers
             // that belong to this lane and to slots that stay taken until they are reaped.
             let taken = unsafe { libc::syscall(libc::SYS_io_submit, self.context.0, count, list) };
             if taken > 0 {
+                if self.group.is_some() {
+                    began = Some(self.note_handing_over(taken as usize));
+                }
                 self.unsubmitted.drain(..taken as usize);
                 continue;
             }
             let errno = if taken == 0 { Errno(libc::EAGAIN) } else { last_errno() };
-            let is_kernel_busy = self.in_flight as usize > count + self.ended.len();
+            let waiting = self.unsubmitted.len();
+            let is_kernel_busy = self.in_flight as usize > waiting + self.ended.len();
             match errno.0 {
                 libc::EINTR => {}
                 libc::EAGAIN if is_kernel_busy => return,
@@ -252,11 +264,34 @@ impl LibaioLane {
         }
     }
 
+    /// Notes when the first ops of the list were handed over.
+    fn note_handing_over(&mut self, count: usize) -> Ns {
+        let now = monotonic();
+        for place in 0..count {
+            let index = self.index_of(self.unsubmitted[place]);
+            self.slots[index].handed_over = now;
+        }
+        now
+    }
+
+    /// The first ops of the list begin with the call that hands them over.
+    fn begin_now(&mut self, count: usize, now: Ns) {
+        for place in 0..count {
+            let index = self.index_of(self.unsubmitted[place]);
+            self.slots[index].begin_at(now);
+        }
+    }
+
+    /// Slot of the control block at an address.
+    fn index_of(&self, address: usize) -> usize {
+        (address - self.controls.as_ptr() as usize) / size_of::<Control>()
+    }
+
     /// Ends the op that the kernel refused to take.
     #[cold]
     fn fail_first(&mut self, errno: Errno) {
         let address = self.unsubmitted.remove(0);
-        let index = (address - self.controls.as_ptr() as usize) / size_of::<Control>();
+        let index = self.index_of(address);
         self.ended.push(Completion {
             token: Token(index as u32),
             submitted: self.slots[index].submitted,
@@ -364,5 +399,14 @@ impl Lane for LibaioLane {
 
     fn sleep_until(&mut self, instant: Ns) {
         sleep_until(instant);
+    }
+
+    fn time_submissions(&mut self, group: u32) {
+        self.group = Some(group.max(1) as usize);
+    }
+
+    #[inline]
+    fn submission_ns(&self, token: Token) -> Ns {
+        self.slots[token.0 as usize].submission_ns()
     }
 }

@@ -7,6 +7,7 @@ mod io_uring_poll;
 mod io_uring_sqpoll;
 mod libaio;
 mod mmap;
+mod posixaio;
 mod psync;
 mod pvsync;
 mod pvsync2;
@@ -14,6 +15,7 @@ mod refusal;
 mod ring;
 mod ring_setup;
 mod slot;
+mod splice;
 mod stdio;
 mod sync;
 mod synchronous;
@@ -33,6 +35,8 @@ api::engines! {
     Pvsync = "pvsync" => pvsync::target(),
     /// preadv2(2) and pwritev2(2), with flags.
     Pvsync2 = "pvsync2" => pvsync2::target(),
+    /// splice(2) through a pipe.
+    Splice = "splice" => splice::target(),
     /// Streams of the C library.
     Stdio = "stdio" => stdio::target(),
     /// Mapped files.
@@ -47,4 +51,6 @@ api::engines! {
     IoUringPoll = "io_uring_poll" => io_uring_poll::target(),
     /// Linux's older asynchronous I/O.
     Libaio = "libaio" => libaio::target(),
+    /// POSIX asynchronous I/O of the C library: threads of the process.
+    Posixaio = "posixaio" => posixaio::target(),
 }

@@ -69,6 +69,8 @@ pub struct RingLane<F> {
     in_flight: u32,
     /// Of these, entries that the kernel has not been told of.
     unsubmitted: u32,
+    /// Tokens of these, and most of them in one call, where times of handing over are kept.
+    fresh: Option<(Vec<Token>, u32)>,
     flavor: PhantomData<F>,
 }
 
@@ -107,6 +109,7 @@ impl<F: Flavor> Target for Ring<F> {
             slots: vec![Slot::FREE; request.depth as usize],
             in_flight: 0,
             unsubmitted: 0,
+            fresh: None,
             flavor: PhantomData,
         })
     }
@@ -129,6 +132,9 @@ impl<F: Flavor> RingLane<F> {
             entry = entry.flags(squeue::Flags::FIXED_FILE);
         }
         self.enqueue(&entry.user_data(u64::from(token.0)));
+        if let Some((fresh, _)) = &mut self.fresh {
+            fresh.push(token);
+        }
         Ok(())
     }
 
@@ -281,6 +287,58 @@ impl<F: Flavor> RingLane<F> {
         Ok(())
     }
 
+    /// Submits everything without waiting, and notes when it was handed over.
+    fn hand_over(&mut self) -> Result<(), Error> {
+        let mut began = None;
+        while let Some((fresh, group)) = &mut self.fresh
+            && self.unsubmitted > 0
+        {
+            // A kernel thread is given all of it, and takes it when it likes.
+            let count = if F::HAS_KERNEL_THREAD { u32::MAX } else { *group };
+            let count = count.min(self.unsubmitted);
+            if let Some(now) = began {
+                for token in fresh.iter().take(count as usize) {
+                    self.slots[token.0 as usize].begin_at(now);
+                }
+            }
+            let before = self.unsubmitted;
+            self.enter_some(count)?;
+            let taken = if F::HAS_KERNEL_THREAD { before } else { before - self.unsubmitted };
+            if taken == 0 {
+                return Ok(());
+            }
+            let now = monotonic();
+            if let Some((fresh, _)) = &mut self.fresh {
+                for token in fresh.drain(..(taken as usize).min(fresh.len())) {
+                    self.slots[token.0 as usize].handed_over = now;
+                }
+            }
+            began = Some(now);
+            if F::HAS_KERNEL_THREAD {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Submits so many of the entries that the kernel has not been told of, or fewer if it is busy.
+    fn enter_some(&mut self, count: u32) -> Result<(), Error> {
+        if count == self.unsubmitted {
+            return self.enter(0, Ns::MAX);
+        }
+        // SAFETY: no argument structure is passed.
+        let result = unsafe { self.ring.submitter().enter::<libc::sigset_t>(count, 0, 0, None) };
+        self.unsubmitted = self.ring.submission().len() as u32;
+        match result.map_err(|error| error.raw_os_error()) {
+            Ok(_) | Err(Some(libc::EINTR | libc::EBUSY | libc::EAGAIN)) => Ok(()),
+            Err(errno) => Err(Error::System {
+                call: "io_uring_enter",
+                subject: format!("{} ops in flight", self.in_flight),
+                errno: Errno(errno.unwrap_or(Errno::EIO.0)),
+            }),
+        }
+    }
+
     /// Looks for completions that a kernel thread makes: a system call would cost more than it.
     fn look(&mut self) {
         for _ in 0..LOOKS_MAX {
@@ -334,12 +392,20 @@ impl<F: Flavor> Lane for RingLane<F> {
     }
 
     fn kick(&mut self) -> Result<(), Error> {
-        if self.unsubmitted == 0 { Ok(()) } else { self.enter(0, Ns::MAX) }
+        match (self.unsubmitted, &self.fresh) {
+            (0, _) => Ok(()),
+            (_, None) => self.enter(0, Ns::MAX),
+            (_, Some(_)) => self.hand_over(),
+        }
     }
 
     fn reap(&mut self, min: u32, until: Ns, done: &mut Vec<Completion>) -> Result<(), Error> {
         let target = done.len() + min.min(self.in_flight) as usize;
         self.drain(done);
+        if self.unsubmitted > 0 && self.fresh.is_some() {
+            self.hand_over()?;
+            self.drain(done);
+        }
         loop {
             let missing = target.saturating_sub(done.len()).min(self.in_flight as usize);
             if missing == 0 && self.unsubmitted == 0 {
@@ -373,6 +439,15 @@ impl<F: Flavor> Lane for RingLane<F> {
 
     fn sleep_until(&mut self, instant: Ns) {
         sleep_until(instant);
+    }
+
+    fn time_submissions(&mut self, group: u32) {
+        self.fresh = Some((Vec::with_capacity(self.slots.len()), group.max(1)));
+    }
+
+    #[inline]
+    fn submission_ns(&self, token: Token) -> Ns {
+        self.slots[token.0 as usize].submission_ns()
     }
 }
 

@@ -19,6 +19,8 @@ pub struct Slot {
     pub flags: libc::c_int,
     /// Bytes moved so far: short transfers go round again.
     pub done: u64,
+    /// Return of the call that handed it over last; 0: not kept.
+    pub handed_over: Ns,
 }
 
 /// An op that is queued; all others are plain system calls.
@@ -65,7 +67,22 @@ impl Slot {
         work: Work::Flush { handle: Handle(u32::MAX), is_data_only: false },
         flags: 0,
         done: 0,
+        handed_over: Ns(0),
     };
+
+    /// Begins at `now`, unless a part of it is done.
+    #[inline]
+    pub fn begin_at(&mut self, now: Ns) {
+        if self.done == 0 {
+            self.submitted = now;
+        }
+    }
+
+    /// From the submission to the return of the call that handed it over; 0: not kept.
+    #[inline]
+    pub fn submission_ns(&self) -> Ns {
+        self.handed_over.since(self.submitted)
+    }
 
     /// Meaning of an op for the queue; `None` if it is a plain system call.
     ///
@@ -83,7 +100,7 @@ impl Slot {
             Op::Fsync { handle } | Op::Fdatasync { handle } => {
                 let is_data_only = matches!(submission.op, Op::Fdatasync { .. });
                 let work = Work::Flush { handle, is_data_only };
-                return Some(Ok(Self { submitted: now, work, flags: 0, done: 0 }));
+                return Some(Ok(Self { submitted: now, work, ..Self::FREE }));
             }
             _ => return None,
         };
@@ -110,7 +127,7 @@ impl Slot {
         if matches!(work, Work::Write(_)) {
             buffers.outgoing(submission.token, length);
         }
-        Some(Ok(Self { submitted: now, work, flags, done: 0 }))
+        Some(Ok(Self { submitted: now, work, flags, ..Self::FREE }))
     }
 
     /// Takes the kernel's answer; `Some` when the op has ended (complete, at the end of the file,

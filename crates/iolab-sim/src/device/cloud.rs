@@ -11,9 +11,9 @@
 use iolab_model::{Ns, Sector, Seed};
 
 use super::lognormal::Lognormal;
+use crate::Calendar;
 use crate::api::bio::{Bio, Ended, Operation};
 use crate::api::layer::{Info, Layer, WriteCache};
-use crate::calendar::Calendar;
 use crate::error::SimError;
 use crate::profile::{Profile, Reader};
 

@@ -23,9 +23,9 @@ use iolab_model::{Ns, Sector};
 use self::parameters::Parameters;
 use super::disk::read_cache::{Lookup, ReadCache};
 use super::disk::write_cache::{Extent, WriteCache};
+use crate::Calendar;
 use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, ProcessId, Submitter};
 use crate::api::layer::{Info, Layer, WriteCache as Durability};
-use crate::calendar::Calendar;
 use crate::error::SimError;
 use crate::profile::Profile;
 

@@ -5,9 +5,9 @@
 
 use iolab_model::{Ns, Sector};
 
+use crate::Calendar;
 use crate::api::bio::{Bio, BioId, Ended};
 use crate::api::layer::{Info, Layer, WriteCache};
-use crate::calendar::Calendar;
 use crate::error::SimError;
 use crate::profile::Profile;
 

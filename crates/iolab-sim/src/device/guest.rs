@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 
 use iolab_model::{Ns, Seed};
 
+use crate::Calendar;
 use crate::api::bio::{Bio, Ended, Operation, ProcessId};
 use crate::api::layer::{Info, Layer, WriteCache};
-use crate::calendar::Calendar;
 use crate::device::lognormal::Lognormal;
 use crate::error::SimError;
 use crate::profile::Profile;

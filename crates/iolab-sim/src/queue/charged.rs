@@ -11,8 +11,8 @@
 
 use iolab_model::Ns;
 
+use crate::Calendar;
 use crate::api::bio::{Ended, Submitter};
-use crate::calendar::Calendar;
 use crate::sched::SchedulerKind;
 use crate::software::{CostTable, HookCosts, ProcessorClocks};
 

@@ -19,10 +19,10 @@ use super::arrivals::Arrivals;
 use super::history::direction_of;
 use super::places::{ByPlace, Place};
 use super::recording::{Row, Setup};
+use crate::Calendar;
 use crate::api::bio::Operation;
 use crate::api::request::RequestId;
 use crate::api::scheduler::{Hz, Scheduler};
-use crate::calendar::Calendar;
 use crate::queue::rerun_after;
 
 /// Longest time from an event to the dispatch that it causes. In the recordings of this

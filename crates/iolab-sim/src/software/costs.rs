@@ -158,7 +158,9 @@ impl CostTable {
 }
 
 fn hooks(reader: &Reader<'_>, kind: SchedulerKind) -> Result<HookCosts, SimError> {
-    let cost = |hook: &str| Ok(reader.duration(&format!("{kind}.{hook}"), "ns")?.0);
+    let cost = |hook: &str| -> Result<u64, SimError> {
+        Ok(reader.duration(&format!("{kind}.{hook}"), "ns")?.0)
+    };
     Ok(HookCosts {
         insert_ns: cost("insert")?,
         dispatch_ns: cost("dispatch")?,

@@ -1,7 +1,8 @@
-//! Lanes of a simulated stack: direct I/O on files without a file system.
+//! Lanes of a simulated stack: direct I/O on files without a file system, or whatever a file system
+//! that lies on it offers ([`super::filed_lane`]).
 //!
-//! Left out: the page cache (buffered access is declined), mapping, stdio, locks; data are not
-//! kept, so they cannot be verified.
+//! Left out: locks; data are not kept, so they cannot be verified. Without a file system, buffered
+//! access, mapping and streams are declined, too.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -41,8 +42,29 @@ impl SimTarget {
 
     /// Removes a file if it is there.
     pub fn forget(&self, path: &PathBuf) {
+        if self.inspect(|simulation| simulation.machine().is_some()) {
+            // In no timed region, but with all that a removal writes.
+            let unlink = Op::Unlink { path: PathId(0) };
+            let _ = self.simulation.borrow_mut().do_beside(&unlink, Some(path));
+            return;
+        }
         // A phase that failed may not have made it.
         let _ = self.simulation.borrow_mut().names.unlink(path);
+    }
+
+    /// Brings the page cache into a state; without a file system there is nothing to do.
+    ///
+    /// Everything is written first; then nothing is cached, or everything as far as memory goes.
+    pub fn prepare_cache(&self, is_warm: bool) {
+        let mut simulation = self.simulation.borrow_mut();
+        let Some(names) = simulation.machine().map(iolab_files::machine::Machine::names) else {
+            return;
+        };
+        let _ = simulation.do_beside(&Op::SyncAll, None);
+        simulation.with_machine(|_, machine| machine.drop_caches());
+        for path in names.keys().filter(|_| is_warm) {
+            simulation.read_beside(path);
+        }
     }
 
     /// Takes the trace events kept since [`Simulation::record_events`].
@@ -79,6 +101,12 @@ impl Target for SimTarget {
     }
 
     fn capabilities(&self) -> Capabilities {
+        if let Some(machine) = self.simulation.borrow().machine() {
+            return Capabilities {
+                has_allocate: machine.can_allocate(),
+                ..CAPABILITIES_WITH_FILES
+            };
+        }
         let can_discard = self.simulation.borrow().info().can_discard;
         Capabilities { has_deallocate: can_discard, ..CAPABILITIES }
     }
@@ -89,6 +117,8 @@ impl Target for SimTarget {
 
     fn open(&self, request: &LaneRequest) -> Result<SimLane, Error> {
         let lane = self.simulation.borrow_mut().add_lane();
+        let priority = request.priority.unwrap_or_default();
+        self.simulation.borrow_mut().set_priority(lane, priority);
         Ok(SimLane {
             simulation: Rc::clone(&self.simulation),
             lane,
@@ -115,18 +145,18 @@ struct Opened {
 
 /// One worker's way in: a process of its own.
 pub struct SimLane {
-    simulation: Rc<RefCell<Simulation>>,
-    lane: u32,
+    pub(super) simulation: Rc<RefCell<Simulation>>,
+    pub(super) lane: u32,
     depth: u32,
     in_flight: u32,
     paths: Arc<[PathBuf]>,
     handles: Vec<Option<Opened>>,
-    listing: SortedListing,
+    pub(super) listing: SortedListing,
     submitter: Submitter,
 }
 
 /// Fate of an op at once.
-enum Begun {
+pub(super) enum Begun {
     InFlight,
     Ended(Result<Bytes, Errno>),
 }
@@ -214,6 +244,16 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     ..Capabilities::MINIMAL
 };
 
+/// Abilities of a simulated stack with a file system. [`crate::limits`] says why not more.
+pub const CAPABILITIES_WITH_FILES: Capabilities = Capabilities {
+    has_plain: true,
+    has_append: true,
+    has_mapping: true,
+    has_stream: true,
+    has_deallocate: true,
+    ..CAPABILITIES
+};
+
 /// The flags that mean something here: nothing polls, and no file is cached.
 const DURABLE: TransferFlags = TransferFlags::DATA_SYNC.with(TransferFlags::SYNC);
 
@@ -228,7 +268,7 @@ impl Drop for SimLane {
 }
 
 impl SimLane {
-    fn path(&self, id: PathId) -> Result<&PathBuf, Errno> {
+    pub(super) fn path(&self, id: PathId) -> Result<&PathBuf, Errno> {
         let listed = (id.0 as usize).checked_sub(self.paths.len());
         let found = match listed {
             None => self.paths.get(id.0 as usize),
@@ -249,6 +289,9 @@ impl SimLane {
     }
 
     fn begin(&mut self, submission: &Submission) -> Begun {
+        if self.simulation.borrow().machine().is_some() {
+            return self.begin_filed(submission);
+        }
         let begun = match submission.op {
             Op::Read(transfer) => self.transfer(submission, transfer, false),
             Op::Write(transfer) => self.transfer(submission, transfer, true),

@@ -2,20 +2,25 @@
 
 use std::path::PathBuf;
 
+use iolab_files::machine::{Machine, MachineEnded, Outgoing, OutgoingId, OutgoingKind, RunBy};
 use iolab_model::op::Token;
 use iolab_model::{Bytes, Completion, Ns, Sector, TraceEvent};
 use serde::{Deserialize, Serialize};
 
+use super::filed::Files;
 use super::namespace::{Namespace, Placement};
-use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, ProcessId, Status, Submitter};
-use crate::api::layer::{Incident, Info, Layer};
-use crate::calendar::Calendar;
+use crate::Calendar;
+use crate::api::bio::{
+    Bio, BioId, Ended, Flags, Operation, Priority, ProcessId, Status, Submitter,
+};
+use crate::api::layer::{Incident, Info, Layer, WriteCache};
 use crate::software::ProcessorClocks;
 
 /// Cost of software per op, on the worker's CPU.
 ///
 /// Defaults are assumptions, to be calibrated: 1 us for the system call, 2 us to submit a request,
-/// 3 us for its completion and the wake-up.
+/// 3 us for its completion and the wake-up; 0.35 us per page of the page cache, and 5 GB/s of
+/// copying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CpuCost {
@@ -25,17 +30,28 @@ pub struct CpuCost {
     pub submit_ns: u64,
     /// Completion and wake-up.
     pub complete_ns: u64,
+    /// A page of the page cache that is touched.
+    pub page_ns: u64,
+    /// Copying of 1 KiB between the page cache and a worker.
+    pub copy_ns_per_kib: u64,
 }
 
 impl Default for CpuCost {
     fn default() -> Self {
-        Self { call_ns: 1_000, submit_ns: 2_000, complete_ns: 3_000 }
+        Self {
+            call_ns: 1_000,
+            submit_ns: 2_000,
+            complete_ns: 3_000,
+            page_ns: 350,
+            copy_ns_per_kib: 205,
+        }
     }
 }
 
 impl CpuCost {
     /// Software that costs nothing: for tests and for the simulator's own speed.
-    pub const FREE: Self = Self { call_ns: 0, submit_ns: 0, complete_ns: 0 };
+    pub const FREE: Self =
+        Self { call_ns: 0, submit_ns: 0, complete_ns: 0, page_ns: 0, copy_ns_per_kib: 0 };
 }
 
 /// Index of an op in flight.
@@ -50,6 +66,15 @@ struct InFlight {
     bios: u32,
     /// Result of the first bio that failed, if one did.
     status: Status,
+}
+
+/// Owner of a bio.
+#[derive(Clone, Copy, Debug)]
+enum Owner {
+    /// An op on the bare device.
+    Op(OpId),
+    /// A request of the file half.
+    File(OutgoingId),
 }
 
 #[derive(Debug)]
@@ -74,13 +99,15 @@ pub struct Simulation {
     cpus: u16,
     ops: Vec<InFlight>,
     free_ops: Vec<OpId>,
-    /// Op of every bio in flight.
-    bios: Vec<OpId>,
+    /// Owner of every bio in flight.
+    bios: Vec<Owner>,
     free_bios: Vec<u32>,
     planned: Calendar<Planned>,
     lanes: Vec<Mailbox>,
     done: Vec<Ended>,
     pub(super) names: Namespace,
+    /// The mounted file system, if there is one.
+    files: Option<Box<Files>>,
     hash: u64,
     bios_done: u64,
 }
@@ -106,6 +133,7 @@ impl Simulation {
             now: Self::EPOCH,
             info,
             names: Namespace::new(info.capacity, placement),
+            files: None,
             stack,
             cost,
             processors: ProcessorClocks::default(),
@@ -127,6 +155,18 @@ impl Simulation {
     pub fn with_area(mut self, below: PathBuf, from: Sector, capacity: Sector) -> Self {
         self.names.add_area(below, from, capacity);
         self
+    }
+
+    /// Files lie in this file system.
+    #[must_use]
+    pub fn with_files(mut self, machine: Option<Machine>) -> Self {
+        self.files = machine.map(|machine| Box::new(Files::new(machine)));
+        self
+    }
+
+    /// The mounted file system, if there is one.
+    pub fn machine(&self) -> Option<&Machine> {
+        self.files.as_ref().map(|files| &files.machine)
     }
 
     /// Workers are spread over this many processors.
@@ -155,7 +195,9 @@ impl Simulation {
 
     /// Counts, layer by layer.
     pub fn counters(&self) -> Vec<(String, f64)> {
-        self.stack.counters()
+        let mut counters = self.stack.counters();
+        counters.extend(self.machine().map(Machine::counters).unwrap_or_default());
+        counters
     }
 
     /// Incidents in the stack since the beginning, layer by layer.
@@ -193,6 +235,9 @@ impl Simulation {
     /// A new lane's number.
     pub(super) fn add_lane(&mut self) -> u32 {
         self.lanes.push(Mailbox::default());
+        if let Some(files) = &mut self.files {
+            files.machine.add_lane();
+        }
         self.lanes.len() as u32 - 1
     }
 
@@ -208,7 +253,8 @@ impl Simulation {
 
     /// Time of the next event.
     pub(super) fn next_event(&self) -> Ns {
-        self.planned.next_event().min(self.stack.next_event())
+        let files = self.machine().map_or(Ns::MAX, Machine::next_event);
+        self.planned.next_event().min(self.stack.next_event()).min(files)
     }
 
     /// Lets time pass to `instant` (not beyond the next event) and does what is due.
@@ -229,6 +275,7 @@ impl Simulation {
                 Planned::End(op) => self.end(op),
             }
         }
+        self.advance_files();
     }
 
     /// Starts an op on the worker's CPU; its bios follow with [`Simulation::send`].
@@ -261,13 +308,8 @@ impl Simulation {
     pub(super) fn send(&mut self, op: u32, piece: Piece) {
         let lane = self.ops[op as usize].lane;
         self.ops[op as usize].bios += 1;
-        let id = self.free_bios.pop().unwrap_or_else(|| {
-            self.bios.push(op);
-            self.bios.len() as u32 - 1
-        });
-        self.bios[id as usize] = op;
         let bio = Bio {
-            id: BioId(id),
+            id: self.bio_of(Owner::Op(op)),
             operation: piece.operation,
             sector: piece.sector,
             sectors: piece.sectors,
@@ -282,14 +324,34 @@ impl Simulation {
         }
     }
 
+    /// A name for a bio.
+    fn bio_of(&mut self, owner: Owner) -> BioId {
+        if let Some(id) = self.free_bios.pop() {
+            self.bios[id as usize] = owner;
+            return BioId(id);
+        }
+        self.bios.push(owner);
+        BioId(self.bios.len() as u32 - 1)
+    }
+
     fn bio_done(&mut self, Ended { id, status }: Ended) {
-        let op = self.bios[id.0 as usize];
+        let owner = self.bios[id.0 as usize];
         self.free_bios.push(id.0);
         self.bios_done += 1;
         for word in [self.now.0, u64::from(id.0)] {
             // FNV-1a over words (Fowler, Noll, Vo; 64-bit parameters).
             self.hash = (self.hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
         }
+        let op = match owner {
+            Owner::Op(op) => op,
+            Owner::File(request) => {
+                if let Some(files) = &mut self.files {
+                    files.machine.advance_clock(self.now);
+                    files.machine.request_done(request, status);
+                }
+                return;
+            }
+        };
         let waiting = &mut self.ops[op as usize];
         waiting.bios -= 1;
         waiting.status = waiting.status.and(status);
@@ -316,5 +378,108 @@ impl Simulation {
     /// Takes what has ended on a lane.
     pub(super) fn collect(&mut self, lane: u32, done: &mut Vec<Completion>) {
         done.append(&mut self.lanes[lane as usize].ended);
+    }
+
+    // --- The file half ---
+
+    /// The lane of a process that prepares and cleans up.
+    pub(super) fn lane_beside(&mut self) -> u32 {
+        let known = self.files.as_ref().and_then(|files| files.lane_beside);
+        let lane = known.unwrap_or_else(|| self.add_lane());
+        if let Some(files) = &mut self.files {
+            files.lane_beside = Some(lane);
+        }
+        lane
+    }
+
+    /// Gives the file half something to do at this instant, and carries out what it asks for.
+    pub(super) fn with_machine<R>(&mut self, act: impl FnOnce(Ns, &mut Machine) -> R) -> Option<R> {
+        let now = self.now;
+        let answer = act(now, &mut self.files.as_mut()?.machine);
+        self.settle_files();
+        Some(answer)
+    }
+
+    fn advance_files(&mut self) {
+        let now = self.now;
+        let Some(files) = &mut self.files else { return };
+        if files.machine.next_event() <= now {
+            files.machine.advance(now);
+        }
+        self.settle_files();
+    }
+
+    /// Sends the requests of the file half, and delivers the ops that have ended.
+    fn settle_files(&mut self) {
+        let Some(mut files) = self.files.take() else { return };
+        loop {
+            files.machine.take_requests(&mut files.requests);
+            if files.requests.is_empty() {
+                break;
+            }
+            for request in files.requests.drain(..) {
+                if request.kind == OutgoingKind::Flush
+                    && self.info.write_cache == WriteCache::Through
+                {
+                    files.machine.request_done(request.id, Ok(()));
+                } else {
+                    self.send_request(&files.priorities, request);
+                }
+            }
+        }
+        files.machine.take_ended(&mut files.ended);
+        for MachineEnded { lane, token, submitted, outcome } in files.ended.drain(..) {
+            let completion = Completion { token, submitted, completed: self.now, outcome };
+            self.lanes[lane as usize].ended.push(completion);
+        }
+        self.files = Some(files);
+    }
+
+    fn send_request(&mut self, priorities: &[Priority], request: Outgoing) {
+        let flags = [
+            (request.is_sync, Flags::SYNC),
+            (request.is_preflush, Flags::PREFLUSH),
+            (request.is_fua, Flags::FUA),
+            (request.is_meta, Flags::META),
+            (request.is_background, Flags::BACKGROUND),
+        ];
+        let set = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag);
+        let (process, priority, cpu) = match request.runner {
+            RunBy::Lane(lane) => {
+                let priority = priorities.get(lane as usize).copied().unwrap_or_default();
+                (ProcessId(lane + 1), priority, self.cpu_of(lane))
+            }
+            // Threads of the kernel: numbers that no lane has.
+            RunBy::Flusher => (ProcessId(u32::MAX), Priority::default(), 0),
+            RunBy::FileSystem(thread) => {
+                (ProcessId(u32::MAX - 1 - u32::from(thread)), Priority::default(), 0)
+            }
+        };
+        let bio = Bio {
+            id: self.bio_of(Owner::File(request.id)),
+            operation: match request.kind {
+                OutgoingKind::Read => Operation::Read,
+                OutgoingKind::Write => Operation::Write,
+                OutgoingKind::Discard => Operation::Discard,
+                OutgoingKind::Flush => Operation::Flush,
+            },
+            sector: request.sector,
+            sectors: request.sectors,
+            flags: set.fold(Flags::NONE, Flags::with),
+            submitter: Submitter { process, priority, cpu },
+        };
+        if request.at <= self.now {
+            self.stack.submit(self.now, &bio);
+        } else {
+            self.planned.plan(request.at, Planned::Submit(bio));
+        }
+    }
+
+    /// Priority of a lane's process, for the requests of the file half.
+    pub(super) fn set_priority(&mut self, lane: u32, priority: Priority) {
+        if let Some(files) = &mut self.files {
+            files.priorities.resize(lane as usize + 1, Priority::default());
+            files.priorities[lane as usize] = priority;
+        }
     }
 }

@@ -8,9 +8,9 @@ use iolab_model::seed::Stream;
 use iolab_model::{Ns, Sector, Seed};
 
 use super::{VolumeKind, VolumeParameters, build};
+use crate::Calendar;
 use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, Submitter};
 use crate::api::layer::{Info, Layer, WriteCache};
-use crate::calendar::Calendar;
 
 /// One line of the log: a command reached a member or ended there.
 #[derive(Clone, Copy, Debug)]

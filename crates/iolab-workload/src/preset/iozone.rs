@@ -407,6 +407,7 @@ fn tenant(request: &IozoneRequest, test: IozoneTest, is_first: bool) -> Tenant {
         limit: Limit::Once,
         file_set: None,
         program: None,
+        kv: None,
         manner: Manner::default(),
         draws: None,
     }

@@ -232,6 +232,7 @@ fn tenant(request: &MixedRequest, stream: &StreamRequest) -> Tenant {
         share: stream.share,
         file_set: None,
         program: None,
+        kv: None,
         manner: Manner::default(),
         draws: None,
         limit: match (stream.ops, stream.ends(request).since(stream.begins_ns)) {

@@ -81,6 +81,51 @@ pub enum Spread {
         /// Skew, above 0.
         theta: f64,
     },
+    /// Lognormal, never above `most`.
+    Lognormal {
+        /// Mean of the logarithm.
+        mu: f64,
+        /// Standard deviation of the logarithm.
+        sigma: f64,
+        /// The largest value.
+        most: u64,
+    },
+    /// Weibull, never above `most`.
+    Weibull {
+        /// Its shape.
+        shape: f64,
+        /// Its scale.
+        scale: f64,
+        /// The largest value.
+        most: u64,
+    },
+    /// Triangular: the density rises from `from` to `mode` and falls to `to`.
+    Triangular {
+        /// The smallest.
+        from: u64,
+        /// The most likely.
+        mode: u64,
+        /// The largest.
+        to: u64,
+    },
+    /// Each number below one that is drawn is as likely.
+    Below {
+        /// The number.
+        of: Box<Amount>,
+    },
+    /// Drawn otherwise, cut at both ends and rounded.
+    Clipped {
+        /// Distribution that it is drawn from.
+        of: Box<Amount>,
+        /// The smallest value.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        least: u64,
+        /// The largest value.
+        most: u64,
+        /// Values are rounded to multiples of this; 0: not at all.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        round: u64,
+    },
     /// One row of a table, by weight.
     Table {
         /// The rows.
@@ -127,12 +172,23 @@ impl Amount {
     pub fn most(&self) -> u64 {
         match self {
             Self::Constant(value) => *value,
-            Self::Drawn(Spread::Uniform { to, .. } | Spread::Zipf { to, .. }) => *to,
+            Self::Drawn(
+                Spread::Uniform { to, .. }
+                | Spread::Zipf { to, .. }
+                | Spread::Triangular { to, .. },
+            ) => *to,
             Self::Drawn(
                 Spread::Gamma { most, .. }
                 | Spread::Normal { most, .. }
-                | Spread::Exponential { most, .. },
+                | Spread::Exponential { most, .. }
+                | Spread::Lognormal { most, .. }
+                | Spread::Weibull { most, .. },
             ) => *most,
+            Self::Drawn(Spread::Below { of }) => of.most().saturating_sub(1),
+            Self::Drawn(Spread::Clipped { of, least, most, round }) => {
+                // A value half a step below a multiple is rounded up to it.
+                of.most().saturating_add(round / 2).clamp(*least, *most)
+            }
             Self::Drawn(Spread::Table { rows }) => {
                 rows.iter().map(|row| row.to.unwrap_or(row.value)).max().unwrap_or(0)
             }
@@ -143,12 +199,41 @@ impl Amount {
     pub fn least(&self) -> u64 {
         match self {
             Self::Constant(value) => *value,
-            Self::Drawn(Spread::Uniform { from, .. } | Spread::Zipf { from, .. }) => *from,
+            Self::Drawn(
+                Spread::Uniform { from, .. }
+                | Spread::Zipf { from, .. }
+                | Spread::Triangular { from, .. },
+            ) => *from,
             Self::Drawn(Spread::Gamma { least, .. } | Spread::Normal { least, .. }) => *least,
-            Self::Drawn(Spread::Exponential { .. }) => 0,
+            Self::Drawn(
+                Spread::Exponential { .. }
+                | Spread::Lognormal { .. }
+                | Spread::Weibull { .. }
+                | Spread::Below { .. },
+            ) => 0,
+            Self::Drawn(Spread::Clipped { least, round, .. }) if *round > 1 => {
+                *least / round * round
+            }
+            Self::Drawn(Spread::Clipped { of, least, .. }) => of.least().max(*least),
             Self::Drawn(Spread::Table { rows }) => {
                 rows.iter().map(|row| row.value).min().unwrap_or(0)
             }
+        }
+    }
+
+    /// Tell whether its largest value is where a tail is cut, which hardly ever comes.
+    pub(super) fn has_tail(&self) -> bool {
+        match self {
+            Self::Constant(_) => false,
+            Self::Drawn(Spread::Below { of } | Spread::Clipped { of, .. }) => of.has_tail(),
+            Self::Drawn(spread) => matches!(
+                spread,
+                Spread::Gamma { .. }
+                    | Spread::Normal { .. }
+                    | Spread::Exponential { .. }
+                    | Spread::Lognormal { .. }
+                    | Spread::Weibull { .. }
+            ),
         }
     }
 
@@ -163,7 +248,16 @@ impl Amount {
             ) => {
                 vec![*least, *most, (*round).max(1)]
             }
-            Self::Drawn(Spread::Exponential { .. } | Spread::Zipf { .. }) => vec![1],
+            Self::Drawn(Spread::Clipped { most, round, .. }) if *round > 1 => vec![*most, *round],
+            Self::Drawn(
+                Spread::Exponential { .. }
+                | Spread::Zipf { .. }
+                | Spread::Lognormal { .. }
+                | Spread::Weibull { .. }
+                | Spread::Triangular { .. }
+                | Spread::Below { .. }
+                | Spread::Clipped { .. },
+            ) => vec![1],
             Self::Drawn(Spread::Table { rows }) => rows
                 .iter()
                 .flat_map(|row| if row.to.is_some() { vec![1] } else { vec![row.value] })
@@ -172,7 +266,7 @@ impl Amount {
     }
 
     /// Contradiction in the description.
-    pub(super) fn problem(&self) -> Option<(String, &'static str)> {
+    pub fn problem(&self) -> Option<(String, &'static str)> {
         let Self::Drawn(spread) = self else { return None };
         let is_good = |number: f64| number.is_finite() && number > 0.0;
         let positive = "use a positive number";
@@ -186,7 +280,9 @@ impl Amount {
             Spread::Gamma { mean, shape, .. } if !is_good(*mean) || !is_good(*shape) => {
                 Some((format!("a gamma of mean {mean} and shape {shape}"), positive))
             }
-            Spread::Normal { mean, deviation, .. } if !is_good(*mean) || !is_good(*deviation) => {
+            Spread::Normal { mean, deviation, .. }
+                if !mean.is_finite() || *mean < 0.0 || !is_good(*deviation) =>
+            {
                 Some((format!("a normal of mean {mean} and deviation {deviation}"), positive))
             }
             Spread::Exponential { mean, .. } if !is_good(*mean) => {
@@ -197,6 +293,20 @@ impl Amount {
             {
                 Some((format!("at least {least} and at most {most}"), "let `most` be larger"))
             }
+            Spread::Lognormal { mu, sigma, .. } if !mu.is_finite() || !is_good(*sigma) => {
+                Some((format!("a lognormal of mu {mu} and sigma {sigma}"), positive))
+            }
+            Spread::Weibull { shape, scale, .. } if !is_good(*shape) || !is_good(*scale) => {
+                Some((format!("a weibull of shape {shape} and scale {scale}"), positive))
+            }
+            Spread::Triangular { from, mode, to } if from > mode || mode > to => {
+                let problem = format!("a triangle from {from} over {mode} to {to}");
+                Some((problem, "name the ends and what lies between in order"))
+            }
+            Spread::Clipped { least, most, .. } if least > most => {
+                Some((format!("at least {least} and at most {most}"), "let `most` be larger"))
+            }
+            Spread::Below { of } | Spread::Clipped { of, .. } => of.problem(),
             Spread::Table { rows } => table_problem(rows),
             _ => None,
         }
@@ -236,6 +346,29 @@ impl Spread {
                 clip(mean + deviation * draw::normal(random), *least, *most, *round)
             }
             Self::Exponential { mean, most } => clip(mean * draw::exponential(random), 0, *most, 0),
+            Self::Lognormal { mu, sigma, most } => {
+                clip((mu + sigma * draw::normal(random)).exp(), 0, *most, 0)
+            }
+            Self::Weibull { shape, scale, most } => {
+                clip(scale * draw::exponential(random).powf(1.0 / shape), 0, *most, 0)
+            }
+            Self::Triangular { from, mode, to } => {
+                let (low, middle, high) = (*from as f64, *mode as f64, *to as f64);
+                let (width, left, u) = (high - low, middle - low, random.unit());
+                let value = if u * width < left {
+                    low + (u * width * left).sqrt()
+                } else {
+                    high - ((1.0 - u) * width * (high - middle)).sqrt()
+                };
+                clip(value, *from, *to, 0)
+            }
+            Self::Below { of } => match of.draw(random) {
+                0 => 0,
+                end => random.below(end),
+            },
+            Self::Clipped { of, least, most, round } => {
+                clip(of.draw(random) as f64, *least, *most, *round)
+            }
             Self::Zipf { from, to, theta } => from + draw::zipf(random, to - from + 1, *theta),
             Self::Table { rows } => {
                 let row = draw::weighted(random, rows.iter().map(|row| row.weight));
@@ -320,6 +453,11 @@ mod tests {
                 r#"{"by":"table","rows":[{"value":4096,"weight":3},{"value":8192,"weight":1}]}"#,
                 5120.0,
             ),
+            (r#"{"by":"lognormal","mu":8,"sigma":0.5,"most":1000000}"#, 3377.9),
+            (r#"{"by":"weibull","shape":1.5,"scale":4096,"most":1000000}"#, 3697.6),
+            (r#"{"by":"triangular","from":1000,"mode":2000,"to":6000}"#, 3000.0),
+            (r#"{"by":"below","of":16385}"#, 8192.0),
+            (r#"{"by":"clipped","of":{"by":"uniform","from":0,"to":8000},"most":4000}"#, 3000.0),
         ];
         for (text, expected) in cases {
             let found = mean(text);

@@ -6,6 +6,7 @@ use super::amount::Amount;
 use super::choice::{FileBy, FileChoice, KeyBy, KeyChoice};
 use super::deed::{Deed, Group};
 use super::description::{Pace, Program};
+use super::events;
 use super::files::{FILES_MAX, FileSet, KeySpace};
 use super::node::{DataPath, Node, Positioned};
 use super::problem::Problem;
@@ -35,7 +36,7 @@ pub(crate) fn problem(workload: &Workload) -> Found {
         for (number, tenant) in phase.tenants.iter().enumerate() {
             let Some(program) = &tenant.program else { continue };
             let path = format!("phases[{index}].tenants[{number}]");
-            check_tenant(workload, (phase, tenant), &path)?;
+            check_tenant(workload, tenant, &path)?;
             let checker = Checker { workload, phase, program, path: format!("{path}.program") };
             checker.check()?;
         }
@@ -62,7 +63,8 @@ fn check_set(workload: &Workload, index: usize, set: &FileSet) -> Found {
     if workload.file_sets[..index].iter().any(is_known) {
         return wrong(".name", format!("a second set {}", set.name), "give each its own name");
     }
-    if set.files == 0 || set.files > FILES_MAX {
+    let is_empty = set.files == 0 && set.tree.leaf_directories == 0;
+    if is_empty || set.files > FILES_MAX {
         let remedy = "use 1 to 16777216";
         return wrong(".files", format!("{} files", set.files), remedy);
     }
@@ -88,7 +90,8 @@ fn check_set(workload: &Workload, index: usize, set: &FileSet) -> Found {
     if names.iter().collect::<BTreeSet<_>>().len() != names.len() {
         return wrong(".tree.names", "a name that comes twice".into(), "name each file once");
     }
-    if set.tree.width == Some(0) || !set.tree.width_shape.is_finite() {
+    let is_narrow = set.tree.width == Some(0) && set.tree.branching.is_none();
+    if is_narrow || !set.tree.width_shape.is_finite() {
         return wrong(".tree.width", "directories of 0 files".into(), "use at least 1");
     }
     if set.tree.depth.is_some_and(|depth| depth > 64) {
@@ -125,7 +128,7 @@ fn check_space(index: usize, space: &KeySpace) -> Found {
 }
 
 /// Check the tenant around a program.
-fn check_tenant(workload: &Workload, (phase, tenant): (&Phase, &Tenant), path: &str) -> Found {
+fn check_tenant(workload: &Workload, tenant: &Tenant, path: &str) -> Found {
     let wrong = |field: &str, problem: &str, remedy: &str| {
         Err(Problem::new(format!("{path}{field}"), problem, remedy))
     };
@@ -136,9 +139,6 @@ fn check_tenant(workload: &Workload, (phase, tenant): (&Phase, &Tenant), path: &
     if matches!(workload.content, iolab_model::target::Content::Blend(_)) {
         let problem = "a program that writes data with equal parts";
         return wrong(".program", problem, "use content incompressible or zero");
-    }
-    if !phase.cuts_ns.is_empty() {
-        return wrong(".program", "a program in a phase with cuts", "leave the cuts out");
     }
     if tenant.file_set.is_some() || tenant.draws.is_some() {
         return wrong("", "both a program and many files or given draws", "use one of them");
@@ -168,6 +168,25 @@ pub(super) struct Checker<'a> {
     path: String,
 }
 
+/// Fields that few nodes have: whether each is there, may be, must be.
+fn rare_fields(node: &Node) -> [(&'static str, bool, bool, bool); 9] {
+    let does = node.does;
+    let is_semaphore = matches!(does, Deed::Post | Deed::Wait);
+    let opens = does.opens() || node.opens_its_slot();
+    let (limits, finishes) = (does == Deed::Limit, does == Deed::Finish);
+    [
+        ("is_broadcast", node.is_broadcast, is_semaphore, false),
+        ("skips_closed", node.skips_closed, does == Deed::Fsync, false),
+        ("events", node.events.is_some(), limits, limits),
+        ("until", node.until.is_some(), finishes, finishes),
+        ("under_way_percent", node.under_way_percent.is_some(), does == Deed::Await, false),
+        ("rotates", node.rotates > 0, opens, false),
+        ("is_write_only", node.is_write_only, does.opens() || does.uses_handle(), false),
+        ("advice", node.advice.is_some(), does.opens() || does.uses_handle(), false),
+        ("is_counted", node.is_counted, !does.is_control(), false),
+    ]
+}
+
 impl Checker<'_> {
     /// A contradiction below the program.
     pub(super) fn wrong(&self, below: &str, problem: impl Into<String>, remedy: &str) -> Found {
@@ -185,7 +204,7 @@ impl Checker<'_> {
         let mut seen = BTreeSet::new();
         for (path, node) in self.program.nodes() {
             self.check_node(&path, node)?;
-            let is_counted = node.does.is_operation() && path.starts_with("steps");
+            let is_counted = node.is_operation() && path.starts_with("steps");
             if is_counted && !seen.insert(node.name()) {
                 let problem = format!("a second step is called {}", node.name());
                 return self.wrong(&path, problem, "give each an id of its own");
@@ -376,13 +395,14 @@ impl Checker<'_> {
         let has_size = moves || does.has_range() || is_key || does == Deed::Truncate;
         let is_time = matches!(does, Deed::Think | Deed::Burn);
         let counts = is_semaphore || does == Deed::Scan;
+        let (copies, writes_whole) = (does == Deed::Copy, does == Deed::Write && node.is_whole);
         // Field, whether it is there, whether it may be, whether it must be.
         let fields = [
             ("steps", !node.steps.is_empty(), does.is_control(), does.is_control()),
             ("locals", !node.locals.is_empty(), does == Deed::Composite, false),
             ("file", node.file.is_some(), takes_file, needs_file),
             ("to_file", node.to_file.is_some(), does.has_second_file(), does.has_second_file()),
-            ("from_slot", node.from_slot.is_some(), does == Deed::Copy, does == Deed::Copy),
+            ("from_slot", node.from_slot.is_some(), copies || writes_whole, copies),
             (
                 "slot",
                 node.slot.is_some(),
@@ -412,7 +432,7 @@ impl Checker<'_> {
                 false,
             ),
         ];
-        for (field, is_there, may_be, must_be) in fields {
+        for (field, is_there, may_be, must_be) in fields.into_iter().chain(rare_fields(node)) {
             if is_there && !may_be {
                 let problem = format!("`{field}` means nothing to a step that does {does}");
                 return self.wrong(path, problem, "leave it out");
@@ -422,11 +442,14 @@ impl Checker<'_> {
                 return self.wrong(path, problem, "add it");
             }
         }
-        if node.file.is_some() && node.slot.is_some() && does.uses_handle() {
-            let problem = "both a slot and a file".to_owned();
-            return self.wrong(path, problem, "name the slot that the file was opened in, alone");
+        if let Some((problem, remedy)) = events::problem(node) {
+            return self.wrong(path, problem, remedy);
         }
-        Ok(())
+        let Some(step) = node.counted_step() else { return Ok(()) };
+        if self.has_step(step) {
+            return Ok(());
+        }
+        self.wrong(path, format!("no step is called {step}"), &self.near(step))
     }
 
     fn has_step(&self, id: &str) -> bool {
@@ -467,17 +490,18 @@ impl Checker<'_> {
         let makes = matches!(node.does, Deed::Create | Deed::MakeDirectory)
             || field.ends_with("to_file")
             || node.does == Deed::Composite;
-        let is_absent = file.by == FileBy::Absent;
+        let is_absent = file.by.is_absent();
         let is_local = matches!(file.by, FileBy::Local | FileBy::Slot | FileBy::Same);
         if is_absent && !makes {
             let problem = format!("a step that does {} on a file that does not exist", node.does);
             return self.wrong(field, problem, "choose an existing one, or create it before");
         }
+        let is_absent = is_absent || file.by == FileBy::Pick;
         if node.does == Deed::Create && !is_absent && !is_local {
             let problem = "a step that creates a file that exists";
             return self.wrong(field, problem, "choose by = \"absent\", or open it");
         }
-        if node.does.uses_handle() && !is_local {
+        if node.does.uses_handle() && !is_local && !node.opens_its_slot() {
             self.check_kept(field, file)?;
         }
         Ok(())

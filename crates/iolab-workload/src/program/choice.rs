@@ -15,6 +15,8 @@ iolab_model::registry! {
         Absent = "absent",
         /// The next that exists, in order of its number; all workers share where that is.
         Next = "next",
+        /// The next that does not exist, in order of its number; the step makes it.
+        NextAbsent = "next_absent",
         /// The next that exists of those of this worker: its ordinal, and every so many further.
         Own = "own",
         /// By a distribution over the numbers of the set; what does not exist, its next neighbour.
@@ -37,7 +39,8 @@ iolab_model::registry! {
 pub struct FileChoice {
     /// Rule of the choice.
     pub by: FileBy,
-    /// Set of files (existing, absent, next, own, pick, served).
+    /// Set of files (existing, absent, next, `next_absent`, own, pick, served); of which the next
+    /// one is taken where nothing was ever open in the slot (slot).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set: Option<String>,
     /// The distribution (pick, served).
@@ -78,6 +81,13 @@ pub enum WhenNone {
     Wait,
 }
 
+impl FileBy {
+    /// Tell whether what is chosen does not exist.
+    pub fn is_absent(self) -> bool {
+        matches!(self, Self::Absent | Self::NextAbsent)
+    }
+}
+
 impl FileChoice {
     /// Fields that are missing or mean nothing here.
     pub(super) fn problem(&self) -> Option<(String, &'static str)> {
@@ -86,6 +96,7 @@ impl FileChoice {
             FileBy::Existing
                 | FileBy::Absent
                 | FileBy::Next
+                | FileBy::NextAbsent
                 | FileBy::Own
                 | FileBy::Pick
                 | FileBy::Served
@@ -96,7 +107,11 @@ impl FileChoice {
             return Some((problem, "leave it out, or choose by = \"served\""));
         }
         let fields = [
-            ("set", self.set.is_some(), of_a_set),
+            (
+                "set",
+                self.set.is_some(),
+                of_a_set || (self.by == FileBy::Slot && self.set.is_some()),
+            ),
             ("pick", self.pick.is_some(), self.by == FileBy::Pick || is_served),
             ("slot", self.slot.is_some(), self.by == FileBy::Slot),
             ("step", self.step.is_some(), self.by == FileBy::Same),

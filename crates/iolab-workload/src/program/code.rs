@@ -25,6 +25,8 @@ pub struct Code {
     pub(super) counted: Option<(usize, u64)>,
     /// The barrier at which it begins.
     pub(super) begins_at: Option<usize>,
+    /// Slots that are taken in turn, in order.
+    pub(super) rotation: Vec<usize>,
 }
 
 /// Counter of an id.
@@ -49,6 +51,10 @@ pub(super) struct Flat {
     pub(super) locals: Vec<LocalFrom>,
     pub(super) semaphore: usize,
     pub(super) barrier: usize,
+    /// Source of its events.
+    pub(super) source: usize,
+    /// Counter of the step that its condition or its events are about.
+    pub(super) counted: Option<usize>,
     /// Node whose place this one's is relative to.
     pub(super) place_of: Option<usize>,
     pub(super) every: Option<(u64, Watched)>,
@@ -121,6 +127,15 @@ impl Code {
                 }
             }
         }
+        let turns = program.nodes().into_iter().map(|(_, node)| node.rotates).max().unwrap_or(0);
+        let mut rotation = Vec::new();
+        for name in (0..turns).map(|number| number.to_string()) {
+            let known = slots.iter().position(|slot| *slot == name);
+            rotation.push(known.unwrap_or_else(|| {
+                slots.push(name);
+                slots.len() - 1
+            }));
+        }
         let code = Self {
             flats: Vec::new(),
             lists: Default::default(),
@@ -130,6 +145,7 @@ impl Code {
             flow,
             counted: None,
             begins_at: stage.barrier(program.begins_at.as_ref()),
+            rotation,
         };
         let mut builder = Builder { code, stage, around: Vec::new() };
         let lists = [&program.before, &program.steps, &program.after];
@@ -166,7 +182,7 @@ impl Builder<'_> {
 
     fn add(&mut self, node: &Node, is_timed: bool) -> usize {
         let index = self.code.flats.len();
-        let tally = (is_timed && node.does.is_operation()).then(|| {
+        let tally = (is_timed && node.is_operation()).then(|| {
             let nature = nature::of_node(node, &self.code.program);
             self.code.tallies.push(Counted { id: node.name().to_owned(), nature });
             self.code.tallies.len() - 1
@@ -179,6 +195,8 @@ impl Builder<'_> {
                 self.stage.semaphores.iter().position(|known| known.name == *name).unwrap_or(0)
             }),
             barrier: self.stage.barrier(node.barrier.as_ref()).unwrap_or(0),
+            source: node.events.as_ref().map_or(0, |events| self.stage.source(&events.source)),
+            counted: None,
             node: Node { steps: Vec::new(), ..node.clone() },
             children: Vec::new(),
             tally,
@@ -254,8 +272,12 @@ impl Builder<'_> {
             let key = flat.key.as_ref().filter(|key| key.choice.by == KeyBy::Same);
             let key = key.and_then(|key| step(key.choice.step.as_ref()));
             let every = flat.node.every.as_ref().map(|every| (every.ops, self.watched(&every.of)));
+            let counted = flat
+                .node
+                .counted_step()
+                .and_then(|id| self.code.tallies.iter().position(|known| known.id == id));
             let flat = &mut self.code.flats[index];
-            (flat.place_of, flat.every) = (place_of, every);
+            (flat.place_of, flat.every, flat.counted) = (place_of, every, counted);
             if let (Some(chosen), Some(step)) = (&mut flat.file, file) {
                 chosen.step = step;
             }

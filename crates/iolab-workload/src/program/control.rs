@@ -1,17 +1,35 @@
 //! Semaphores, barriers, and tenants that keep a proportion.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use super::description::Program;
 use crate::spec::{Phase, Tenant};
+
+/// Longest rest of a worker at a semaphore: its time may be over meanwhile.
+const REST: Duration = Duration::from_millis(2);
 
 /// A semaphore that the workers of a phase share.
 #[derive(Debug, Default)]
 pub(super) struct Semaphore {
     pub(super) name: String,
-    value: AtomicU64,
+    held: Mutex<Held>,
+    /// There may be enough to take.
+    enough: Condvar,
+    /// There may be room to post.
+    room: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    value: u64,
+    /// Number of broadcasts.
+    broadcasts: u64,
+    /// Smallest number that a resting worker wants to take; 0: none rests.
+    wanted: u64,
+    /// Number of workers that rest until they may post.
+    posters: u32,
 }
 
 impl Semaphore {
@@ -22,25 +40,68 @@ impl Semaphore {
             if let Some(name) = &node.semaphore
                 && all.iter().all(|known| known.name != *name)
             {
-                all.push(Self { name: name.clone(), value: AtomicU64::new(0) });
+                all.push(Self { name: name.clone(), ..Self::default() });
             }
         }
         all
     }
 
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Adds to it, unless it holds more than `high_water`.
     pub(super) fn post(&self, count: u64, high_water: Option<u64>) -> bool {
-        if high_water.is_some_and(|most| self.value.load(Ordering::Acquire) > most) {
+        let mut held = self.held();
+        if high_water.is_some_and(|most| held.value > most) {
             return false;
         }
-        self.value.fetch_add(count, Ordering::AcqRel);
+        held.value = held.value.saturating_add(count);
+        if held.wanted > 0 && held.value >= held.wanted {
+            held.wanted = 0;
+            self.enough.notify_all();
+        }
         true
     }
 
     /// Takes from it, if it holds so much.
     pub(super) fn take(&self, count: u64) -> bool {
-        let less = |value: u64| value.checked_sub(count);
-        self.value.fetch_update(Ordering::AcqRel, Ordering::Acquire, less).is_ok()
+        let mut held = self.held();
+        let Some(left) = held.value.checked_sub(count) else { return false };
+        held.value = left;
+        if held.posters > 0 {
+            self.room.notify_all();
+        }
+        true
+    }
+
+    /// Lets everybody go on who waits now.
+    pub(super) fn broadcast(&self) {
+        self.held().broadcasts += 1;
+    }
+
+    /// Number of broadcasts so far: who waits goes on when there are more.
+    pub(super) fn broadcasts(&self) -> u64 {
+        self.held().broadcasts
+    }
+
+    /// Rests a while, or until there may be enough to take.
+    pub(super) fn rest_until_enough(&self, count: u64) {
+        let mut held = self.held();
+        if held.value < count {
+            held.wanted = if held.wanted == 0 { count } else { held.wanted.min(count) };
+            drop(self.enough.wait_timeout(held, REST));
+        }
+    }
+
+    /// Rests a while, or until there may be room to post.
+    pub(super) fn rest_until_room(&self, high_water: u64) {
+        let mut held = self.held();
+        if held.value > high_water {
+            held.posters += 1;
+            let waited = self.room.wait_timeout(held, REST);
+            waited.unwrap_or_else(PoisonError::into_inner).0.posters -= 1;
+        }
     }
 }
 

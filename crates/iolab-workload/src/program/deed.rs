@@ -81,6 +81,10 @@ iolab_model::registry! {
         Barrier = "barrier",
         /// Wait until few enough operations are under way.
         Await = "await",
+        /// Take events from a source of a steady rate, waiting until there are enough.
+        Limit = "limit",
+        /// End the worker, under a condition.
+        Finish = "finish",
         /// Its steps, one after the other.
         Sequence = "sequence",
         /// One of its steps, by weight.
@@ -145,7 +149,9 @@ impl Deed {
             Self::Put | Self::Delete => Group::KeyValue(false, true),
             Self::Modify => Group::KeyValue(true, true),
             Self::Think | Self::Burn => Group::Time,
-            Self::Post | Self::Wait | Self::Barrier | Self::Await => Group::Meeting,
+            Self::Post | Self::Wait | Self::Barrier | Self::Await | Self::Limit | Self::Finish => {
+                Group::Meeting
+            }
             Self::Sequence | Self::Choose | Self::Repeat | Self::Composite => Group::Control,
         }
     }

@@ -193,8 +193,20 @@ fn of_set(set: &FileSet, workload: &Workload, written: u64) -> (u64, u64) {
     let is_made = nodes.any(|(_, node)| node.does == Deed::Create);
     let each = set.file_bytes.most();
     let existing = (set.files as f64 * set.existing_percent / 100.0).round() as u64;
-    let full = if is_made { set.files } else { existing }.saturating_mul(each);
-    let laid = existing.saturating_mul(each);
+    let (full, laid) = if set.file_bytes.has_tail() {
+        // The tail of a distribution is no size that all files have: they are drawn, with an eighth
+        // and one of the largest added for another seed.
+        let drawn = set.drawn(workload.seed);
+        let most = |sizes: u64, count: u64| {
+            (sizes + sizes / 8).saturating_add(each).min(count.saturating_mul(each))
+        };
+        let there = drawn.sizes.iter().zip(&drawn.exists).filter(|(_, exists)| **exists);
+        let laid = most(there.map(|(size, _)| size).sum(), existing);
+        (if is_made { most(drawn.sizes.iter().sum(), set.files) } else { laid }, laid)
+    } else {
+        let full = if is_made { set.files } else { existing }.saturating_mul(each);
+        (full, existing.saturating_mul(each))
+    };
     let layouts = if set.reuse == Reuse::Never { phases } else { 1 };
     match set.fill {
         Fill::Data => (full, laid.saturating_mul(layouts)),

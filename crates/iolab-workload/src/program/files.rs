@@ -10,6 +10,8 @@ use super::amount::Amount;
 use super::draw;
 use super::node::is_default;
 
+mod branch;
+
 /// Files that programs work on, below a directory of their own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -39,6 +41,9 @@ pub struct FileSet {
     /// Content of files that are there at the beginning.
     #[serde(default, skip_serializing_if = "is_default")]
     pub fill: Fill,
+    /// Number of workers that make them side by side; 0 and 1: one after the other.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub makers: u32,
 }
 
 /// Directories and names of a set.
@@ -62,6 +67,29 @@ pub struct Tree {
     /// Directories beside the tree, to be made, listed and removed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub leaf_directories: u64,
+    /// As large a share of these directories is there at the beginning as of the files; otherwise
+    /// none is.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub has_leaf_directories: bool,
+    /// Directories branch at random, so that files lie at several depths; absent: all at one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branching: Option<Branching>,
+}
+
+/// Tree that grows depth first: each directory draws its width, and a depth at which it would be a
+/// leaf that holds files.
+///
+/// Source: Filebench 1.5-alpha3, `fileset.c`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Branching {
+    /// Entries of a directory; absent: drawn around `width`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<Amount>,
+    /// Depth at which a directory is a leaf; absent: drawn around the logarithm of the number of
+    /// files to the base of the width, with the shape of the widths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<Amount>,
 }
 
 /// Treatment of files that are there already.
@@ -136,6 +164,8 @@ pub struct Drawn {
     pub sizes: Vec<u64>,
     /// True if each is there at the beginning.
     pub exists: Vec<bool>,
+    /// The same of the directories beside the tree.
+    pub leafs_exist: Vec<bool>,
 }
 
 impl FileSet {
@@ -165,19 +195,27 @@ impl FileSet {
         }
         if self.is_flat {
             // Its names are all there is.
+        } else if let Some(branching) = &self.tree.branching {
+            branch::grow(self, branching, &root, (&mut drawn, &mut random));
         } else if self.tree.names.is_empty() {
             self.grow(&root, &mut drawn, &mut random);
         } else {
             self.listed(&root, &mut drawn);
         }
-        let leaf = |number| format!("{root}/leaf{number:08}");
-        drawn.leafs = (1..=self.tree.leaf_directories).map(leaf).collect();
+        if self.tree.branching.is_none() {
+            let leaf = |number| format!("{root}/leaf{number:08}");
+            drawn.leafs = (1..=self.tree.leaf_directories).map(leaf).collect();
+        }
         drawn.sizes = (0..self.files).map(|_| self.file_bytes.draw(&mut random)).collect();
         // Exactly so many, evenly dealt: a share that is counted is the share that was asked for.
         let wanted = (self.files as f64 * self.existing_percent / 100.0).round() as u64;
         let key = random.next_u64();
         drawn.exists =
             (0..self.files).map(|i| draw::scatter(i, self.files, key) < wanted).collect();
+        let leafs = drawn.leafs.len() as u64;
+        let share = if self.tree.has_leaf_directories { self.existing_percent } else { 0.0 };
+        let wanted = (leafs as f64 * share / 100.0).round() as u64;
+        drawn.leafs_exist = (0..leafs).map(|i| draw::scatter(i, leafs, key) < wanted).collect();
         drawn
     }
 
@@ -229,6 +267,12 @@ impl FileSet {
             }
             levels
         })
+    }
+
+    /// Depth of its directories on average, where they branch.
+    pub fn mean_depth(&self) -> f64 {
+        let width = self.tree.width.unwrap_or(0) as f64;
+        ((self.files + self.tree.leaf_directories) as f64).ln() / width.ln()
     }
 
     /// Bytes of all its files at most.

@@ -1,11 +1,10 @@
 //! Keys that are known to the workers of a phase.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use super::amount::Amount;
 use super::files::KeySpace;
+use crate::acknowledged::Acknowledged;
 
 /// A key space in use.
 #[derive(Debug)]
@@ -13,10 +12,8 @@ pub(super) struct KeyState {
     pub(super) space: KeySpace,
     /// The number that is given out next.
     next: AtomicU64,
-    /// All numbers below are in the store.
-    acknowledged: AtomicU64,
-    /// Numbers that are in the store behind a gap.
-    ahead: Mutex<BTreeSet<u64>>,
+    /// Numbers that are in the store.
+    acknowledged: Acknowledged,
     /// The records are to be put before the phase.
     pub(super) is_to_load: bool,
 }
@@ -26,8 +23,7 @@ impl KeyState {
         Self {
             space: space.clone(),
             next: AtomicU64::new(space.records),
-            acknowledged: AtomicU64::new(space.records),
-            ahead: Mutex::default(),
+            acknowledged: Acknowledged::of(space.records),
             is_to_load: is_first && !space.is_loaded && space.records > 0,
         }
     }
@@ -39,7 +35,7 @@ impl KeyState {
 
     /// Number of keys without a gap.
     pub(super) fn known(&self) -> u64 {
-        self.acknowledged.load(Ordering::Acquire)
+        self.acknowledged.count()
     }
 
     /// A number that nobody has used.
@@ -49,16 +45,7 @@ impl KeyState {
 
     /// The record of a number is in the store.
     pub(super) fn acknowledge(&self, number: u64) {
-        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut known = self.acknowledged.load(Ordering::Relaxed);
-        if number < known {
-            return;
-        }
-        ahead.insert(number);
-        while ahead.remove(&known) {
-            known += 1;
-        }
-        self.acknowledged.store(known, Ordering::Release);
+        self.acknowledged.add(number);
     }
 }
 

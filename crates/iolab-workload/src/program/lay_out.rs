@@ -22,6 +22,8 @@ const SECTOR: u64 = 512;
 enum Next {
     Directory(usize),
     Leaf(u32),
+    /// Directories beside the tree that are there at the beginning.
+    Standing(usize),
     /// Look at a file, to see what is to be done about it.
     Look(u32),
     /// Its length is known, or that it is not there.
@@ -38,10 +40,62 @@ enum Next {
     Over,
 }
 
+/// Part of what a stage needs that one worker makes: the files are divided into so many ranges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MakerShare {
+    /// Ordinal of the worker. The first one makes what is not divided: directories before the
+    /// others begin, keys, and the flush at the end.
+    pub index: u32,
+    /// Number of workers.
+    pub of: u32,
+    /// Step of the work.
+    pub round: Round,
+}
+
+/// Step of the making, where several workers share it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Round {
+    /// Everything: one worker is alone.
+    Whole,
+    /// Directories only.
+    Directories,
+    /// Files of its range only.
+    Files,
+    /// Work that comes after the files.
+    Rest,
+}
+
+impl MakerShare {
+    /// One worker that makes everything.
+    pub const ALL: Self = Self { index: 0, of: 1, round: Round::Whole };
+
+    /// Range of so many files.
+    fn range(self, count: u64) -> std::ops::Range<u32> {
+        let cut = |index: u32| (count * u64::from(index) / u64::from(self.of)) as u32;
+        cut(self.index)..cut(self.index + 1)
+    }
+
+    fn has(self, round: Round) -> bool {
+        self.round == Round::Whole || self.round == round
+    }
+}
+
+/// Names of a set that were found or made.
+#[derive(Clone, Debug, Default)]
+struct FoundNames {
+    files: Vec<bool>,
+    leafs: Vec<bool>,
+}
+
 /// Makes what a stage needs, one after the other.
 pub struct StageWorker<'a, G> {
     stage: &'a Stage,
     group: G,
+    share: MakerShare,
+    /// Files of the set at hand that it makes.
+    range: std::ops::Range<u32>,
+    /// Names of the sets that it has gone through.
+    names: Vec<FoundNames>,
     /// Through the page cache, or not.
     access: Access,
     set: usize,
@@ -61,9 +115,22 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
     /// A worker that makes what `stage` needs, unless `group` is stopped; `access`: how files are
     /// written.
     pub fn new(stage: &'a Stage, seed: Seed, access: Access, group: G) -> Self {
+        Self::sharing(stage, seed, (access, MakerShare::ALL), group)
+    }
+
+    /// The same with a share of the work.
+    pub fn sharing(
+        stage: &'a Stage,
+        seed: Seed,
+        (access, share): (Access, MakerShare),
+        group: G,
+    ) -> Self {
         let mut worker = Self {
             stage,
             group,
+            share,
+            range: 0..0,
+            names: Vec::new(),
             access,
             set: 0,
             next: Next::SetOver,
@@ -91,6 +158,27 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
         self.group.is_stopped()
     }
 
+    /// Number of workers that may share the making of files at once.
+    pub fn makers(stage: &Stage) -> u32 {
+        stage.sets.iter().map(|set| set.makers).max().unwrap_or(1)
+    }
+
+    /// Settles what all workers that shared the files have found, in the order of their shares.
+    pub fn settle_shared(stage: &Stage, workers: &[Self]) {
+        for (index, set) in stage.sets.iter().enumerate() {
+            let mut found = FoundNames::default();
+            for worker in workers {
+                let Some(names) = worker.names.get(index) else { return };
+                let range = worker.share.range(set.exists.len() as u64);
+                found.files.extend(&names.files[range.start as usize..range.end as usize]);
+                if found.leafs.is_empty() {
+                    found.leafs.clone_from(&names.leafs);
+                }
+            }
+            set.found(&found.files, &found.leafs);
+        }
+    }
+
     /// Bytes of a buffer that it needs.
     pub fn buffer_bytes(stage: &Stage) -> Bytes {
         let values = stage.spaces.iter().map(|space| Bytes(space.value_bytes().most()));
@@ -99,10 +187,16 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
 
     fn begin_set(&mut self) {
         let Some(set) = self.stage.sets.get(self.set) else {
-            self.next = Next::Keys(0);
+            self.next = if self.share.has(Round::Rest) { Next::Keys(0) } else { Next::Over };
             return;
         };
-        self.paths = set.tree().collect();
+        if self.share.round == Round::Rest {
+            (self.set, self.next) = (self.stage.sets.len(), Next::Keys(0));
+            return;
+        }
+        let makes_directories = self.share.has(Round::Directories);
+        self.paths = if makes_directories { set.tree().collect() } else { Vec::new() };
+        self.range = self.share.range(set.exists.len() as u64);
         (self.exists, self.leafs) = (set.exists.clone(), Vec::new());
         if self.stage.keeps_nothing && set.making == Making::Looked {
             // What an earlier phase made cannot be looked for: every file counts as made.
@@ -156,10 +250,35 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
                 let op = Op::MakeDirectory { path };
                 Some(self.ask(("making the directory", path), op, Next::Directory(index + 1), now))
             }
+            Next::Directory(_) if self.share.round == Round::Directories => {
+                let leafs = self.stage.sets[self.set].leafs_exist.clone();
+                self.paths = self.standing_leafs(&leafs);
+                self.go(Next::Standing(0))
+            }
+            Next::Directory(_) if self.share.round == Round::Files => {
+                self.leafs.clone_from(&self.stage.sets[self.set].leafs_exist);
+                self.go(Next::Look(self.range.start))
+            }
             Next::Directory(_) => self.go(Next::Leaf(0)),
+            Next::Standing(index) if index < self.paths.len() => {
+                let path = self.paths[index];
+                let op = Op::MakeDirectory { path };
+                Some(self.ask(("making the directory", path), op, Next::Standing(index + 1), now))
+            }
+            Next::Standing(_) if self.share.round == Round::Directories => {
+                self.set += 1;
+                self.begin_set();
+                None
+            }
+            Next::Standing(_) => self.go(Next::Look(self.range.start)),
             Next::Leaf(number) => self.leaf(number, now),
             Next::SetOver => {
-                self.stage.sets[self.set].found(&self.exists, &self.leafs);
+                if self.share.round == Round::Whole {
+                    self.stage.sets[self.set].found(&self.exists, &self.leafs);
+                } else {
+                    let (files, leafs) = (self.exists.clone(), self.leafs.clone());
+                    self.names.push(FoundNames { files, leafs });
+                }
                 self.set += 1;
                 self.begin_set();
                 None
@@ -185,8 +304,12 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
             self.leafs.push(self.answer.is_ok());
         }
         if number >= set.count(true) {
-            self.leafs.resize(set.count(true) as usize, false);
-            return self.go(Next::Look(0));
+            if self.making() == Making::Looked {
+                return self.go(Next::Look(self.range.start));
+            }
+            self.leafs.clone_from(&set.leafs_exist);
+            self.paths = self.standing_leafs(&set.leafs_exist);
+            return self.go(Next::Standing(0));
         }
         if self.making() != Making::Looked {
             return self.go(Next::Leaf(set.count(true)));
@@ -195,10 +318,17 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
         Some(self.ask(("looking for", path), Op::Stat { path }, Next::Leaf(number + 1), now))
     }
 
+    /// Paths of the directories beside the tree of the set at hand that are there.
+    fn standing_leafs(&self, leafs: &[bool]) -> Vec<PathId> {
+        let set = &self.stage.sets[self.set];
+        let standing = (0..).zip(leafs).filter(|(_, exists)| **exists);
+        standing.map(|(number, _)| set.path(number, true)).collect()
+    }
+
     fn file(&mut self, next: Next, now: Ns) -> Option<Step> {
         let set = &self.stage.sets[self.set];
         match next {
-            Next::Look(file) if file as usize >= set.exists.len() => self.go(Next::SetOver),
+            Next::Look(file) if file >= self.range.end => self.go(Next::SetOver),
             Next::Look(file) => {
                 let path = set.path(file, false);
                 let shall_be = set.exists[file as usize];
@@ -313,7 +443,7 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
     /// Tell whether an answer is none of those that are as good as success.
     fn is_failure(&self, errno: Errno) -> bool {
         match self.next {
-            Next::Directory(_) => errno != Errno::EEXIST,
+            Next::Directory(_) | Next::Standing(_) => errno != Errno::EEXIST,
             Next::Leaf(_) | Next::Seen(_) => errno != Errno::ENOENT,
             Next::Create(_) | Next::Closed(_) if self.doing.0 == "removing" => {
                 errno != Errno::ENOENT

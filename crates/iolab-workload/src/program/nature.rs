@@ -19,7 +19,7 @@ pub fn natures(program: &Program) -> Vec<(String, Nature)> {
 }
 
 fn add(node: &Node, program: &Program, found: &mut Vec<(String, Nature)>) {
-    if node.does.is_operation() {
+    if node.is_operation() {
         found.push((node.name().to_owned(), of_node(node, program)));
     }
     for inner in &node.steps {

@@ -1,13 +1,14 @@
 //! A node of a program's tree: a step, or control over other nodes.
 
 use iolab_model::Bytes;
-use iolab_model::op::{Access, Durability, TransferFlags};
+use iolab_model::op::{Access, Advice, Durability, TransferFlags};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::amount::Amount;
 use super::choice::{FileChoice, KeyChoice};
 use super::deed::Deed;
+use super::events::{Events, Until};
 use super::place::Place;
 use crate::verify::Verify;
 
@@ -39,10 +40,15 @@ pub struct Node {
     /// Name of a handle slot of the worker; absent: the slot `0`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<String>,
-    /// Slot that is copied from.
+    /// Number of slots that such steps of the worker take in turn, the last one first: `0`, `1` and
+    /// so on; 0: its own slot alone.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub rotates: u16,
+    /// Slot that is copied from; slot of the file whose size is written (a whole file).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_slot: Option<String>,
-    /// Choice of the file; for a step on an open file: whichever it is, it is kept open.
+    /// Choice of the file; for a step on an open file: whichever it is, it is kept open; with a
+    /// slot beside it, the slot's file, which is chosen and opened where the slot is closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<FileChoice>,
     /// Name that the file gets (rename, link, symbolic link).
@@ -72,6 +78,12 @@ pub struct Node {
     /// A file that it opens is only read.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_read_only: bool,
+    /// A file that it opens is only written.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_write_only: bool,
+    /// Advice to the kernel about a file that it opens (`posix_fadvise(2)`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Advice>,
     /// Flags of each transfer (preadv2(2), pwritev2(2)).
     #[serde(default, skip_serializing_if = "is_default")]
     pub flags: TransferFlags,
@@ -88,6 +100,19 @@ pub struct Node {
     /// Number of operations that may still be under way (await).
     #[serde(default, skip_serializing_if = "is_default")]
     pub under_way: u32,
+    /// The same as a share of those that were when it began, rounded down (await).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub under_way_percent: Option<u8>,
+    /// An operation of the record also where it only passes time or waits, and where it moves
+    /// nothing.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_counted: bool,
+    /// Events that it takes, waiting until there are enough (limit).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<Events>,
+    /// Condition under which it ends the worker (finish).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
     /// Choice of the key (get, put, modify, delete, scan).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<KeyChoice>,
@@ -100,6 +125,13 @@ pub struct Node {
     /// Name of the semaphore (post, wait).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub semaphore: Option<String>,
+    /// A post lets everybody go on who waits at that moment, and is lost if nobody does (post,
+    /// wait).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_broadcast: bool,
+    /// Left out where its slot is closed (fsync).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub skips_closed: bool,
     /// Number above which a post waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high_water: Option<u64>,
@@ -183,6 +215,7 @@ impl Node {
             steps: Vec::new(),
             locals: Vec::new(),
             slot: None,
+            rotates: 0,
             from_slot: None,
             file: None,
             to_file: None,
@@ -194,15 +227,23 @@ impl Node {
             durability: Durability::None,
             is_truncating: false,
             is_read_only: false,
+            is_write_only: false,
+            advice: None,
             flags: TransferFlags::NONE,
             vectors: 0,
             verify: None,
             is_submitted_only: false,
             under_way: 0,
+            under_way_percent: None,
+            is_counted: false,
+            events: None,
+            until: None,
             key: None,
             count: None,
             duration_ns: None,
             semaphore: None,
+            is_broadcast: false,
+            skips_closed: false,
             high_water: None,
             barrier: None,
         }
@@ -211,6 +252,22 @@ impl Node {
     /// Tell whether it works on an open file.
     pub fn uses_handle(&self) -> bool {
         self.does.uses_handle()
+    }
+
+    /// Tell whether the slot's file is chosen and opened where the slot is closed.
+    pub(super) fn opens_its_slot(&self) -> bool {
+        self.uses_handle() && self.slot.is_some() && self.file.is_some()
+    }
+
+    /// Tell whether it is an operation of its own in the record, with a latency.
+    pub(super) fn is_operation(&self) -> bool {
+        self.does.is_operation() || self.is_counted
+    }
+
+    /// Step whose operations its condition or its events are about; absent: those of all workers.
+    pub(super) fn counted_step(&self) -> Option<&str> {
+        let events = self.events.as_ref().and_then(|events| events.of.as_deref());
+        events.or_else(|| self.until.as_ref().and_then(|until| until.of.as_deref()))
     }
 
     /// Its name in records.

@@ -8,6 +8,7 @@ use serde::de::value::{MapAccessDeserializer, MapDeserializer};
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use super::amount::Amount;
 use super::draw;
 
 /// An order or a distribution over `0 .. n`. Text alone stands for one without parameters:
@@ -56,6 +57,11 @@ pub enum Pick {
         /// The parts; both percentages add up to 100.
         zones: Vec<Zone>,
     },
+    /// A number that is drawn; one beyond the range counts from its beginning again.
+    Drawn {
+        /// The number.
+        number: Amount,
+    },
     /// Always the first one.
     Same,
     /// Values, one after the other.
@@ -103,6 +109,7 @@ enum Tagged {
     Normal { deviation_percent: f64 },
     Hot { data_percent: f64, ops_percent: f64 },
     Zones { zones: Vec<Zone> },
+    Drawn { number: Amount },
     Same,
     List { values: Vec<u64> },
     Latest { theta: f64 },
@@ -165,6 +172,7 @@ impl Pick {
                 Some(("an empty list".into(), "give at least one number"))
             }
             Self::Zones { zones } => zones_problem(zones),
+            Self::Drawn { number } => number.problem(),
             _ => None,
         }
     }
@@ -212,6 +220,7 @@ impl Pick {
                 zoned(&[hot, rest], n, random)
             }
             Self::Zones { zones } => zoned(zones, n, random),
+            Self::Drawn { number } => number.draw(random) % n,
             Self::Same => 0,
             Self::List { values } => values[(count % values.len() as u64) as usize] % n,
             Self::Latest { theta } => n - 1 - draw::zipf(random, n, *theta),

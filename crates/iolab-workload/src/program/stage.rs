@@ -13,6 +13,7 @@ use iolab_model::seed::Stream;
 use super::code::Code;
 use super::control::{Barrier, FlowState, Semaphore};
 use super::description::Program;
+use super::events::{Done, EventSource};
 use super::files::{FileSet, Fill, Reuse};
 use super::keys::KeyState;
 use crate::spec::{Phase, Tenant, Workload};
@@ -36,17 +37,54 @@ enum State {
     Taken,
 }
 
+/// Numbers as bits, for looking for the next one fast.
+#[derive(Debug)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn new(count: usize) -> Self {
+        Self(vec![0; count.div_ceil(64)])
+    }
+
+    fn set(&mut self, number: u32, is_set: bool) {
+        let (word, bit) = (number as usize / 64, 1 << (number % 64));
+        if is_set {
+            self.0[word] |= bit;
+        } else {
+            self.0[word] &= !bit;
+        }
+    }
+
+    /// The first at or behind `number`, then from the front on.
+    fn from(&self, number: u32) -> Option<u32> {
+        let first = number as usize / 64;
+        let above = self.0.get(first)? & (u64::MAX << (number % 64));
+        let found = |word: usize, bits: u64| word as u32 * 64 + bits.trailing_zeros();
+        if above != 0 {
+            return Some(found(first, above));
+        }
+        let words = (first + 1..self.0.len()).chain(0..=first);
+        words.into_iter().find(|word| self.0[*word] != 0).map(|word| found(word, self.0[word]))
+    }
+}
+
 /// Names of one kind in a set, by what is known of them.
 #[derive(Debug)]
 pub(super) struct Pool {
     state: Vec<State>,
     existing: Vec<u32>,
     absent: Vec<u32>,
+    /// The same names by their order.
+    ordered_existing: Bits,
+    ordered_absent: Bits,
     /// Place of each in its list.
     place: Vec<u32>,
     /// Operations under way on each.
     uses: Vec<u32>,
+    /// Sum of the uses.
+    all_uses: u64,
     next: u32,
+    next_absent: u32,
 }
 
 impl Pool {
@@ -56,9 +94,13 @@ impl Pool {
             state: vec![State::Taken; count],
             existing: Vec::new(),
             absent: Vec::new(),
+            ordered_existing: Bits::new(count),
+            ordered_absent: Bits::new(count),
             place: vec![0; count],
             uses: vec![0; count],
+            all_uses: 0,
             next: 0,
+            next_absent: 0,
         };
         for (number, exists) in (0..).zip(exists) {
             pool.settle(number, *exists);
@@ -68,22 +110,24 @@ impl Pool {
 
     /// Settle the existence of a name that was taken.
     pub(super) fn settle(&mut self, number: u32, exists: bool) {
-        let (state, list) = if exists {
-            (State::Existing, &mut self.existing)
+        let (state, list, ordered) = if exists {
+            (State::Existing, &mut self.existing, &mut self.ordered_existing)
         } else {
-            (State::Absent, &mut self.absent)
+            (State::Absent, &mut self.absent, &mut self.ordered_absent)
         };
         self.state[number as usize] = state;
         self.place[number as usize] = list.len() as u32;
         list.push(number);
+        ordered.set(number, true);
     }
 
     fn take(&mut self, number: u32) {
-        let list = match self.state[number as usize] {
-            State::Existing => &mut self.existing,
-            State::Absent => &mut self.absent,
+        let (list, ordered) = match self.state[number as usize] {
+            State::Existing => (&mut self.existing, &mut self.ordered_existing),
+            State::Absent => (&mut self.absent, &mut self.ordered_absent),
             State::Taken => return,
         };
+        ordered.set(number, false);
         let place = self.place[number as usize] as usize;
         list.swap_remove(place);
         if let Some(moved) = list.get(place) {
@@ -113,6 +157,12 @@ impl Pool {
     /// The first at or behind `number`, in steps of `step`, that exists.
     fn from(&self, number: u32, step: u32, is_alone: bool) -> Option<u32> {
         let count = self.state.len() as u32;
+        if step == 1 && number < count {
+            let first = self.ordered_existing.from(number)?;
+            if self.is_free(first, is_alone) {
+                return Some(first);
+            }
+        }
         let places = count.div_ceil(step.max(1));
         let mut number = number;
         for _ in 0..places {
@@ -127,9 +177,28 @@ impl Pool {
         None
     }
 
+    /// Some name that does not exist.
+    fn absent(&mut self, wanted: Wanted, random: &mut Stream) -> Option<u32> {
+        match wanted {
+            Wanted::This(number) => {
+                (self.state[number as usize] == State::Absent).then_some(number)
+            }
+            Wanted::Next => {
+                let found = self.ordered_absent.from(self.next_absent)?;
+                self.next_absent = (found + 1) % self.state.len() as u32;
+                Some(found)
+            }
+            Wanted::From(number, _) => self.ordered_absent.from(number),
+            Wanted::Any => match self.absent.len() as u64 {
+                0 => None,
+                count => Some(self.absent[random.below(count) as usize]),
+            },
+        }
+    }
+
     /// Tell whether some are held by others, so that waiting may help.
     fn has_taken(&self) -> bool {
-        self.state.contains(&State::Taken) || self.uses.iter().any(|uses| *uses > 0)
+        self.existing.len() + self.absent.len() < self.state.len() || self.all_uses > 0
     }
 }
 
@@ -174,6 +243,10 @@ pub struct SetState {
     /// Sizes as drawn.
     pub(super) nominal: Vec<u64>,
     pub(super) exists: Vec<bool>,
+    /// Directories beside the tree that are there at the beginning.
+    pub(super) leafs_exist: Vec<bool>,
+    /// Number of workers that make its files.
+    pub(super) makers: u32,
     pub(super) fill: Fill,
     /// State in which its files are found at the beginning of the phase.
     pub(super) making: Making,
@@ -207,7 +280,7 @@ impl SetState {
 
     /// Number of names of a kind.
     pub fn count(&self, is_directory: bool) -> u32 {
-        self.pool(is_directory).state.len() as u32
+        (if is_directory { &self.leafs_exist } else { &self.exists }).len() as u32
     }
 
     /// Path of a file, or of a directory beside the tree.
@@ -268,15 +341,8 @@ impl SetState {
         let mut pool = self.pool(is_directory);
         let is_alone = purpose == Purpose::Remove;
         let found = match (wanted, purpose) {
-            (Wanted::This(number), Purpose::Make) => {
-                let state = pool.state[number as usize];
-                (state == State::Absent).then_some(number)
-            }
+            (_, Purpose::Make) => pool.absent(wanted, random),
             (Wanted::This(number), _) => pool.is_free(number, is_alone).then_some(number),
-            (_, Purpose::Make) => match pool.absent.len() as u64 {
-                0 => None,
-                count => Some(pool.absent[random.below(count) as usize]),
-            },
             (Wanted::Any, _) => pool.any(random, is_alone),
             (Wanted::From(number, step), _) => pool.from(number, step, is_alone),
             (Wanted::Next, _) => {
@@ -289,7 +355,10 @@ impl SetState {
         };
         let Some(number) = found else { return Err(pool.has_taken()) };
         match purpose {
-            Purpose::Use => pool.uses[number as usize] += 1,
+            Purpose::Use => {
+                pool.uses[number as usize] += 1;
+                pool.all_uses += 1;
+            }
             Purpose::Remove | Purpose::Make => pool.take(number),
         }
         Ok(number)
@@ -298,8 +367,10 @@ impl SetState {
     /// An operation on a file has ended.
     pub(super) fn release(&self, number: u32, is_directory: bool) {
         let mut pool = self.pool(is_directory);
-        let uses = &mut pool.uses[number as usize];
-        *uses = uses.saturating_sub(1);
+        if let Some(left) = pool.uses[number as usize].checked_sub(1) {
+            pool.uses[number as usize] = left;
+            pool.all_uses -= 1;
+        }
     }
 
     /// Settle the existence of a name that was taken.
@@ -334,6 +405,9 @@ pub struct Stage {
     pub(super) semaphores: Vec<Semaphore>,
     pub(super) flows: Vec<FlowState>,
     pub(super) barriers: Vec<Barrier>,
+    pub(super) sources: Vec<EventSource>,
+    /// Counts of all workers.
+    pub(super) done: Done,
     /// One per node of each program.
     pub(super) cursors: Vec<Vec<AtomicU64>>,
     codes: Vec<Option<Arc<Code>>>,
@@ -386,6 +460,8 @@ impl Stage {
             semaphores: Semaphore::of(programs(phase).map(|(_, program)| program)),
             flows: FlowState::of(phase),
             barriers: Barrier::of(phase),
+            sources: EventSource::of(programs(phase).map(|(_, program)| program)),
+            done: Done::of(programs(phase).map(|(_, program)| program)),
             cursors: Vec::new(),
             codes: Vec::new(),
             has_turns: programs(phase)
@@ -407,6 +483,11 @@ impl Stage {
     /// Number of a barrier.
     pub(super) fn barrier(&self, name: Option<&String>) -> Option<usize> {
         self.barriers.iter().position(|known| Some(&known.name) == name)
+    }
+
+    /// Number of a source of events.
+    pub(super) fn source(&self, name: &str) -> usize {
+        self.sources.iter().position(|known| known.name == name).unwrap_or(0)
     }
 
     /// The same on a target that keeps neither data nor names.
@@ -477,7 +558,6 @@ fn set_state(
     let parents = drawn.files.iter().map(parent).collect();
     let (first_path, first_leaf) = (add(&drawn.files), add(&drawn.leafs));
     let size = |(size, exists): (&u64, &bool)| AtomicU64::new(if *exists { *size } else { 0 });
-    let leafs = vec![false; drawn.leafs.len()];
     // It stays only if every phase in between kept its files.
     let uses =
         |phase: &Phase| programs(phase).any(|(_, own)| sets_of(own).any(|name| name == set.name));
@@ -498,10 +578,12 @@ fn set_state(
         first_leaf,
         directories,
         files: Mutex::new(Pool::new(&drawn.exists)),
-        leafs: Mutex::new(Pool::new(&leafs)),
+        leafs: Mutex::new(Pool::new(&drawn.leafs_exist)),
         sizes: drawn.sizes.iter().zip(&drawn.exists).map(size).collect(),
         nominal: drawn.sizes,
         exists: drawn.exists,
+        leafs_exist: drawn.leafs_exist,
+        makers: set.makers.max(1),
         fill: set.fill,
         making,
         is_flat: set.is_flat,
@@ -533,6 +615,8 @@ mod tests {
                 sizes: exists.iter().map(|_| AtomicU64::new(0)).collect(),
                 nominal: vec![0; exists.len()],
                 exists: exists.clone(),
+                leafs_exist: Vec::new(),
+                makers: 1,
                 fill: Fill::Data,
                 making: Making::Fresh,
                 is_flat: false,
@@ -576,6 +660,8 @@ mod tests {
             sizes: vec![AtomicU64::new(0)],
             nominal: vec![0],
             exists: vec![true],
+            leafs_exist: Vec::new(),
+            makers: 1,
             fill: Fill::Data,
             making: Making::Fresh,
             is_flat: false,

@@ -3,7 +3,7 @@
 use iolab_model::{Histogram, Ns};
 
 use super::code::Counted;
-use super::operation::OperationCount;
+use super::operation::{OperationCount, OperationPart};
 
 /// Counts of one operation.
 #[derive(Debug)]
@@ -14,16 +14,21 @@ pub(super) struct Tally {
     bytes: u64,
     latency: Histogram,
     response: Option<Histogram>,
+    /// Parts between the cuts of the phase.
+    parts: Vec<OperationPart>,
 }
 
 impl Tally {
-    pub(super) fn new(is_paced: bool) -> Self {
+    /// `is_resident`: its memory is there before it counts, which many workers have no room for.
+    pub(super) fn new(is_paced: bool, is_resident: bool) -> Self {
+        let histogram = || if is_resident { Histogram::resident() } else { Histogram::new() };
         Self {
             begun: 0,
             ops: 0,
             bytes: 0,
-            latency: Histogram::resident(),
-            response: is_paced.then(Histogram::resident),
+            latency: histogram(),
+            response: is_paced.then(histogram),
+            parts: Vec::new(),
         }
     }
 
@@ -37,6 +42,22 @@ impl Tally {
         }
     }
 
+    /// Bytes that it moved.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Counts the same in a part of the phase.
+    pub(super) fn count_part(&mut self, part: usize, latency: Ns, bytes: u64) {
+        if self.parts.len() <= part {
+            self.parts.resize_with(part + 1, OperationPart::default);
+        }
+        let part = &mut self.parts[part];
+        part.ops += 1;
+        part.bytes += bytes;
+        part.latency.record(latency.0);
+    }
+
     /// For the record.
     pub(super) fn operation(&self, counted: &Counted) -> OperationCount {
         OperationCount {
@@ -48,6 +69,7 @@ impl Tally {
             access: counted.nature.access,
             latency: self.latency.clone(),
             response: self.response.clone(),
+            parts: self.parts.clone(),
         }
     }
 }

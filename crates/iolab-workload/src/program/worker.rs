@@ -40,6 +40,9 @@ use replay::Replay;
 use serve::Serving;
 use tree::Frame;
 
+/// Workers of a phase whose histograms are in memory before they count.
+const RESIDENT_MAX: u32 = 128;
+
 /// State in the life of a worker, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Life {
@@ -73,12 +76,41 @@ struct Slot {
     last: Option<FileId>,
 }
 
+/// Tell whether histograms are in memory before they count.
+fn is_resident(phase: &Phase) -> bool {
+    phase.tenants.iter().map(|tenant| tenant.workers).sum::<u32>() <= RESIDENT_MAX
+}
+
+/// Tenant whose workers must have ended before another begins.
+fn awaited(phase: &Phase, name: Option<&str>) -> Option<usize> {
+    name.and_then(|name| phase.tenants.iter().position(|other| other.name == name))
+}
+
 /// Object that a step worked on last.
 #[derive(Clone, Copy, Debug, Default)]
 struct Last {
     file: Option<FileId>,
     at: u64,
     key: Option<(usize, u64)>,
+}
+
+/// State of a step that was begun and waits.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// A step that is counted and waits, and since when.
+    step: Option<(usize, Ns)>,
+    /// The semaphore where it waits: with how many, and above which number it may not post.
+    resting: Option<(usize, u64, Option<u64>)>,
+    /// Number that a step that waits at a semaphore has drawn.
+    semaphore_wants: Option<u64>,
+    /// Operations that were under way when it began to wait for a share of them.
+    under_way_at_first: Option<u32>,
+    /// Broadcasts that there had been when it began to wait for one.
+    broadcasts_at_first: Option<u64>,
+    /// Slot of a step that was begun and must be begun again.
+    held_slot: Option<usize>,
+    /// Place in the order of slots that are taken in turn.
+    rotor: usize,
 }
 
 /// One worker of a tenant with a program.
@@ -152,6 +184,10 @@ pub struct ProgramWorker<'a, G> {
     at_barrier: Option<(usize, u64)>,
     /// True if it came to the barrier where its tenant begins.
     has_come: bool,
+    /// State of a step that was begun and waits.
+    waiting: Waiting,
+    /// Ends of the parts of the phase.
+    cuts_ns: Vec<Ns>,
     /// Position in the recorded stream of its program.
     replay: Replay,
     report: StreamReport,
@@ -170,9 +206,8 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         let code = stage.code(tenant);
         let name = format!("{} of {}", described.name, phase.name);
         let is_paced = code.program.is_paced();
-        let before = code.program.begins_after.as_deref();
-        let awaited =
-            before.and_then(|name| phase.tenants.iter().position(|other| other.name == name));
+        let is_resident = is_resident(phase);
+        let awaited = awaited(phase, code.program.begins_after.as_deref());
         let mut worker = Self {
             group,
             stage,
@@ -200,7 +235,7 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
             maps: BTreeMap::new(),
             serving: BTreeMap::new(),
             fired: vec![0; code.flats.len()],
-            tallies: code.tallies.iter().map(|_| Tally::new(is_paced)).collect(),
+            tallies: code.tallies.iter().map(|_| Tally::new(is_paced, is_resident)).collect(),
             started: Ns(0),
             ended: Ns(0),
             earliest: Ns(0),
@@ -220,6 +255,8 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
             turn: None,
             at_barrier: None,
             has_come: false,
+            waiting: Waiting::default(),
+            cuts_ns: phase.cuts_ns.clone(),
             replay: Replay::default(),
             report: StreamReport { worker: index, ..StreamReport::default() },
             code,
@@ -346,6 +383,7 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         self.life = Life::Timed;
         (self.started, self.ended, self.earliest) = (now, now, now);
         (self.intended, self.next_arrival) = (now, now);
+        self.stage.sources.iter().for_each(|source| source.begin(now));
         let time = self.code.program.limit.time_ns;
         self.deadline = time.map_or(Ns::MAX, |time| now + time);
         // The list of the timed region begins at its end: the first pass is begun as all others.
@@ -553,6 +591,20 @@ impl<G: GroupState> Worker for ProgramWorker<'_, G> {
                 return step;
             }
         }
+    }
+
+    fn rest(&mut self) -> bool {
+        let Some((semaphore, count, high_water)) =
+            self.waiting.resting.filter(|_| self.pending.is_some())
+        else {
+            return false;
+        };
+        let semaphore = &self.stage.semaphores[semaphore];
+        match high_water {
+            Some(most) => semaphore.rest_until_room(most),
+            None => semaphore.rest_until_enough(count),
+        }
+        true
     }
 
     fn complete(&mut self, completion: &Completion) -> bool {

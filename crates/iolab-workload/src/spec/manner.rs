@@ -50,6 +50,14 @@ pub struct Manner {
     /// empty.
     #[serde(default, skip_serializing_if = "is_default")]
     pub expects_written: bool,
+    /// Once all slots were taken nothing begins before at most so many ops are in flight; absent:
+    /// the next one begins as soon as one has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refill_at: Option<u32>,
+    /// At most so many ops are handed over by one call, each begins with the call that does it, and
+    /// the time of that call is kept apart from the rest; 0: what is due is handed over together.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub submission_group: u32,
     /// Rules that follow from measurements.
     #[serde(default, skip_serializing_if = "is_default")]
     pub rules: TenantRules,
@@ -112,6 +120,12 @@ impl Manner {
                 let remedy = "use them through the page cache, without vectors and flags";
                 return Some((problem, remedy));
             }
+        }
+        if self.refill_at.is_some_and(|count| count >= tenant.depth)
+            || (self.refill_at.is_some() && self.rules.depth_search.is_some())
+        {
+            let problem = format!("slots that are filled again at {:?}", self.refill_at);
+            return Some((problem, "use a number below the depth, and no search for a depth"));
         }
         if self.burst.is_some_and(|burst| burst.bytes.0 == 0) {
             return Some(("bursts of 0 bytes".into(), "leave bursts out, or give them a size"));

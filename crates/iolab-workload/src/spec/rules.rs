@@ -1,8 +1,8 @@
 //! Rules that look at what a worker measures while it works: when its rates are steady, how many
 //! ops may be in flight, which failures end nothing.
 //!
-//! They are fio's steadystate, `latency_target`, `max_latency`, `continue_on_error` and
-//! `ignore_error`. Each worker follows them for itself, by the clock of its target.
+//! They are fio's steadystate, `latency_target`, `max_latency`, `rate_min`, `continue_on_error`
+//! and `ignore_error`. Each worker follows them for itself, by the clock of its target.
 
 use iolab_model::Ns;
 use iolab_model::error::Errno;
@@ -107,6 +107,18 @@ pub struct DepthSearch {
     pub goes_on: bool,
 }
 
+/// Lowest rates: a worker fails when it was slower in a cycle, after two seconds of settling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LeastRate {
+    /// Bytes per second of reads, and of writes; 0: any.
+    pub bytes_per_s: [u64; 2],
+    /// Transfers per second of reads, and of writes; 0: any.
+    pub ops_per_s: [u64; 2],
+    /// Length of a cycle, at the end of which the rate is judged.
+    pub cycle_ns: Ns,
+}
+
 /// Failures that do not end a worker: they are counted, and the op is not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -153,6 +165,9 @@ pub struct TenantRules {
     /// A read, or a write or flush, that takes longer fails; absent: none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_ns: Option<[Option<Ns>; 2]>,
+    /// Lowest rates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least: Option<LeastRate>,
     /// Failures that end nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<Tolerance>,
@@ -166,6 +181,10 @@ impl TenantRules {
         {
             let problem = format!("a limit of {} over {} samples", steady.limit, steady.samples);
             return Some((problem, "use a limit above 0 and at least one sample"));
+        }
+        if self.least.is_some_and(|least| least.cycle_ns.0 == 0) {
+            let problem = "lowest rates over no time".to_owned();
+            return Some((problem, "use a cycle above 0"));
         }
         let search = self.depth_search.as_ref()?;
         let is_share = search.percent > 0.0 && search.percent <= 100.0;

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::draws::Draws;
 use crate::file_set::{FileAction, FileSetWork};
+use crate::kv::KvWork;
 use crate::program::Program;
 
 /// Sectors are the smallest unit of direct I/O; file systems may ask for more and then say so.
@@ -120,6 +121,10 @@ pub struct Tenant {
     /// and share count of the rest ([`Tenant::of_program`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Program>,
+    /// Clients of a key-value store, in place of a stream: then only workers count of the rest, and
+    /// the file, which is the store's directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kv: Option<KvWork>,
     /// Refinements that few tenants ask for.
     #[serde(default, skip_serializing_if = "is_default")]
     pub manner: Manner,
@@ -176,6 +181,7 @@ impl Tenant {
             limit: Limit::Once,
             file_set: None,
             program: Some(program),
+            kv: None,
             manner: Manner::default(),
             draws: None,
         }
@@ -218,6 +224,9 @@ impl Tenant {
         if let Some(program) = &self.program {
             return program.moves(false);
         }
+        if let Some(work) = &self.kv {
+            return work.reads();
+        }
         match self.direction {
             Direction::Read | Direction::Update { .. } => true,
             Direction::Write => false,
@@ -229,6 +238,9 @@ impl Tenant {
     pub fn writes(&self) -> bool {
         if let Some(program) = &self.program {
             return program.moves(true);
+        }
+        if let Some(work) = &self.kv {
+            return work.writes();
         }
         match self.direction {
             Direction::Read => false,
@@ -245,7 +257,8 @@ impl Tenant {
 
     /// Tell whether its name is that of a directory of many files.
     pub fn is_folder(&self) -> bool {
-        self.file_set.as_ref().is_some_and(|work| work.action != FileAction::Extend)
+        let is_of_many = |work: &FileSetWork| work.action != FileAction::Extend;
+        self.kv.is_some() || self.file_set.as_ref().is_some_and(is_of_many)
     }
 
     /// Name of the file of worker `index`.
@@ -305,7 +318,8 @@ impl Tenant {
                 "use a multiple of 512 bytes, or go through the page cache",
             );
         }
-        if let Some((problem, remedy)) = self.region_problem() {
+        let of_clients = self.kv.as_ref().and_then(KvWork::problem);
+        if let Some((problem, remedy)) = of_clients.or_else(|| self.region_problem()) {
             return wrong(problem, remedy);
         }
         let mut names = self.files.iter().chain([&self.file]);

@@ -9,7 +9,7 @@ use super::{StreamWorker, class_name};
 use crate::group::GroupState;
 use crate::report::{StreamReport, Tolerated};
 use crate::spec::Tenant;
-use crate::spec::rules::{DepthSearch, RateOf, SAMPLE, SteadyRule, TenantRules};
+use crate::spec::rules::{DepthSearch, LeastRate, RateOf, SAMPLE, SteadyRule, TenantRules};
 
 /// The rules that a worker follows, and what they have seen.
 #[derive(Debug)]
@@ -17,6 +17,7 @@ pub(super) struct Following {
     rules: TenantRules,
     steady: Option<Steady>,
     search: Option<Search>,
+    least: Option<Least>,
     tolerated: Tolerated,
     /// Time at which counting has just begun anew.
     anew: Option<Ns>,
@@ -33,6 +34,56 @@ struct Steady {
     /// Of the last samples, oldest first: ops and bytes.
     samples: Vec<(u64, u64)>,
     is_attained: bool,
+}
+
+/// Settling of a worker, before its rate is judged (fio's).
+const SETTLING: Ns = Ns::from_ms(2000);
+
+/// A lowest rate, and what was moved in the cycle at hand.
+#[derive(Debug)]
+struct Least {
+    rule: LeastRate,
+    /// Beginning of the cycle; absent: none has begun.
+    from: Option<Ns>,
+    /// Transfers and bytes of reads, and of writes.
+    moved: [(u64, u64); 2],
+}
+
+impl Least {
+    /// A transfer has ended; answers what was too slow in the cycle that ended with it.
+    fn ended(
+        &mut self,
+        started: Ns,
+        completed: Ns,
+        (place, bytes): (usize, u64),
+    ) -> Option<String> {
+        if completed.since(started) < SETTLING {
+            return None;
+        }
+        let spent = completed.since(*self.from.get_or_insert(completed));
+        let mut slow = None;
+        if spent >= self.rule.cycle_ns {
+            for (place, (ops, bytes)) in self.moved.into_iter().enumerate() {
+                let kinds = [
+                    (bytes, self.rule.bytes_per_s[place], "bytes"),
+                    (ops, self.rule.ops_per_s[place], "transfers"),
+                ];
+                for (moved, least, unit) in kinds {
+                    let rate = (u128::from(moved) * 1_000_000_000 / u128::from(spent.0)) as u64;
+                    if rate < least {
+                        let direction = ["reading", "writing"][place];
+                        slow.get_or_insert(format!(
+                            "{direction} at {rate} {unit}/s, and at least {least} were asked for"
+                        ));
+                    }
+                }
+            }
+            (self.from, self.moved) = (Some(completed), [(0, 0); 2]);
+        }
+        self.moved[place].0 += 1;
+        self.moved[place].1 += bytes;
+        slow
+    }
 }
 
 /// A search for a depth.
@@ -163,6 +214,7 @@ impl Following {
         Some(Box::new(Self {
             steady: rules.steady.map(Steady::new),
             search: rules.depth_search.map(Search::new),
+            least: rules.least.map(|rule| Least { rule, from: None, moved: [(0, 0); 2] }),
             tolerated: Tolerated::default(),
             rules: rules.clone(),
             anew: None,
@@ -229,6 +281,15 @@ impl<G: GroupState> StreamWorker<G> {
             return true;
         }
         if matches!(class, OpClass::Sync | OpClass::Other) {
+            return true;
+        }
+        let place = usize::from(class != OpClass::Read);
+        if let Some(least) = &mut following.least
+            && let Some(slow) = least.ended(self.started, completion.completed, (place, bytes))
+        {
+            let file = self.tenant.file_name(self.report.worker);
+            self.report.errors += 1;
+            self.report.first_error.get_or_insert_with(|| format!("{slow}, of file {file}"));
             return true;
         }
         if let Some(steady) = &mut following.steady
@@ -312,6 +373,22 @@ mod tests {
     fn a_depth_of_one_that_fails_never_ends_by_itself() {
         let (tried, anew) = depths(0, 8);
         assert!(tried.len() == 64 && anew == 0 && tried.iter().all(|depth| *depth == 1));
+    }
+
+    #[test]
+    fn a_rate_below_the_least_is_told_at_the_end_of_its_cycle_after_settling() {
+        let rule =
+            LeastRate { bytes_per_s: [1000, 0], ops_per_s: [0, 0], cycle_ns: Ns::from_ms(500) };
+        let mut least = Least { rule, from: None, moved: [(0, 0); 2] };
+        let at = |ms| Ns::from_ms(ms);
+        // While it settles nothing is judged, and a cycle begins with the first end behind it.
+        assert_eq!(least.ended(Ns(0), at(1000), (0, 1)), None);
+        assert_eq!(least.ended(Ns(0), at(2000), (0, 500)), None);
+        assert_eq!(least.ended(Ns(0), at(2500), (0, 400)), None, "1000 bytes/s");
+        let slow = least.ended(Ns(0), at(3000), (0, 0)).unwrap();
+        assert!(slow.contains("reading at 800 bytes/s, and at least 1000"), "{slow}");
+        // Of writes nothing is asked.
+        assert_eq!(least.ended(Ns(0), at(3100), (1, 0)), None);
     }
 
     #[test]

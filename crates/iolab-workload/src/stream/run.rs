@@ -115,12 +115,23 @@ impl<G: GroupState> StreamWorker<G> {
         if self.stage != Stage::Timed || self.is_cut_off() {
             return false;
         }
-        let mut begin = submitted;
-        for end in completed {
-            self.ended_at(begin, *end);
-            begin = *end;
-        }
-        let ops = completed.len() as u64;
+        let [first, .., last] = completed else {
+            if let [only] = completed {
+                self.ended_at(submitted, *only);
+            }
+            return self.count_plain(completed.len() as u64, length);
+        };
+        self.ended_at(submitted, *first);
+        let gaps = completed.windows(2).map(|pair| pair[1].since(pair[0]).0);
+        let longest = gaps.max().unwrap_or(0);
+        self.report.call_ns += last.since(*first).0;
+        self.report.gap_ns_max = self.report.gap_ns_max.max(longest);
+        self.ended = *last;
+        self.count_plain(completed.len() as u64, length)
+    }
+
+    /// Adds whole transfers to the counts.
+    fn count_plain(&mut self, ops: u64, length: Bytes) -> bool {
         let moved = if self.tenant.direction == Direction::Write {
             &mut self.report.write_bytes
         } else {

@@ -89,6 +89,9 @@ impl<G: GroupState> StreamWorker<G> {
         if self.free.len() <= self.idle_slots as usize {
             return Step::Await;
         }
+        if self.drained_slots > 0 {
+            self.idle_slots = 0;
+        }
         let mut intended = now;
         if self.pace_ns > 0.0 {
             intended = self.started + Ns((self.issued as f64 * self.pace_ns) as u64);

@@ -1,4 +1,4 @@
-"""Needs of fio's command line: results from whole records, and their file."""
+"""Needs of the command lines of fio and Filebench: results from whole records, and their file."""
 
 from __future__ import annotations
 
@@ -63,13 +63,14 @@ class Output:
 
 
 class WholeRecord(TypedDict):
-    """A record as the renderer of fio takes it."""
+    """A record as the renderers of fio and Filebench take it."""
 
     phases: list[PhaseRecord]
     ended_ms: int
     ended: str
     pid: int
     elapsed_s: int
+    whole_ns: int
 
 
 def whole(record: Record) -> WholeRecord:
@@ -81,5 +82,6 @@ def whole(record: Record) -> WholeRecord:
         "ended_ms": ended_ns // 1_000_000,
         "ended": time.ctime(ended_ns // _NS_PER_S),
         "pid": os.getpid(),
+        "whole_ns": elapsed_ns,
         "elapsed_s": max(1, -(-elapsed_ns // _NS_PER_S)),
     }

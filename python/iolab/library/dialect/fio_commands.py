@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from iolab.errors import IolabError, RefusedError
 from iolab.library.dialect.files import check_all_written
@@ -17,11 +17,15 @@ from iolab.library.dialect.plan import DialectPlan
 from iolab.run.observer import Observer
 from iolab.store.users_files import opened_replacing
 
+NAME: Final = "fio"
+
 if TYPE_CHECKING:
     from iolab.protocol import FioCommand, ShownByFio
 
 
 def _commands_of(plan: DialectPlan) -> list[FioCommand]:
+    if plan.dialect != NAME:
+        return []
     return cast("ShownByFio", plan.values["show"]).get("commands", [])
 
 

@@ -17,7 +17,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Final, cast
 
 from iolab.errors import IolabError, MismatchError, StoppedError, TestbedError
-from iolab.library.dialect import bonnie, fio, fio_commands, fio_logs, side
+from iolab.library.dialect import bonnie, filebench, fio, fio_commands, fio_logs, side, ycsb
 from iolab.library.dialect.files import check_workbook, elsewhere, refuse_unnamed, write_files
 from iolab.library.dialect.plan import DialectCore, DialectPlan, study_of
 from iolab.library.services import Services
@@ -76,6 +76,7 @@ class Line(Attendant):
         self._console = console
         self._folder: Path | None = None
         self._fio_folder: Path | None = None
+        self._ycsb_folder: Path | None = None
         self._out_dir = Path()
         self._proceed: Callable[[], None] | None = None
         self._stop: StopSwitch | None = None
@@ -84,6 +85,7 @@ class Line(Attendant):
         self._output = fio.Output(plan)
         self._logs = fio_logs.check_logs(plan)
         self._saved = fio_commands.check_commands(plan)
+        self._ycsb_files = ycsb.files_of(plan)
 
     @property
     def plan(self) -> DialectPlan:
@@ -94,12 +96,13 @@ class Line(Attendant):
         """Files that the dialect writes beside its report."""
         workbook = self._plan.asked.get("workbook")
         named = [*self._output.files(), *([Path(workbook)] if workbook else [])]
-        return [*self._side_files, *self._logs, *self._saved, *named]
+        return [*self._side_files, *self._logs, *self._saved, *self._ycsb_files, *named]
 
     def begin(self, store: Store, runner: Runner, stop: StopSwitch) -> None:
         """Print the head, and the rows that an earlier start measured."""
         self._out_dir, self._stop = store.path.parent, stop
         self._proceed = runner.proceed
+        ycsb.show_banner(self._plan, self._console)
         self._show(
             {
                 "event": "begin",
@@ -119,9 +122,11 @@ class Line(Attendant):
         with (
             side.log_folder(self._plan, self._out_dir) as folder,
             fio_logs.log_folder(self._plan, self._out_dir) as fio_folder,
+            ycsb.log_folder(self._plan, self._out_dir) as ycsb_folder,
         ):
-            self._folder, self._fio_folder = folder, fio_folder
+            self._folder, self._fio_folder, self._ycsb_folder = folder, fio_folder, ycsb_folder
             fio_commands.run_commands(self._plan, self._console, is_before=True)
+            filebench.run_commands(self._plan, self._console)
             yield
 
     def spec(self, trial: Trial, spec: TrialSpec) -> TrialSpec:
@@ -129,11 +134,13 @@ class Line(Attendant):
         del trial
         logged = side.logged(self._plan, spec["workload"], self._folder)
         logged = fio_logs.logged(self._plan, logged, self._fio_folder)
+        logged = ycsb.logged(logged, self._ycsb_folder)
         return {**spec, "workload": logged, "time_limit_ns": _TIME_LIMIT_NS}
 
     def heard(self, trial: Trial, params: protocol.Progress) -> None:
-        """Answer a prompt."""
+        """Answer a prompt, or print a line about the progress."""
         del trial
+        ycsb.show_status(self._plan, params, self._console)
         if self._stop is not None and self._proceed is not None:
             bonnie.answer_prompts(self._stop, self._console, self._proceed)(params)
 
@@ -158,6 +165,7 @@ class Line(Attendant):
         workload = self._workload_of(trial.position)
         side.write_side_files(self._plan, self._core, workload, record, self._folder)
         fio_logs.write_logs(self._plan, record, self._fio_folder)
+        ycsb.write_histogram_logs(self._plan, self._core, record)
         if record["status"] == "ok":
             self.n_ok += 1
         if record["status"] != "interrupted" or self._plan.row_of_dialect.is_told_by_records:
@@ -192,7 +200,9 @@ class Line(Attendant):
     def _show_row(self, index: int, record: Record) -> None:
         is_ok = record["status"] == "ok"
         if self._plan.row_of_dialect.is_told_by_records:
-            self._show({"event": "row", **fio.whole(record)})
+            ycsb.show_operations(self._plan, self._ycsb_folder, self._console)
+            raw = ycsb.raw_series(self._plan, self._ycsb_folder)
+            self._show({"event": "row", **fio.whole(record), **raw})
             if not is_ok:
                 self._output.write()
             return
@@ -250,6 +260,7 @@ def conduct_line(
     line = Line(plan, core, console)
     refuse_unnamed(line.written_files(), plan.allowed, source)
     fio_commands.refuse_stored_commands(plan)
+    filebench.refuse_stored_commands(plan)
     options = replace(options, is_testbed_from_file=is_testbed_from_file(study))
     if options.is_dry_run:
         from iolab.library.conducted import rehearsed

@@ -221,6 +221,18 @@ METRICS: Final[tuple[Metric, ...]] = (
         "Most requests that a device had at the same time (between D and C of a trace).",
         is_higher_better=True,
     ),
+    count_metric(
+        "store_write_amplification",
+        "write amplification of the key-value store",
+        "Bytes that a key-value store wrote to its own files for each byte that it was given, "
+        "as it counts them.",
+    ),
+    count_metric(
+        "device_write_amplification",
+        "write amplification at the device",
+        "Bytes that reached the devices, until the flush after the run, for each byte that "
+        "clients gave to a key-value store.",
+    ),
     latency_metric(
         "completion_ns",
         "time to completion",

@@ -121,6 +121,27 @@ pub const ROWS: &[Row] = done_rows! { "Files";
             job.loops = value.number();
             Ok(())
         };
+    "fill_device" | "fill_fs": Flag, "0", T2, "write until there is no space left",
+        Differs("up to the end of what is there, or of size=; a file system is not filled up") =>
+        |job, value| {
+            job.fills = value.flag();
+            Ok(())
+        };
+    "create_only": Flag, "0", T1, "files are laid out, and nothing else is done",
+        Differs("one file per clone, one size") => |job, value| {
+            job.is_only_created = value.flag();
+            Ok(())
+        };
+    "file_append": Flag, "0", T2, "offsets count from the old end of the file", Done =>
+        |job, value| {
+            job.is_appended = value.flag();
+            Ok(())
+        };
+    "unlink_each_loop": Flag, "0", T1, "files are removed after each pass",
+        Differs("one pass; as unlink") => |job, value| {
+            job.is_unlinked_each_loop = value.flag();
+            Ok(())
+        };
     "overwrite": Flag, "0", T1, "files are laid out before they are written", Done => |job, value| {
         job.is_overwritten = value.flag();
         Ok(())

@@ -217,7 +217,7 @@ pub const ROWS: &[Row] = done_rows! { "Transfers";
         job.is_dedupe_global = value.flag();
         Ok(())
     };
-    "blockalign" | "ba": Sizes, "", T1, "alignment of random places; ends the random map",
+    "ba" | "blockalign": Sizes, "", T1, "alignment of random places; ends the random map",
         Done => |job, value| {
             job.align = value.three();
             if job.align.contains(&Some(0)) {
@@ -242,21 +242,31 @@ pub const ROWS: &[Row] = done_rows! { "Transfers";
             Ok(())
         };
     "iodepth_batch" | "iodepth_batch_submit": Count(0, 4096), "1", T1,
-        "transfers that are submitted together",
-        Ignored("the engine submits what is due") => |job, _| {
-            job.is_batched = true;
+        "most transfers that are submitted together (0: iodepth)",
+        Differs("fewer where fewer are due: none waits for others") => |job, value| {
+            job.submitted_together = value.number();
             Ok(())
         };
     "iodepth_batch_complete_min" | "iodepth_batch_complete": Count(0, 4096), "1", T1,
-        "transfers that are waited for at least", Ignored("the engine takes what has ended") =>
-        |job, _| {
-            job.is_batched = true;
+        "transfers that must end before new ones begin, once iodepth are under way",
+        Differs("each is timed when it ends, not when all have; not for jobs of several sizes or \
+                 files") => |job, value| {
+            job.ends_awaited = value.number();
             Ok(())
         };
     "iodepth_batch_complete_max": Count(0, 4096), "1", T1,
-        "transfers that are taken at most at once", Ignored("the engine takes what has ended") =>
-        |job, _| {
-            job.is_batched = true;
+        "transfers that are taken at most at once",
+        Differs("what has ended is taken") => |_, _| Ok(());
+    "iodepth_low": Count(0, 4096), "0", T1,
+        "transfers that are left before new ones begin, once iodepth are under way (0: iodepth)",
+        Differs("not for jobs of several sizes or files") => |job, value| {
+            job.depth_low = value.number();
+            Ok(())
+        };
+    "serialize_overlap": Flag, "0", T2, "overlapping transfers wait for each other",
+        Differs("they never overlap: each block once per pass; refused where they could") =>
+        |job, value| {
+            job.is_serialized = value.flag();
             Ok(())
         };
     "hipri": Flag, "0", T2, "completion is polled for (io_uring)", Done => |job, value| {
@@ -280,7 +290,7 @@ pub const ROWS: &[Row] = done_rows! { "Transfers";
         };
     "nonvectored": Flag, "1", T2, "plain reads and writes (io_uring)",
         Ignored("they always are") => |_, _| Ok(());
-    "iomem" | "mem": Choice(&["malloc", "mmap", "mmapshared", "shm"]), "malloc", T2,
+    "mem" | "iomem": Choice(&["malloc", "mmap", "mmapshared", "shm"]), "malloc", T2,
         "memory of the buffers",
         Differs("malloc and mmap are the same: pages of their own") => |_, value| {
             match value.word() {

@@ -84,6 +84,20 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             job.command_after = Some(value.text());
             Ok(())
         };
+    "exitall_on_error": Flag, "0", T2, "all jobs end with one that fails",
+        Differs("all that run at once always do") => |_, _| Ok(());
+    "cpuload": Count(0, 100), "0", T2, "percent of a CPU that ioengine=cpuio burns", Done =>
+        |job, value| {
+            job.cpu_percent = value.number();
+            Ok(())
+        };
+    "cpuchunks": Time(Us), "50000", T2, "length of a burst of ioengine=cpuio", Done =>
+        |job, value| {
+            job.cpu_chunk_ns = value.number().max(1000);
+            Ok(())
+        };
+    "cpumode": Choice(&["noop", "qsort"]), "noop", T2, "how ioengine=cpuio burns the CPU",
+        Differs("by reading the clock, in either mode") => |_, _| Ok(());
     "ioscheduler": Text, "", T2, "I/O scheduler of the device, put back afterwards",
         Differs("the same for all jobs; in a study it is the factor --scheduler") =>
         |job, value| {
@@ -144,9 +158,6 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             let what = "other calls than stat are not done".to_owned();
             Err(crate::diagnostic::Problem::new(what, "write stat_type=stat"))
         };
-    "rate_cycle" | "ratecycle": Count(0, i64::MAX), "1000", T2,
-        "ms over which the lowest rate is judged",
-        Ignored("no lowest rate can be asked for") => |_, _| Ok(());
     "thinktime": Time(Us), "0", T1, "pause after every thinktime_blocks transfers", Done =>
         |job, value| {
             job.think_ns = value.number();

@@ -21,7 +21,7 @@ pub const ROWS: &[Row] = done_rows! { "Logs";
             Ok(())
         };
     "write_lat_log": Prefix, "", T1, "logs of latencies, PREFIX_lat.N.log, clat and slat",
-        Differs("slat is empty: submission is not told apart, so clat and lat are equal") =>
+        Differs("slat is empty, and clat is lat: single transfers are logged as a whole") =>
         |job, value| {
             job.logs.latency = Some(value.text());
             Ok(())

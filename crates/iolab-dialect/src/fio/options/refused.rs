@@ -2,9 +2,9 @@
 
 use super::refused_rows;
 use crate::fio::row::{Kind, Row};
-use crate::fio::value::TimeUnit::{S, Us};
+use crate::fio::value::TimeUnit::S;
 
-use Kind::{Choice, Count, Counts, Flag, Size, Sizes, Text, Time};
+use Kind::{Choice, Count, Counts, Flag, Size, Text, Time};
 
 /// Rows.
 pub const ROWS: &[Row] = refused_rows! { "Not done";
@@ -14,18 +14,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "lockfile": Choice(&["none", "exclusive", "readwrite"]), "none", T2,
         "lock of the file around transfers",
         "locks between jobs are not done", "leave it out";
-    "file_append": Flag, "0", T2,
-        "writes begin at the old end of the file",
-        "appending is not done yet", "use offset=";
-    "fill_device" | "fill_fs": Flag, "0", T2,
-        "write until there is no space left",
-        "filling a file system up is not done", "write size=";
-    "create_only": Flag, "0", T1,
-        "only lay the files out",
-        "a run that measures nothing is not done", "make them with rw=write";
-    "unlink_each_loop": Flag, "0", T1,
-        "files are removed after each pass",
-        "passes follow each other on the same file", "write one job per pass";
     "sync_file_range": Text, "", T2,
         "sync_file_range(2) after so many writes",
         "it is not done yet", "write fdatasync=N";
@@ -75,36 +63,12 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "thp": Flag, "0", T3,
         "large pages of a mapping",
         "it is not done", "leave it out";
-    "cpuload": Count(0, 100), "0", T2,
-        "percent of a CPU that is burnt",
-        "work without I/O is not done yet", "leave it out";
-    "cpuchunks": Time(Us), "", T2,
-        "length of a burst of CPU",
-        "work without I/O is not done yet", "leave it out";
-    "cpumode": Text, "", T2,
-        "how the CPU is burnt",
-        "work without I/O is not done yet", "leave it out";
     "exit_on_io_done": Flag, "0", T2,
         "ends with the jobs that do I/O",
         "work without I/O is not done yet", "leave it out";
     "hole_punch": Flag, "0", T3,
         "trims make holes",
         "trims are not done", "leave it out";
-    "serialize_overlap": Flag, "0", T2,
-        "overlapping transfers wait for each other",
-        "it is not done", "write iodepth=1";
-    "iodepth_low": Count(0, 4096), "0", T1,
-        "transfers that are left before new ones are made",
-        "draining to a low mark is not done yet", "leave it out";
-    "exitall_on_error": Flag, "0", T2,
-        "all jobs end with a failing one",
-        "jobs end by their own limits", "leave it out";
-    "rate_min" | "ratemin": Sizes, "0", T2,
-        "lowest rate",
-        "a job is not ended for being slow", "look at the results";
-    "rate_iops_min": Counts(i64::MAX), "0", T2,
-        "lowest rate",
-        "a job is not ended for being slow", "look at the results";
     "rate_ignore_thinktime": Flag, "0", T2,
         "a rate is kept despite of pauses",
         "it is not done", "leave it out";
@@ -313,7 +277,82 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "disk_util": Flag, "1", T3,
         "what devices did is told",
         "results are always told", "leave it out";
-    "stats": Flag, "1", T3,
-        "results of the job are told",
-        "results are always told", "leave it out";
+    "skip_bad": Text, "", T3,
+        "an option of the engine mtd",
+        "the engine mtd is not supported", "use another ioengine";
+    "sg_write_mode": Text, "", T3,
+        "an option of the engine sg",
+        "the engine sg is not supported", "use another ioengine";
+    "readfua": Text, "", T3,
+        "an option of the engine sg",
+        "the engine sg is not supported", "use another ioengine";
+    "writefua": Text, "", T3,
+        "an option of the engine sg",
+        "the engine sg is not supported", "use another ioengine";
+    "gpu_dev_ids": Text, "", T3,
+        "an option of the engine libcufile",
+        "the engine libcufile is not supported", "use another ioengine";
+    "cuda_io": Text, "", T3,
+        "an option of the engine libcufile",
+        "the engine libcufile is not supported", "use another ioengine";
+    "http_mode": Text, "", T3,
+        "an option of the engine http",
+        "the engine http is not supported", "use another ioengine";
+    "https": Text, "", T3,
+        "an option of the engine http",
+        "the engine http is not supported", "use another ioengine";
+    "http_s3_key": Text, "", T3,
+        "an option of the engine http",
+        "the engine http is not supported", "use another ioengine";
+    "http_s3_keyid": Text, "", T3,
+        "an option of the engine http",
+        "the engine http is not supported", "use another ioengine";
+    "http_s3_region": Text, "", T3,
+        "an option of the engine http",
+        "the engine http is not supported", "use another ioengine";
+    "https_verify": Text, "", T3,
+        "an option of the engine http",
+        "the engine http is not supported", "use another ioengine";
+    "http_user": Text, "", T3,
+        "an option of the engine http",
+        "the engine http is not supported", "use another ioengine";
+    "http_pass": Text, "", T3,
+        "an option of the engine http",
+        "the engine http is not supported", "use another ioengine";
+    "http_swift_auth_token": Text, "", T3,
+        "an option of the engine http",
+        "the engine http is not supported", "use another ioengine";
+    "spdk_json_conf": Text, "", T3,
+        "an option of the engine spdk",
+        "the engine spdk is not supported", "use another ioengine";
+    "spdk_conf": Text, "", T3,
+        "an option of the engine spdk",
+        "the engine spdk is not supported", "use another ioengine";
+    "spdk_mem": Text, "", T3,
+        "an option of the engine spdk",
+        "the engine spdk is not supported", "use another ioengine";
+    "md_per_io_size": Text, "", T3,
+        "an option of the engine io_uring_cmd",
+        "the engine io_uring_cmd is not supported", "use another ioengine";
+    "pi_act": Text, "", T3,
+        "an option of the engine io_uring_cmd",
+        "the engine io_uring_cmd is not supported", "use another ioengine";
+    "cont": Text, "", T3,
+        "an option of the engine dfs",
+        "the engine dfs is not supported", "use another ioengine";
+    "conf": Text, "", T3,
+        "an option of the engine rados",
+        "the engine rados is not supported", "use another ioengine";
+    "chunk_size": Text, "", T3,
+        "an option of the engine libhdfs",
+        "the engine libhdfs is not supported", "use another ioengine";
+    "namenode": Text, "", T3,
+        "an option of the engine libhdfs",
+        "the engine libhdfs is not supported", "use another ioengine";
+    "hdfsdirectory": Text, "", T3,
+        "an option of the engine libhdfs",
+        "the engine libhdfs is not supported", "use another ioengine";
+    "xnvme_async": Text, "", T3,
+        "an option of the engine xnvme",
+        "the engine xnvme is not supported", "use another ioengine";
 };

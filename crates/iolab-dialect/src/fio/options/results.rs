@@ -57,7 +57,8 @@ pub const ROWS: &[Row] = done_rows! { "Results and verification";
         Ok(())
     };
     "verify_pattern": Text, "", T1, "bytes that verify=pattern writes and expects",
-        Differs("only with verify=pattern; as buffer_pattern, without %o") => |job, value| {
+        Differs("as buffer_pattern, without %o; beside a checksum blocks are iolab's stamps") =>
+        |job, value| {
             job.verify_pattern = Some(crate::fio::buffers::pattern(&value.text())?);
             Ok(())
         };
@@ -89,6 +90,10 @@ pub const ROWS: &[Row] = done_rows! { "Results and verification";
         |_, _| Ok(());
     "verify_state_save": Flag, "1", T2, "a file says what was written",
         Ignored("the results say it") => |_, _| Ok(());
+    "stats": Flag, "1", T2, "the job is told in the results", Done => |job, value| {
+        job.is_untold = !value.flag();
+        Ok(())
+    };
     "unified_rw_reporting": Choice(UNIFIED), "none", T1,
         "reads and writes told together (mixed), or both ways (both)", Done => |job, value| {
             job.unified = match value.word() {
@@ -108,7 +113,7 @@ pub const ROWS: &[Row] = done_rows! { "Results and verification";
             Ok(())
         };
     "slat_percentiles": Flag, "0", T1, "percentiles of submission",
-        Differs("submission is not told apart from completion") => |job, value| {
+        Differs("engines that wait for each transfer have none, as in fio") => |job, value| {
             job.percentiles.slat = value.flag();
             Ok(())
         };
@@ -123,9 +128,9 @@ pub const ROWS: &[Row] = done_rows! { "Results and verification";
             job.percentile_list = list;
             Ok(())
         };
-    "gtod_reduce": Flag, "0", T1, "no latencies and no samples of bandwidth",
+    "gtod_reduce": Flag, "0", T1, "no latencies",
         Differs("they are measured and not told") => |job, value| {
-            switch(&mut job.disabled, &[0, 1, 2, 3], value.flag());
+            switch(&mut job.disabled, &[0, 1, 2], value.flag());
             Ok(())
         };
     "disable_lat": Flag, "0", T1, "no total latency", Differs("measured and not told") =>
@@ -138,16 +143,13 @@ pub const ROWS: &[Row] = done_rows! { "Results and verification";
             switch(&mut job.disabled, &[1], value.flag());
             Ok(())
         };
-    "disable_slat": Flag, "0", T1, "no latency of submission", Differs("none is measured") =>
+    "disable_slat": Flag, "0", T1, "no latency of submission", Done =>
         |job, value| {
             switch(&mut job.disabled, &[0], value.flag());
             Ok(())
         };
     "disable_bw_measurement" | "disable_bw": Flag, "0", T1, "no samples of bandwidth",
-        Differs("measured and not told") => |job, value| {
-            switch(&mut job.disabled, &[3], value.flag());
-            Ok(())
-        };
+        Ignored("fio 3.33 tells them all the same") => |_, _| Ok(());
     "bwavgtime": Count(1, i64::MAX), "500", T1, "ms of a sample of bandwidth",
         Differs("500") => |_, value| sample_ms("bwavgtime", value.number());
     "iopsavgtime": Count(1, i64::MAX), "500", T1, "ms of a sample of IOPS",

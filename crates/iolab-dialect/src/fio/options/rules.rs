@@ -7,7 +7,7 @@ use crate::fio::rules::{Steady, ignored, longest};
 use crate::fio::value::TimeUnit::{S, Us};
 use crate::option::Standing::{Differs, Done, Ignored};
 
-use Kind::{Choice, Flag, Floats, Text, Time};
+use Kind::{Choice, Count, Counts, Flag, Floats, Sizes, Text, Time};
 
 /// Rows.
 pub const ROWS: &[Row] = done_rows! { "Rules";
@@ -54,6 +54,25 @@ pub const ROWS: &[Row] = done_rows! { "Rules";
     "latency_run": Flag, "0", T2, "the search goes on until something else ends the job", Done =>
         |job, value| {
             job.rules.goes_on = value.flag();
+            Ok(())
+        };
+    "rate_min" | "ratemin": Sizes, "0", T2,
+        "a job that moves fewer bytes per second in a cycle fails, after 2 s", Done =>
+        |job, value| {
+            let [reads, writes, _] = value.three();
+            job.rules.least[0] = [reads.unwrap_or(0), writes.unwrap_or(0)];
+            Ok(())
+        };
+    "rate_iops_min": Counts(i64::MAX), "0", T2,
+        "a job that makes fewer transfers per second in a cycle fails, after 2 s", Done =>
+        |job, value| {
+            let [reads, writes, _] = value.three();
+            job.rules.least[1] = [reads.unwrap_or(0), writes.unwrap_or(0)];
+            Ok(())
+        };
+    "rate_cycle" | "ratecycle": Count(1, 1 << 32), "1000", T2,
+        "ms over which the lowest rate is judged", Done => |job, value| {
+            job.rules.cycle_ms = Some(value.number());
             Ok(())
         };
     "max_latency": Text, "0", T2,

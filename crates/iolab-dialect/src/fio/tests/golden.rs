@@ -36,6 +36,23 @@ fn showcmd_prints_what_fio_printed() {
     assert_eq!(count, 27, "files that are read");
 }
 
+/// Jobs in the manner of those that public repositories have, with what fio printed of each.
+#[test]
+fn jobs_like_those_of_public_repositories_are_shown_as_fio_shows_them() {
+    let recorded = text("found.txt");
+    let mut count = 0;
+    for part in recorded.split("# ").filter(|part| part.contains("\n=>\n")) {
+        let (job, line) = part.split_once("\n=>\n").unwrap();
+        let (name, job) = job.split_once('\n').unwrap();
+        let paper = Paper::with(&[("found.fio", job)]);
+        let typing = read(&words("found.fio"), &paper).map_err(|error| error.to_string());
+        let typing = typing.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(showcmd(&typing), line, "{name}");
+        count += 1;
+    }
+    assert_eq!(count, 13, "repositories");
+}
+
 #[test]
 fn bad_files_are_refused_with_their_place() {
     // Name, part of the message; those of the deviations that the reference lists as well.

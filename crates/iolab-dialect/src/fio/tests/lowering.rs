@@ -2,7 +2,7 @@
 
 use iolab_model::op::Access;
 use iolab_model::{Bytes, Ns};
-use iolab_workload::program::{FileSet, Pace, Program};
+use iolab_workload::program::{Amount, FileSet, Pace, Program};
 use iolab_workload::spec::{Direction, FsyncPolicy, Limit, Opening, Pattern, Tenant, WorkersAs};
 
 use super::super::dialect::plan;
@@ -88,13 +88,13 @@ fn data_caches_and_ends_are_those_that_are_asked_for() {
     use iolab_model::target::Content;
     let plan = plan_of(
         "--rw=write --size=1m --buffer_compress_percentage=70 --exitall --name=a --name=b \
-         --iodepth_batch=4",
+         --thinktime_spin=4",
     );
     let workload = &plan.rows[0].workload;
     assert!(matches!(workload.content, Content::Blend(blend) if blend.zero_percent == 70));
     assert!(workload.phases[0].is_stonewalled);
     assert_eq!(workload.phases[0].tenants[0].limit, Limit::Ops { ops: 256, within_ns: None });
-    assert!(plan.notes.iter().any(|note| note.starts_with("iodepth_batch=4 changes nothing")));
+    assert!(plan.notes.iter().any(|note| note.starts_with("thinktime_spin=4 changes nothing")));
     assert_eq!(plan_of("--name=a --size=4k --pre_read=1").cache, "warm");
     assert_eq!(plan_of("--name=a --size=4k").cache, "cold");
     assert_eq!(plan_of("--name=a --size=4k --invalidate=0").cache, "as_is");
@@ -407,4 +407,83 @@ fn logs_are_numbered_through_the_whole_run() {
     let named: Vec<&str> = plan.show.logs.iter().map(|log| log.file.as_str()).collect();
     assert!(named.starts_with(&["x_bw.1.log", "x_bw.2.log"]), "{named:?}");
     assert!(named.ends_with(&["i"]), "{named:?}");
+}
+
+#[test]
+fn submission_and_refilling_follow_the_batch_options() {
+    let manner = |text: &str| {
+        let t = tenant(&format!("--size=1m --direct=1 --ioengine=libaio --iodepth=16 {text}"));
+        (t.manner.submission_group, t.manner.refill_at)
+    };
+    assert_eq!(manner(""), (1, None));
+    assert_eq!(manner("--iodepth_batch_submit=16 --iodepth_batch_complete_max=16"), (16, None));
+    assert_eq!(manner("--iodepth_batch=0"), (16, None));
+    assert_eq!(manner("--iodepth_batch_complete_min=4"), (1, Some(12)));
+    assert_eq!(manner("--iodepth_low=8"), (1, Some(8)));
+    assert_eq!(manner("--iodepth_low=8 --iodepth_batch_complete=16"), (1, Some(0)));
+    let psync = tenant("--size=1m --iodepth=16 --iodepth_low=2");
+    assert_eq!((psync.manner.submission_group, psync.manner.refill_at), (0, None));
+}
+
+#[test]
+fn a_job_of_the_cpu_runs_beside_others_and_touches_no_file() {
+    let both = plan_of(
+        "--name=burn --ioengine=cpuio --cpuload=25 --cpuchunks=1000 --runtime=2 --name=io \
+         --rw=read --size=1m --ioengine=libaio --direct=1",
+    );
+    let phase = &both.rows[0].workload.phases[0];
+    assert_eq!((phase.engine.as_deref(), phase.tenants.len()), (Some("libaio"), 2));
+    let steps = &phase.tenants[0].program.as_ref().unwrap().steps;
+    let lengths: Vec<u64> =
+        steps.iter().map(|step| step.duration_ns.as_ref().unwrap().most()).collect();
+    assert_eq!(lengths, [1_000_000, 3_000_000]);
+    assert_eq!(both.files, ["io.0.0"]);
+    assert!(refusal("--name=a --ioengine=cpuio --cpuload=10").contains("never ends"));
+    assert!(refusal("--name=a --ioengine=cpuio --runtime=1").contains("cpuload"));
+}
+
+#[test]
+fn lowest_rates_appending_and_single_passes_become_what_they_say() {
+    let t = tenant("--rw=randrw --size=1m --rate_min=1m,2m --rate_iops_min=10 --rate_cycle=500");
+    let least = t.manner.rules.least.unwrap();
+    assert_eq!((least.bytes_per_s, least.ops_per_s), ([1 << 20, 2 << 20], [10, 10]));
+    assert_eq!(least.cycle_ns, Ns(500_000_000));
+    let mut paper = Paper::default();
+    paper.there.insert("f".into(), There::File(3 << 20));
+    let line = words("--name=x --filename=f --rw=write --size=1m --file_append=1");
+    let plan = plan(&line, &paper).map_err(|e| e.to_string()).unwrap();
+    let appended = &plan.rows[0].workload.phases[0].tenants[0];
+    let region = appended.region.unwrap();
+    assert_eq!((region.from_bytes, region.bytes), (Bytes(3 << 20), Bytes(1 << 20)));
+    assert_eq!(appended.file_bytes, Bytes(4 << 20));
+    assert!(
+        !plan_of("--name=x --rw=write --size=1m --unlink_each_loop=1").rows[0].workload.phases[0]
+            .keeps_files
+    );
+    assert!(
+        refusal("--name=x --rw=write --size=1m --unlink_each_loop=1 --loops=2")
+            .contains("several loops")
+    );
+    assert_eq!(ops("--rw=write --size=1m --create_only=1"), 0);
+    assert!(
+        refusal("--name=x --rw=randwrite --size=1m --norandommap --iodepth=4 --serialize_overlap")
+            .contains("could overlap")
+    );
+}
+
+#[test]
+fn a_direction_without_sizes_of_its_own_has_those_of_bs() {
+    let plan = plan_of("--name=x --rw=randrw --size=1m --bs=8k --bssplit=16k/50:32k/50,");
+    let program = plan.rows[0].workload.phases[0].tenants[0].program.as_ref().unwrap();
+    let write = program.all_nodes().find(|node| node.name() == "write").unwrap();
+    assert_eq!(write.size_bytes, Some(Amount::Constant(8192)));
+}
+
+#[test]
+fn files_are_called_after_their_section() {
+    let job = "[global]\nname=g\nsize=64k\n[j1]\nrw=write\n[j2]\nname=zz\nrw=write\n";
+    let paper = Paper::with(&[("job.fio", job)]);
+    let plan = plan(&words("job.fio"), &paper).map_err(|e| e.to_string()).unwrap();
+    assert_eq!(plan.files, ["j1.0.0", "j2.0.0"]);
+    assert_eq!(plan.show.units[1].name, "zz");
 }

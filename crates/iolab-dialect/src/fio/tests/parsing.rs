@@ -107,8 +107,8 @@ fn what_is_wrong_is_marked() {
 
 #[test]
 fn the_default_of_what_is_not_done_changes_nothing() {
-    only(&file("[a]\nfill_device=0\ncontinue_on_error=none\nrate_process=linear\n"));
-    assert!(refusal("[a]\nfill_device=1\n").contains("fill_device=1: filling"));
+    only(&file("[a]\nlockfile=none\ncontinue_on_error=none\nrate_process=linear\n"));
+    assert!(refusal("[a]\nlockfile=exclusive\n").contains("lockfile=exclusive: locks"));
 }
 
 #[test]

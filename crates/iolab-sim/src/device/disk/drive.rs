@@ -18,9 +18,9 @@ use super::queue::{Before, Command, Free, Queue};
 use super::read_cache::{Lookup, ReadCache};
 use super::statistics::{Service, Statistics};
 use super::write_cache::{Extent, WriteCache};
+use crate::Calendar;
 use crate::api::bio::{Bio, BioId, Ended, Flags, Operation};
 use crate::api::layer::{Info, Layer, WriteCache as Durability};
-use crate::calendar::Calendar;
 use crate::error::SimError;
 use crate::profile::Profile;
 

@@ -11,9 +11,9 @@ use super::ftl::Ftl;
 use super::map_cache::MapCache;
 use super::parameters::{CachePolicy, InitialState, Parameters};
 use super::prefetch::Prefetch;
+use crate::Calendar;
 use crate::api::bio::{Bio, BioId, Ended, Operation};
 use crate::api::layer::{Info, Layer, WriteCache};
-use crate::calendar::Calendar;
 use crate::error::SimError;
 use crate::profile::Profile;
 

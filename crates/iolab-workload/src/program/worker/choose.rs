@@ -36,6 +36,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             _ => None,
         };
         let (set, wanted) = match (chosen.choice.by, named) {
+            (FileBy::Slot, None) if chosen.choice.set.is_some() => (chosen.set, Wanted::Next),
             (FileBy::Slot | FileBy::Same, None) => return Err(chosen.choice.when_none),
             (_, Some(id)) => (id.set as usize, Wanted::This(id.number)),
             _ => (chosen.set, self.wanted(node, chosen, is_directory)),
@@ -48,6 +49,8 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             }
             // Another worker holds one: it will be there again.
             Err(true) if named.is_none() => Err(WhenNone::Wait),
+            // The slot's file is gone, or in use: there would be others.
+            Err(_) if named.is_some() && chosen.choice.set.is_some() => Err(WhenNone::Skip),
             Err(_) => Err(chosen.choice.when_none),
         }
     }
@@ -83,7 +86,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             *counter - 1
         };
         match chosen.choice.by {
-            FileBy::Next => Wanted::Next,
+            FileBy::Next | FileBy::NextAbsent => Wanted::Next,
             FileBy::Own => {
                 let own = (count.saturating_sub(self.index)).div_ceil(self.workers).max(1);
                 let step = (turn() % u64::from(own)) as u32;
@@ -101,7 +104,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
 
     /// Chooses the file of a variable.
     pub(super) fn choose_local(&mut self, chosen: &Chosen) -> Result<FileId, WhenNone> {
-        let is_new = chosen.choice.by == FileBy::Absent;
+        let is_new = chosen.choice.by.is_absent();
         let purpose = if is_new { Purpose::Make } else { Purpose::Use };
         let node = self.frames.last().map_or(0, |frame| frame.node);
         self.choose(node, chosen, purpose, false).map(|held| held.id)
@@ -112,7 +115,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let set = &self.stage.sets[id.set as usize];
         match chosen.choice.by {
             // It was never made.
-            FileBy::Absent => set.settle(id.number, false, false),
+            FileBy::Absent | FileBy::NextAbsent => set.settle(id.number, false, false),
             FileBy::Local => {}
             _ => set.release(id.number, false),
         }

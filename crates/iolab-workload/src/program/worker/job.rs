@@ -68,6 +68,10 @@ pub(super) struct Job {
     pub(super) handle: u32,
     pub(super) open: Option<Open>,
     pub(super) key: Option<(usize, u64)>,
+    /// Only opens the slot of its step, which is done afterwards.
+    pub(super) is_opening: bool,
+    /// Lists a directory: what it answers are bytes.
+    pub(super) is_listing: bool,
     /// Its number in a recorded stream.
     pub(super) recorded: Option<u64>,
 }
@@ -90,6 +94,8 @@ impl Job {
             handle: 0,
             open: None,
             key: None,
+            is_opening: false,
+            is_listing: false,
             recorded: None,
         }
     }
@@ -172,8 +178,9 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         if let Op::Read(transfer) = op {
             self.was_read(job, &transfer, moved);
         }
+        let is_moved = is_transfer || (job.is_listing && matches!(op, Op::ReadDirectory { .. }));
+        job.moved += if is_moved { moved } else { 0 };
         let moved = if is_transfer { moved } else { 0 };
-        job.moved += moved;
         if is_timed {
             self.report.bytes += moved;
             match op.class() {
@@ -219,8 +226,27 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let Some(tally) = self.code.flats[node].tally else { return };
         if is_timed {
             let began = job.began.unwrap_or(completed);
-            self.tallies[tally].count((job.intended, began), completed, job.moved);
+            self.count_in((tally, job.intended, began), completed, job.moved);
             self.report.ops += 1;
+            let is_transfer = matches!(self.code.flats[node].node.does, Deed::Read | Deed::Write);
+            if self.code.flats[node].node.does.is_operation() {
+                self.stage.done.count(is_transfer && !job.is_opening, job.moved);
+            }
+        }
+    }
+
+    /// Counts an operation, also in the part of the phase in which it ended.
+    pub(super) fn count_in(
+        &mut self,
+        (tally, intended, began): (usize, Ns, Ns),
+        ended: Ns,
+        bytes: u64,
+    ) {
+        self.tallies[tally].count((intended, began), ended, bytes);
+        if !self.cuts_ns.is_empty() {
+            let at = ended.since(self.started);
+            let part = self.cuts_ns.partition_point(|cut| *cut <= at);
+            self.tallies[tally].count_part(part, ended.since(began), bytes);
         }
     }
 

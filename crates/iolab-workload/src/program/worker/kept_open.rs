@@ -23,7 +23,8 @@ impl<G: GroupState> ProgramWorker<'_, G> {
                 chosen.choice.by,
                 FileBy::Existing | FileBy::Next | FileBy::Own | FileBy::Pick | FileBy::Served
             );
-            if !flat.node.does.uses_handle() || !is_listed {
+            let is_kept = flat.node.does.uses_handle() && !flat.node.opens_its_slot();
+            if !is_kept || !is_listed {
                 continue;
             }
             let is_own = chosen.choice.by == FileBy::Own || chosen.choice.is_own;

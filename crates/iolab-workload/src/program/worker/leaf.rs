@@ -1,6 +1,7 @@
 //! Beginning a step: which calls it is.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use iolab_model::op::{
     Access, Deallocation, Handle, KeyValueKind, Op, OpenHow, Position, Transfer,
@@ -10,6 +11,7 @@ use iolab_model::{Bytes, Ns};
 use super::super::choice::WhenNone;
 use super::super::code::Flat;
 use super::super::deed::{Deed, Group};
+use super::super::events::EventsFor;
 use super::super::node::{Node, Positioned, WHOLE_PIECE};
 use super::super::stage::{FileId, Purpose};
 use super::choose::Held;
@@ -38,7 +40,7 @@ fn how(node: &Node) -> OpenHow {
     OpenHow {
         access: node.path.unwrap_or_default().access(),
         durability: node.durability,
-        is_readable: true,
+        is_readable: !node.is_write_only,
         is_writable: !node.is_read_only,
         is_truncating: node.is_truncating,
         stream_buffer_bytes: Bytes(0),
@@ -59,7 +61,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let code = Arc::clone(&self.code);
         let flat = &code.flats[node];
         match flat.node.does.group() {
-            Group::Meeting => self.meet(flat, now),
+            Group::Meeting => self.meet(node, flat, now),
             Group::Time if flat.node.does == Deed::Think => {
                 let duration = flat.node.duration_ns.as_ref();
                 let duration = duration.map_or(0, |amount| amount.draw(&mut self.random));
@@ -74,20 +76,120 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         }
     }
 
-    fn meet(&mut self, flat: &Flat, now: Ns) -> Begun {
-        if flat.node.does == Deed::Barrier {
-            return self.come_to(flat.barrier, now);
-        }
+    fn meet(&mut self, node: usize, flat: &Flat, now: Ns) -> Begun {
         let done = |is_done| if is_done { Begun::Nothing } else { Begun::Later };
-        if flat.node.does == Deed::Await {
-            return done(self.in_flight <= flat.node.under_way && self.ready.is_empty());
+        match flat.node.does {
+            Deed::Barrier => return self.come_to(flat.barrier, now),
+            Deed::Await => return done(self.is_drained(flat)),
+            Deed::Limit => return self.take_events(node, flat, now),
+            Deed::Finish if self.is_finished(flat) => return self.finish(flat),
+            Deed::Finish => return Begun::Nothing,
+            _ => {}
         }
-        let count = flat.node.count.as_ref().map_or(1, |count| count.draw(&mut self.random));
+        if flat.node.is_broadcast {
+            return done(self.broadcast(flat));
+        }
+        let count = self.semaphore_count(flat);
         let semaphore = &self.stage.semaphores[flat.semaphore];
-        done(match flat.node.does {
+        let is_done = match flat.node.does {
             Deed::Post => semaphore.post(count, flat.node.high_water),
             _ => semaphore.take(count),
-        })
+        };
+        self.waiting.resting = (!is_done).then_some((flat.semaphore, count, flat.node.high_water));
+        self.waiting.semaphore_wants = (!is_done).then_some(count);
+        done(is_done)
+    }
+
+    /// Lets others go on, or waits for somebody who does; whether that is done.
+    fn broadcast(&mut self, flat: &Flat) -> bool {
+        let semaphore = &self.stage.semaphores[flat.semaphore];
+        if flat.node.does == Deed::Post {
+            semaphore.broadcast();
+            return true;
+        }
+        let heard = semaphore.broadcasts();
+        let before = *self.waiting.broadcasts_at_first.get_or_insert(heard);
+        if heard > before {
+            self.waiting.broadcasts_at_first = None;
+        }
+        heard > before
+    }
+
+    /// Number that is posted or taken; of a step that waits, the same as when it began to.
+    fn semaphore_count(&mut self, flat: &Flat) -> u64 {
+        let drawn = || flat.node.count.as_ref();
+        match self.waiting.semaphore_wants.take() {
+            Some(count) => count,
+            None => drawn().map_or(1, |count| count.draw(&mut self.random)),
+        }
+    }
+
+    /// Tell whether few enough operations are under way.
+    fn is_drained(&mut self, flat: &Flat) -> bool {
+        let most = match flat.node.under_way_percent {
+            None => flat.node.under_way,
+            Some(percent) => {
+                let began = *self.waiting.under_way_at_first.get_or_insert(self.in_flight);
+                (u64::from(began) * u64::from(percent) / 100) as u32
+            }
+        };
+        let is_drained = self.in_flight <= most && self.ready.is_empty();
+        if is_drained {
+            self.waiting.under_way_at_first = None;
+        }
+        is_drained
+    }
+
+    /// Takes the events of a step from their source.
+    fn take_events(&mut self, node: usize, flat: &Flat, now: Ns) -> Begun {
+        let Some(events) = &flat.node.events else { return Begun::Nothing };
+        let each = events.each;
+        let more = if each == EventsFor::Step {
+            Some(1)
+        } else if let Some(tally) = flat.counted {
+            let done = match each {
+                EventsFor::Mebibyte => self.tallies[tally].bytes(),
+                _ => self.tallies[tally].ops,
+            };
+            let before = std::mem::replace(&mut self.fired[node], done);
+            (before > 0).then(|| done - before)
+        } else {
+            // Each operation of all workers is paid for once, by whoever comes next.
+            let done = self.stage.done.number(each);
+            let before = self.stage.cursors[self.tenant][node].fetch_max(done, Ordering::Relaxed);
+            (before > 0).then(|| done.saturating_sub(before))
+        };
+        // The first time only tells where counting begins.
+        let Some(count) = more.map(|more| each.events(more)).filter(|count| *count > 0) else {
+            return Begun::Nothing;
+        };
+        let ready = self.stage.sources[flat.source].take(count, now);
+        if ready > now { Begun::Sleep(ready) } else { Begun::Nothing }
+    }
+
+    /// Tell whether the condition of a step holds.
+    fn is_finished(&self, flat: &Flat) -> bool {
+        let Some(until) = &flat.node.until else { return false };
+        let (ops, bytes) = match flat.counted {
+            Some(tally) => (self.tallies[tally].ops, self.tallies[tally].bytes()),
+            None => self.stage.done.all(),
+        };
+        until.ops.is_some_and(|least| ops >= least) || until.bytes.is_some_and(|most| bytes > most)
+    }
+
+    /// The condition of a step holds.
+    fn finish(&mut self, flat: &Flat) -> Begun {
+        if flat.node.until.as_ref().is_some_and(|until| until.fails) {
+            let name = flat.node.name();
+            self.fail(|| format!("the operation {name} ended the run before its time was over"));
+        }
+        self.no_more(flat.node.name())
+    }
+
+    /// The worker ends here, before its time.
+    pub(super) fn no_more(&mut self, name: &str) -> Begun {
+        self.report.ended_by.get_or_insert_with(|| name.to_owned());
+        Begun::NoMore
     }
 
     /// Comes to a barrier, or looks whether the one where it waits has opened.
@@ -121,7 +223,8 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let last = Last { file: job.file, at: place_of(&job), key: job.key };
         self.remember(node, last);
         // Recorded operations overlap as far as depth and stream let them.
-        let is_alone = !flat.node.is_submitted_only && job.recorded.is_none();
+        let is_opening = job.is_opening;
+        let is_alone = (!flat.node.is_submitted_only || is_opening) && job.recorded.is_none();
         self.jobs[token as usize] = Some(job);
         if is_alone {
             self.blocked = Some(token);
@@ -153,9 +256,10 @@ impl<G: GroupState> ProgramWorker<'_, G> {
     fn without(&mut self, flat: &Flat, when_none: WhenNone) -> Begun {
         match when_none {
             WhenNone::Skip => Begun::Nothing,
-            WhenNone::End => Begun::NoMore,
+            WhenNone::End => self.no_more(flat.node.name()),
             WhenNone::Wait => Begun::Later,
             WhenNone::Fail => {
+                self.no_more(flat.node.name());
                 self.fail(|| no_file(flat.node.name()));
                 Begun::Nothing
             }
@@ -174,21 +278,28 @@ impl<G: GroupState> ProgramWorker<'_, G> {
     }
 
     fn open(&mut self, node: usize, flat: &Flat, job: &mut Job) -> Result<(), Begun> {
-        let name = || flat.node.slot.as_deref().unwrap_or("0");
-        if self.slots[flat.slot].open.is_some() {
+        let slot = self.slot_of(flat);
+        if self.slots[slot].open.is_some() {
+            let code = Arc::clone(&self.code);
             self.fail(|| {
                 format!(
                     "the operation {} opens the slot {}, which is open: close it first",
                     flat.node.name(),
-                    name()
+                    code.slots[slot]
                 )
             });
             return Err(Begun::Nothing);
         }
         let is_new = flat.node.does == Deed::Create;
         let purpose = if is_new { Purpose::Make } else { Purpose::Use };
-        let held = self.file(node, flat, (purpose, false))?;
-        job.handle = flat.slot as u32;
+        let held = match self.file(node, flat, (purpose, false)) {
+            Err(Begun::Later) => {
+                self.waiting.held_slot = Some(slot);
+                return Err(Begun::Later);
+            }
+            found => found?,
+        };
+        job.handle = slot as u32;
         self.opening(job, held, &flat.node, is_new);
         Ok(())
     }
@@ -200,6 +311,9 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let handle = Handle(job.handle);
         let path = set.path(held.id.number, false);
         let is_mapped = how.access == Access::Mapped;
+        if let Some(advice) = node.advice.filter(|_| !is_mapped) {
+            job.ops[1] = Some(Op::Advise { handle, advice });
+        }
         job.ops[0] = Some(if is_new {
             Op::Create { path, handle, how }
         } else {
@@ -320,7 +434,10 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             set.directory(number)
         };
         job.ops[0] = Some(match flat.node.does {
-            Deed::ListDirectory => Op::ReadDirectory { path },
+            Deed::ListDirectory => {
+                job.is_listing = true;
+                Op::ReadDirectory { path }
+            }
             _ => Op::SyncDirectory { path },
         });
         Ok(())
@@ -357,8 +474,15 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         if flat.is_served() {
             return self.served(node, flat, job);
         }
-        let open = if flat.file.is_some() {
+        let open = if flat.node.opens_its_slot() {
+            match self.open_of_slot(node, flat, job)? {
+                Some(open) => open,
+                None => return Ok(()),
+            }
+        } else if flat.file.is_some() {
             self.kept_open(node, flat, job)?
+        } else if flat.node.skips_closed && self.slots[flat.slot].open.is_none() {
+            return Err(Begun::Nothing);
         } else {
             let open = self.opened(flat, flat.slot)?;
             (job.handle, job.file) = (flat.slot as u32, Some(open.file));
@@ -369,6 +493,41 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             Deed::Read | Deed::Write => self.transfer(node, flat, job, (open, is_write)),
             _ => self.other(node, flat, job, open),
         }
+    }
+
+    /// Slot of a step: its own, or the next of those that are taken in turn.
+    fn slot_of(&mut self, flat: &Flat) -> usize {
+        if let Some(slot) = self.waiting.held_slot.take() {
+            return slot;
+        }
+        let turns = usize::from(flat.node.rotates);
+        if turns == 0 {
+            return flat.slot;
+        }
+        let turn = self.waiting.rotor % turns;
+        self.waiting.rotor = turn + 1;
+        self.code.rotation[turns - 1 - turn]
+    }
+
+    /// The open file of a step's slot; `None`: it was closed, and `job` opens it first, as an
+    /// operation of its own.
+    fn open_of_slot(
+        &mut self,
+        node: usize,
+        flat: &Flat,
+        job: &mut Job,
+    ) -> Result<Option<Open>, Begun> {
+        let slot = self.slot_of(flat);
+        job.handle = slot as u32;
+        if let Some(open) = self.slots[slot].open {
+            job.file = Some(open.file);
+            return Ok(Some(open));
+        }
+        self.waiting.held_slot = Some(slot);
+        let held = self.file(node, flat, (Purpose::Use, false))?;
+        self.opening(job, held, &flat.node, false);
+        job.is_opening = true;
+        Ok(None)
     }
 
     /// The handle of a chosen file; its first use opens it.
@@ -406,12 +565,15 @@ impl<G: GroupState> ProgramWorker<'_, G> {
     ) -> Result<(), Begun> {
         let step = &flat.node;
         let set = &self.stage.sets[open.file.set as usize];
-        let (size, nominal) = (set.size(open.file.number), set.nominal[open.file.number as usize]);
+        let size = set.size(open.file.number);
+        let named = step.from_slot.as_ref().and_then(|_| self.slots[flat.from_slot].last);
+        let of = named.unwrap_or(open.file);
+        let nominal = self.stage.sets[of.set as usize].nominal[of.number as usize];
         let drawn = step.size_bytes.as_ref().map(|amount| amount.draw(&mut self.random));
         let length = Bytes(drawn.unwrap_or(WHOLE_PIECE.0));
         let handle = Handle(job.handle);
         let positioned = match step.positioned() {
-            Positioned::Current if step.is_whole => Positioned::At,
+            Positioned::Current if step.is_whole && step.position.is_none() => Positioned::At,
             other => other,
         };
         let at = match positioned {

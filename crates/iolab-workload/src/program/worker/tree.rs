@@ -42,6 +42,11 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         if now < self.thinking_until {
             return Some(Step::SleepUntil(self.thinking_until.min(self.deadline)));
         }
+        if self.pending.is_none()
+            && let Some((node, _)) = self.waiting.step
+        {
+            self.passed(node, now);
+        }
         loop {
             let node = match self.pending.take() {
                 Some(node) => node,
@@ -57,14 +62,19 @@ impl<G: GroupState> ProgramWorker<'_, G> {
                     let job = self.jobs[token as usize].as_mut();
                     let op = job.and_then(super::Job::next_op);
                     let op = op.expect("a job begins with a call");
+                    if self.jobs[token as usize].as_ref().is_some_and(|job| job.is_opening) {
+                        self.pending = Some(node);
+                    }
                     return Some(self.submit(token, op, now));
                 }
-                Begun::Nothing => {}
+                Begun::Nothing => self.passed(node, now),
                 Begun::Later => {
+                    self.begins_to_wait(node, now);
                     self.pending = Some(node);
                     return Some(Step::Await);
                 }
                 Begun::Sleep(until) => {
+                    self.begins_to_wait(node, now);
                     self.thinking_until = until;
                     return Some(Step::SleepUntil(until.min(self.deadline)));
                 }
@@ -75,6 +85,32 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             }
             if self.report.errors > 0 {
                 return Some(Step::Await);
+            }
+        }
+    }
+
+    /// Notes since when a step that is counted waits.
+    fn begins_to_wait(&mut self, node: usize, now: Ns) {
+        if self.code.flats[node].node.is_counted
+            && self.waiting.step.is_none_or(|(of, _)| of != node)
+        {
+            self.waiting.step = Some((node, now));
+        }
+    }
+
+    /// Counts a step that passed without a call, if such steps count.
+    fn passed(&mut self, node: usize, now: Ns) {
+        let since = self.waiting.step.take().filter(|(of, _)| *of == node);
+        let flat = &self.code.flats[node];
+        if let (true, Some(tally), true) = (flat.node.is_counted, flat.tally, self.is_timed())
+            && self.report.errors == 0
+        {
+            let (does, began) = (flat.node.does, since.map_or(now, |(_, since)| since));
+            self.tallies[tally].begun += 1;
+            self.count_in((tally, self.intended, began), now, 0);
+            if does.is_operation() {
+                self.report.ops += 1;
+                self.stage.done.count(matches!(does, Deed::Read | Deed::Write), 0);
             }
         }
     }
@@ -181,7 +217,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             if let (Some(tally), true) = (self.code.flats[node].tally, self.is_timed()) {
                 let ended = self.ended.max(began);
                 self.tallies[tally].begun += 1;
-                self.tallies[tally].count((self.intended, began), ended, bytes);
+                self.count_in((tally, self.intended, began), ended, bytes);
             }
         }
         if is_over {
@@ -226,7 +262,10 @@ impl<G: GroupState> ProgramWorker<'_, G> {
                 self.frames.pop();
                 Begun::Nothing
             }
-            WhenNone::End => Begun::NoMore,
+            WhenNone::End => {
+                let code = std::sync::Arc::clone(&self.code);
+                self.no_more(code.flats[node].node.name())
+            }
             WhenNone::Wait => Begun::Later,
             WhenNone::Fail => {
                 let name = self.code.flats[node].node.name().to_owned();

@@ -3,8 +3,8 @@
 use iolab_model::Ns;
 
 use super::driver::{Driver, START, Shape, bio};
+use crate::Calendar;
 use crate::api::bio::{Operation, PriorityClass, ProcessId};
-use crate::calendar::Calendar;
 use crate::sched::bfq::marks::Mark;
 use crate::sched::bfq::raising::RAISE;
 use crate::tunable::Tunables;

@@ -6,10 +6,10 @@ use iolab_model::Ns;
 use iolab_model::seed::Stream;
 
 use super::super::Cfq;
+use crate::Calendar;
 use crate::api::bio::{Bio, BioId, ProcessId};
 use crate::api::request::{Request, RequestId, Requests};
 use crate::api::scheduler::{Merge, MergeEnd, Scheduler};
-use crate::calendar::Calendar;
 
 /// Something that the device started.
 #[derive(Clone, Debug, PartialEq, Eq)]

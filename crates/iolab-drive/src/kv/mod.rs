@@ -1,0 +1,14 @@
+//! The pump of clients of a key-value store: a thread per client, all on one store.
+//!
+//! A store answers by itself, so there is no lane: a call blocks its client. What comes next and
+//! what is counted is `iolab_workload::kv`'s; here are threads, gates, the clock and the calls.
+//! Left out: virtual time, and clients as processes.
+
+mod client;
+mod log;
+mod nothing;
+mod run;
+mod status;
+
+pub use nothing::NoStore;
+pub use run::{KvMeans, run_kv};

@@ -1,0 +1,270 @@
+//! Writes through the page cache.
+
+use iolab_model::error::Errno;
+use iolab_model::{Bytes, Ns};
+
+use super::engine::{BACKING, Machine};
+use super::flush::{FlushWork, Scope};
+use super::task::{Flow, RunBy, TaskIndex, Work};
+use super::write_out::Extent;
+use crate::api::block::{FileRun, Place};
+use crate::api::file_system::{Promise, Touch, Use, Write};
+use crate::api::frame::FrameFlags;
+use crate::api::read_ahead::NewFolio;
+use crate::api::write_back::{Pause, TaskId};
+
+/// Pages that a writer dirties before the limits are looked at: the kernel looks after each, which
+/// makes no difference below its least threshold of 32 pages. (mm/page-writeback.c: 128 KiB.)
+const PAGES_PER_LOOK: u64 = 32;
+
+/// A write, step by step.
+#[derive(Debug)]
+pub(super) struct WriteWork {
+    owner: u32,
+    lane: u32,
+    at: u64,
+    end: u64,
+    start: u64,
+    /// Promise to be kept before it returns (`O_SYNC`, `O_DSYNC`, `RWF_SYNC`).
+    promise: Option<Promise>,
+    phase: Phase,
+    /// The limits are to be looked at.
+    looks: bool,
+    is_at_end: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Lock,
+    Prepare,
+    Fill,
+    Dirty,
+    End,
+}
+
+impl WriteWork {
+    pub const fn new(owner: u32, lane: u32, at: u64, end: u64) -> Self {
+        Self {
+            owner,
+            lane,
+            at,
+            end,
+            start: at,
+            promise: None,
+            phase: Phase::Lock,
+            looks: false,
+            is_at_end: false,
+        }
+    }
+
+    pub const fn promising(mut self, promise: Option<Promise>) -> Self {
+        self.promise = promise;
+        self
+    }
+
+    /// Begins at the end of the file, wherever that is once the lock is there.
+    pub const fn appending(mut self, is_at_end: bool) -> Self {
+        self.is_at_end = is_at_end;
+        self
+    }
+}
+
+impl Machine {
+    pub(super) fn step_write(&mut self, index: TaskIndex, work: &mut WriteWork) -> Flow {
+        if work.looks && self.looks_at_limits(index, work.lane) {
+            return Flow::More;
+        }
+        work.looks = false;
+        match work.phase {
+            Phase::Lock => {
+                self.take_lock(index, work.owner, Use::Write);
+                work.phase = Phase::Prepare;
+            }
+            Phase::Prepare => {
+                if work.is_at_end {
+                    let size = self.tree.node(work.owner).size;
+                    let length = work.end - work.at;
+                    (work.at, work.start, work.end) = (size, size, size + length);
+                }
+                if let Err(errno) = self.prepare(index, work.owner, (work.at, work.end), false) {
+                    return Flow::Failed(errno);
+                }
+                work.phase = Phase::Fill;
+            }
+            Phase::Fill => {
+                self.fill_edges(index, work);
+                work.phase = Phase::Dirty;
+            }
+            Phase::Dirty => {
+                let pages = self.dirty_some(index, work);
+                let task = TaskId(work.lane);
+                work.looks = self.throttle.dirtied(self.now, task, BACKING, pages);
+                if work.at >= work.end {
+                    work.phase = Phase::End;
+                }
+                if work.looks && self.catch_up(index) {
+                    return Flow::More;
+                }
+            }
+            Phase::End => return self.end_write(index, work),
+        }
+        Flow::More
+    }
+
+    /// Asks the file system for the space of a write.
+    pub(super) fn prepare(
+        &mut self,
+        index: TaskIndex,
+        owner: u32,
+        (at, end): (u64, u64),
+        is_direct: bool,
+    ) -> Result<(), Errno> {
+        if end > self.facts.file_bytes_max {
+            // File too large (asm-generic/errno-base.h).
+            return Err(Errno(27));
+        }
+        let block = u64::from(self.facts.block_bytes);
+        let first = at / block;
+        let node = self.tree.node(owner);
+        let run = FileRun { node: node.id, first, count: end.div_ceil(block) - first };
+        let (size, start, end) = (Bytes(node.size), Bytes(at), Bytes(end));
+        let write = Write { run, size, start, end, is_direct };
+        let mut cx = self.context(self.tasks[index as usize].runner);
+        let result = self.fs.prepare(&mut cx, write);
+        self.apply(index, cx);
+        result
+    }
+
+    /// Reads the pages that a write covers in part, if they hold something.
+    fn fill_edges(&mut self, index: TaskIndex, work: &WriteWork) {
+        let size = self.tree.node(work.owner).size;
+        let (first, last) = (work.at / 4096, (work.end - 1) / 4096);
+        for page in [first, last] {
+            let (from, until) = (page * 4096, (page + 1) * 4096);
+            let covers = work.at <= from && work.end >= until.min(size.max(work.end));
+            if covers || from >= size {
+                continue;
+            }
+            if self.cache.frame(work.owner, page).is_none() {
+                if !self.holds_data(work, page, size) {
+                    continue;
+                }
+                let runner = self.task(index).runner;
+                let folio = NewFolio { first: page, order: 0, is_marked: false };
+                self.add_folios(work.owner, &[folio], (page, page + 1), runner);
+            }
+            self.await_page(index, work.owner, page);
+            if first == last {
+                break;
+            }
+        }
+    }
+
+    /// Tell whether blocks of a page that a write does not cover whole hold data.
+    fn holds_data(&self, work: &WriteWork, page: u64, size: u64) -> bool {
+        let block = u64::from(self.facts.block_bytes);
+        let per_page = self.blocks_per_page();
+        let node = self.tree.node(work.owner).id;
+        (page * per_page..(page + 1) * per_page).any(|number| {
+            let (from, until) = (number * block, (number + 1) * block);
+            let is_touched = work.at < until && work.end > from;
+            let is_whole = work.at <= from && work.end >= until.min(size.max(work.end));
+            let run = FileRun { node, first: number, count: 1 };
+            is_touched && !is_whole && matches!(self.fs.map(run).place, Place::Written(..))
+        })
+    }
+
+    /// Copies into some pages and makes them dirty; answers how many became so.
+    fn dirty_some(&mut self, index: TaskIndex, work: &mut WriteWork) -> u64 {
+        let first = work.at / 4096;
+        let end = ((first + PAGES_PER_LOOK) * 4096).min(work.end);
+        let last = end.div_ceil(4096);
+        let mut new = 0;
+        for page in first..last {
+            let frame = self.cache.add(work.owner, page);
+            self.cache.frames[frame].flags.set(FrameFlags::UP_TO_DATE);
+            self.cache.used(frame);
+            new += u64::from(self.cache.set_dirty(frame));
+        }
+        let cost = self.settings.cost.copy(end - work.at, last - first);
+        self.spend(index, cost);
+        work.at = end;
+        let node = self.tree.node_mut(work.owner);
+        node.size = node.size.max(end);
+        if new > 0 {
+            self.note_dirty(work.owner);
+        }
+        if self.cache.wants_flusher {
+            self.drive_flusher();
+        }
+        new
+    }
+
+    /// Looks at the limits; tells whether the task waits.
+    pub(super) fn looks_at_limits(&mut self, index: TaskIndex, lane: u32) -> bool {
+        let view = self.dirty_view();
+        if self.throttle.wants_background(&view) {
+            self.flusher.wake(self.now, false);
+            self.drive_flusher();
+        }
+        match self.throttle.look(self.now, TaskId(lane), BACKING, &view) {
+            Pause::Go => false,
+            Pause::Sleep(duration) => {
+                self.counts.throttled += duration;
+                let at = self.now + duration.max(Ns(1));
+                self.wait_until(index, at);
+                true
+            }
+            Pause::Write(pages) => {
+                self.write_for_others(index, pages);
+                self.task(index).pending > 0
+            }
+        }
+    }
+
+    /// A writer above the limits writes pages itself (kernels up to 3.1).
+    fn write_for_others(&mut self, index: TaskIndex, pages: u64) {
+        let runner = self.task(index).runner;
+        let mut left = pages;
+        let owners: Vec<u32> = self.tree.indices().collect();
+        for owner in owners {
+            if left == 0 || self.cache.file(owner).dirty() == 0 {
+                continue;
+            }
+            let manner = super::write_out::Manner {
+                runner,
+                is_sync: false,
+                is_background: false,
+                pages_max: left,
+                is_limited: false,
+            };
+            let sent = self.write_out(Extent { owner, from: 0, end: u64::MAX }, manner);
+            left -= sent.pages.min(left);
+            self.await_writes(index, owner);
+        }
+        if left == pages {
+            // Nothing to write: the queue is full of it. 100 ms, as `congestion_wait`.
+            let at = self.now + Ns::from_ms(100);
+            self.wait_until(index, at);
+        }
+    }
+
+    fn end_write(&mut self, index: TaskIndex, work: &WriteWork) -> Flow {
+        let runner = self.task(index).runner;
+        let id = self.tree.node(work.owner).id;
+        let mut cx = self.context(runner);
+        self.fs.touch(&mut cx, id, Touch::Written);
+        self.apply(index, cx);
+        self.task(index).bytes = Bytes(work.end - work.start);
+        if let Some(promise) = work.promise {
+            let (from, end) = (work.start / 4096, work.end.div_ceil(4096));
+            let extent = Extent { owner: work.owner, from, end };
+            let flush = FlushWork::new(Scope::Pages(extent, Some(promise)));
+            let works = &mut self.task(index).works;
+            works.push(Work::Flush(flush));
+            works.push(Work::Unlock(work.owner));
+        }
+        debug_assert!(matches!(runner, RunBy::Lane(_)), "kernel threads write no files");
+        Flow::Done
+    }
+}

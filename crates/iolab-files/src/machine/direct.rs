@@ -1,0 +1,180 @@
+//! Direct reads and writes, past the page cache.
+
+use iolab_model::{Bytes, Sector};
+
+use super::engine::Machine;
+use super::flush::FlushWork;
+use super::request::{Cargo, OutgoingKind, Want};
+use super::task::{Flow, TaskIndex, Work};
+use super::write_out::{Extent, Manner};
+use crate::api::block::{FileRun, Mapped, Place};
+use crate::api::file_system::{Promise, Touch, Use};
+
+/// A direct transfer, step by step.
+#[derive(Debug)]
+pub(super) struct DirectWork {
+    owner: u32,
+    at: u64,
+    end: u64,
+    is_write: bool,
+    is_at_end: bool,
+    promise: Option<Promise>,
+    phase: u8,
+}
+
+impl DirectWork {
+    pub const fn new(owner: u32, (at, end): (u64, u64), is_write: bool) -> Self {
+        Self { owner, at, end, is_write, is_at_end: false, promise: None, phase: 0 }
+    }
+
+    pub const fn promising(mut self, promise: Option<Promise>) -> Self {
+        self.promise = promise;
+        self
+    }
+
+    pub const fn appending(mut self, is_at_end: bool) -> Self {
+        self.is_at_end = is_at_end;
+        self
+    }
+
+    const fn pages(&self) -> Extent {
+        Extent { owner: self.owner, from: self.at / 4096, end: self.end.div_ceil(4096) }
+    }
+}
+
+impl Machine {
+    pub(super) fn step_direct(&mut self, index: TaskIndex, work: &mut DirectWork) -> Flow {
+        work.phase += 1;
+        match work.phase {
+            1 => {
+                let usage = self.usage(work);
+                self.take_lock(index, work.owner, usage);
+            }
+            2 => {
+                if work.is_at_end {
+                    let (size, length) = (self.tree.node(work.owner).size, work.end - work.at);
+                    (work.at, work.end) = (size, size + length);
+                }
+                self.clear_cache(index, work.pages());
+            }
+            3 if work.is_write => {
+                self.cache.forget(work.owner, work.pages().from, work.pages().end, |_| {});
+                self.note_clean(work.owner);
+                let range = (work.at, work.end);
+                if let Err(errno) = self.prepare(index, work.owner, range, true) {
+                    return Flow::Failed(errno);
+                }
+            }
+            3 => self.cost_of_place(index, work),
+            4 => self.send_direct(index, work),
+            _ => return self.end_direct(index, work),
+        }
+        Flow::More
+    }
+
+    fn usage(&self, work: &DirectWork) -> Use {
+        let block = u64::from(self.facts.block_bytes);
+        let is_inside = work.end <= self.tree.node(work.owner).size && !work.is_at_end;
+        match work.is_write {
+            false => Use::DirectRead,
+            true if is_inside && (work.at | work.end).is_multiple_of(block) => Use::DirectOverwrite,
+            true => Use::DirectWrite,
+        }
+    }
+
+    /// Dirty pages of the range are written first.
+    fn clear_cache(&mut self, index: TaskIndex, extent: Extent) {
+        if self.cache.file(extent.owner).dirty() == 0
+            && self.tree.node(extent.owner).writes.is_empty()
+        {
+            return;
+        }
+        let manner = Manner {
+            runner: self.task(index).runner,
+            is_sync: true,
+            is_background: false,
+            pages_max: u64::MAX,
+            is_limited: false,
+        };
+        self.write_out(extent, manner);
+        self.await_writes(index, extent.owner);
+    }
+
+    fn cost_of_place(&mut self, index: TaskIndex, work: &DirectWork) {
+        let run = self.run_of(work);
+        let mut cx = self.context(self.tasks[index as usize].runner);
+        self.fs.map_cost(&mut cx, run);
+        self.apply(index, cx);
+    }
+
+    fn run_of(&self, work: &DirectWork) -> FileRun {
+        let block = u64::from(self.facts.block_bytes);
+        let first = work.at / block;
+        let node = self.tree.node(work.owner).id;
+        FileRun { node, first, count: work.end.div_ceil(block) - first }
+    }
+
+    fn send_direct(&mut self, index: TaskIndex, work: &mut DirectWork) {
+        let block = u64::from(self.facts.block_bytes);
+        let size = self.tree.node(work.owner).size;
+        if work.is_write {
+            self.tree.node_mut(work.owner).size = size.max(work.end);
+        } else {
+            work.end = work.end.min(size.max(work.at));
+        }
+        let runner = self.task(index).runner;
+        let (most, mut at) = (self.max_sectors() * 512, work.at);
+        while at < work.end {
+            let first = at / block;
+            let count = work.end.div_ceil(block) - first;
+            let run = FileRun { node: self.tree.node(work.owner).id, first, count };
+            let Mapped { place, count } = self.fs.map(run);
+            let until = ((first + count.max(1)) * block).min(work.end);
+            let is_there = match place {
+                Place::Written(..) => true,
+                Place::Unwritten(..) => work.is_write,
+                Place::Hole | Place::Delayed => false,
+            };
+            if let Some((device, to)) = place.block().filter(|_| is_there) {
+                let kind = if work.is_write { OutgoingKind::Write } else { OutgoingKind::Read };
+                while at < until {
+                    let bytes = (until - at).min(most);
+                    // The last sector of a file that ends inside one is read whole.
+                    let sectors = bytes.div_ceil(512);
+                    let sector = Sector(to * (block / 512) + (at - first * block) / 512);
+                    let want = Want::new(kind, device, sector, sectors);
+                    let last = (at + bytes).div_ceil(block);
+                    let carried = FileRun { first: at / block, count: last - at / block, ..run };
+                    let cargo = if work.is_write {
+                        Cargo::Direct(work.owner, carried)
+                    } else {
+                        Cargo::Plain
+                    };
+                    let id = self.send(want, cargo, runner);
+                    self.await_request(index, id);
+                    at += bytes;
+                }
+            }
+            at = until;
+        }
+    }
+
+    fn end_direct(&mut self, index: TaskIndex, work: &DirectWork) -> Flow {
+        if work.is_write {
+            self.cache.forget(work.owner, work.pages().from, work.pages().end, |_| {});
+            self.note_clean(work.owner);
+        }
+        let touch = if work.is_write { Touch::Written } else { Touch::Read };
+        let id = self.tree.node(work.owner).id;
+        let mut cx = self.context(self.tasks[index as usize].runner);
+        self.fs.touch(&mut cx, id, touch);
+        self.apply(index, cx);
+        self.task(index).bytes = Bytes(work.end.saturating_sub(work.at));
+        if let Some(promise) = work.promise {
+            let works = &mut self.task(index).works;
+            works.push(Work::Flush(FlushWork::file(work.owner, promise)));
+            works.push(Work::Unlock(work.owner));
+        }
+        Flow::Done
+    }
+}

@@ -1,0 +1,196 @@
+//! Mapped files: faults, and stores that make pages dirty.
+
+use iolab_model::Bytes;
+
+use super::engine::{BACKING, Machine};
+use super::task::{Flow, TaskIndex};
+use crate::api::frame::FrameFlags;
+use crate::api::read_ahead::{Hint, NewFolio, ReadAccess, ReadAhead};
+use crate::api::write_back::TaskId;
+
+/// Copying from or to mapped memory, page by page.
+#[derive(Debug)]
+pub(super) struct TouchWork {
+    owner: u32,
+    lane: u32,
+    at: u64,
+    end: u64,
+    start: u64,
+    is_write: bool,
+    hint: Hint,
+    /// Asked the file system for space, for the page that is next.
+    is_prepared: bool,
+    looks: bool,
+}
+
+impl TouchWork {
+    pub const fn new(owner: u32, lane: u32, (at, end): (u64, u64), is_write: bool) -> Self {
+        Self {
+            owner,
+            lane,
+            at,
+            end,
+            start: at,
+            is_write,
+            hint: Hint::Normal,
+            is_prepared: false,
+            looks: false,
+        }
+    }
+
+    pub const fn advised(mut self, hint: Hint) -> Self {
+        self.hint = hint;
+        self
+    }
+}
+
+impl Machine {
+    pub(super) fn step_touch(&mut self, index: TaskIndex, work: &mut TouchWork) -> Flow {
+        loop {
+            if work.looks && self.looks_at_limits(index, work.lane) {
+                return Flow::More;
+            }
+            work.looks = false;
+            if work.at >= work.end {
+                self.task(index).bytes = Bytes(work.end - work.start);
+                return Flow::Done;
+            }
+            let page = work.at / 4096;
+            let is_mapped = self.is_mapped(work, page);
+            if let Some(flow) = (!is_mapped).then(|| self.fault(index, work, page)).flatten() {
+                return flow;
+            }
+            let until = ((page + 1) * 4096).min(work.end);
+            if let Some(frame) = self.cache.frame(work.owner, page) {
+                self.cache.frames[frame].flags.set(FrameFlags::YOUNG);
+                self.cache.frames[frame].flags.clear(FrameFlags::UNUSED);
+            }
+            let cost = (until - work.at) * self.settings.cost.copy_ns_per_kib / 1024;
+            self.spend(index, cost);
+            work.at = until;
+            work.is_prepared = false;
+        }
+    }
+
+    /// Tell whether the page can be used without a fault.
+    fn is_mapped(&self, work: &TouchWork, page: u64) -> bool {
+        let needed = if work.is_write { FrameFlags::WRITABLE } else { FrameFlags::MAPPED };
+        let frame = self.cache.frame(work.owner, page);
+        frame.is_some_and(|frame| self.cache.frames[frame].flags.has(needed))
+    }
+
+    /// A fault; answers with a flow if the task has to wait or has failed.
+    fn fault(&mut self, index: TaskIndex, work: &mut TouchWork, page: u64) -> Option<Flow> {
+        if !self.is_page_here(work, page) {
+            self.fault_in(index, work, page);
+            self.await_page(index, work.owner, page);
+            if self.task(index).pending > 0 {
+                return Some(Flow::More);
+            }
+        }
+        if work.is_write && !work.is_prepared {
+            work.is_prepared = true;
+            let size = self.tree.node(work.owner).size;
+            let range = (page * 4096, ((page + 1) * 4096).min(size));
+            if let Err(errno) = self.prepare(index, work.owner, range, false) {
+                return Some(Flow::Failed(errno));
+            }
+            if self.task(index).pending > 0 {
+                return Some(Flow::More);
+            }
+        }
+        let cost = self.settings.cost;
+        self.spend(index, cost.page_ns);
+        self.counts.faults_minor += 1;
+        self.map_page(index, work, page);
+        if work.is_write {
+            let frame = self.cache.frame(work.owner, page)?;
+            let flags = &mut self.cache.frames[frame].flags;
+            flags.set(FrameFlags::WRITABLE);
+            flags.set(FrameFlags::MAPPED);
+            if self.cache.set_dirty(frame) {
+                self.note_dirty(work.owner);
+                work.looks = self.throttle.dirtied(self.now, TaskId(work.lane), BACKING, 1);
+            }
+        }
+        None
+    }
+
+    fn is_page_here(&self, work: &TouchWork, page: u64) -> bool {
+        let frame = self.cache.frame(work.owner, page);
+        frame.is_some_and(|frame| self.cache.frames[frame].flags.has(FrameFlags::UP_TO_DATE))
+    }
+
+    fn access_of(&self, work: &TouchWork, page: u64) -> ReadAccess {
+        ReadAccess {
+            page,
+            request: 1,
+            hint: work.hint,
+            io_pages: self.settings.max_sectors_kb / 4,
+            file_pages: self.pages_of(work.owner),
+        }
+    }
+
+    /// Reads an absent page and what the rule reads with it.
+    fn fault_in(&mut self, index: TaskIndex, work: &TouchWork, page: u64) {
+        if self.cache.frame(work.owner, page).is_some() {
+            return;
+        }
+        self.counts.faults_major += 1;
+        let runner = self.task(index).runner;
+        let access = self.access_of(work, page);
+        let mut state = self.tree.node(work.owner).mapped;
+        let rule = self.rule;
+        let window = rule.fault_miss(&mut state, access, &self.cache.view(work.owner));
+        self.tree.node_mut(work.owner).mapped = state;
+        let mut new = Vec::new();
+        if let Some(window) = window {
+            rule.folios(window, access.file_pages, &self.cache.view(work.owner), &mut new);
+        }
+        self.add_folios(work.owner, &new, (page, page + 1), runner);
+        if self.cache.frame(work.owner, page).is_none() {
+            let alone = NewFolio { first: page, order: 0, is_marked: false };
+            self.add_folios(work.owner, &[alone], (page, page + 1), runner);
+        }
+    }
+
+    /// Maps a present page, and at read faults those around it.
+    fn map_page(&mut self, index: TaskIndex, work: &TouchWork, page: u64) {
+        let around = if work.is_write { 0 } else { self.rule.fault_around_pages() };
+        let (from, end) = match around {
+            0 => (page, page + 1),
+            pages => (page / pages * pages, (page / pages + 1) * pages),
+        };
+        let mut mapped = 0;
+        for page in from..end.min(self.pages_of(work.owner)) {
+            let Some(frame) = self.cache.frame(work.owner, page) else { continue };
+            let flags = &mut self.cache.frames[frame].flags;
+            if flags.has(FrameFlags::UP_TO_DATE) && !flags.has(FrameFlags::MAPPED) {
+                flags.set(FrameFlags::MAPPED);
+                mapped += 1;
+            }
+        }
+        let marked = self
+            .cache
+            .frame(work.owner, page)
+            .filter(|&frame| self.cache.frames[frame].flags.has(FrameFlags::MARKER));
+        if let Some(frame) = marked {
+            self.cache.frames[frame].flags.clear(FrameFlags::MARKER);
+        }
+        let rule = self.rule;
+        let access = self.access_of(work, page);
+        let mut state = self.tree.node(work.owner).mapped;
+        if around > 0 {
+            rule.mapped_around(&mut state, mapped);
+        }
+        let marked = marked.map(|_| page);
+        let window = rule.fault_hit(&mut state, access, marked, &self.cache.view(work.owner));
+        self.tree.node_mut(work.owner).mapped = state;
+        if let Some(window) = window {
+            let mut new = Vec::new();
+            rule.folios(window, access.file_pages, &self.cache.view(work.owner), &mut new);
+            let runner = self.task(index).runner;
+            self.add_folios(work.owner, &new, (0, 0), runner);
+        }
+    }
+}

@@ -1,0 +1,445 @@
+//! Operations on names, and the few on whole files that are no transfers.
+
+use std::path::PathBuf;
+
+use iolab_model::Bytes;
+use iolab_model::error::Errno;
+use iolab_model::op::{Access, OpenHow};
+
+use super::call::HandleInfo;
+use super::engine::Machine;
+use super::stream::Stream;
+use super::task::{Flow, TaskIndex};
+use super::tree::{EISDIR, ENOTEMPTY, Located};
+use crate::api::block::{FileRun, Place};
+use crate::api::file_system::{ClosedHandle, Entry, NodeKind, Reshape, Touch};
+use crate::api::frame::FrameFlags;
+use crate::api::read_ahead::{Hint, ReadAhead};
+
+/// Operation on a name or a whole file.
+#[derive(Debug)]
+pub(super) enum Naming {
+    Create {
+        path: PathBuf,
+        slot: (u32, u32),
+        how: OpenHow,
+    },
+    Open {
+        path: PathBuf,
+        slot: (u32, u32),
+        how: OpenHow,
+    },
+    Close(HandleInfo),
+    Unlink(PathBuf),
+    Rename {
+        from: PathBuf,
+        to: PathBuf,
+    },
+    MakeDirectory(PathBuf),
+    RemoveDirectory(PathBuf),
+    List(PathBuf),
+    Stat(PathBuf),
+    Truncate {
+        owner: u32,
+        to: u64,
+    },
+    Reshape {
+        owner: u32,
+        range: (u64, u64),
+        how: Reshape,
+    },
+    /// A file without names and handles goes.
+    Evict(u32),
+}
+
+/// Such an operation, step by step.
+#[derive(Debug)]
+pub(super) struct NameWork {
+    naming: Naming,
+    phase: u8,
+}
+
+impl NameWork {
+    pub const fn new(naming: Naming) -> Self {
+        Self { naming, phase: 0 }
+    }
+}
+
+impl Machine {
+    pub(super) fn step_name(&mut self, index: TaskIndex, work: &mut NameWork) -> Flow {
+        work.phase += 1;
+        let result = match (&work.naming, work.phase) {
+            (naming, 1) => {
+                self.look_for_names(index, naming);
+                Ok(Flow::More)
+            }
+            (_, 2) => self.act(index, work),
+            (&Naming::Truncate { owner, to }, 3) => {
+                self.cut_file(index, owner, to).map(|()| Flow::Done)
+            }
+            (&Naming::Evict(owner), _) => Ok(self.evict_file(index, owner)),
+            _ => Ok(Flow::Done),
+        };
+        result.unwrap_or_else(Flow::Failed)
+    }
+
+    /// Reads entries and attributes that nobody remembers.
+    fn look_for_names(&mut self, index: TaskIndex, naming: &Naming) {
+        let path = match naming {
+            Naming::Create { path, .. }
+            | Naming::Open { path, .. }
+            | Naming::Unlink(path)
+            | Naming::MakeDirectory(path)
+            | Naming::RemoveDirectory(path)
+            | Naming::List(path)
+            | Naming::Stat(path)
+            | Naming::Rename { from: path, .. } => path,
+            Naming::Close(_)
+            | Naming::Truncate { .. }
+            | Naming::Reshape { .. }
+            | Naming::Evict(_) => return,
+        };
+        let Ok(owner) = self.tree.find(path) else { return };
+        if self.tree.node(owner).is_known {
+            return;
+        }
+        let runner = self.task(index).runner;
+        let mut cx = self.context(runner);
+        if let Ok(at) = self.tree.locate(path) {
+            let directory = self.tree.node(at.directory).id;
+            self.fs.look_up(&mut cx, Entry { directory, name: at.name });
+        }
+        let id = self.tree.node(owner).id;
+        self.fs.touch(&mut cx, id, Touch::Look);
+        self.tree.node_mut(owner).is_known = true;
+        self.apply(index, cx);
+    }
+
+    fn act(&mut self, index: TaskIndex, work: &mut NameWork) -> Result<Flow, Errno> {
+        let runner = self.task(index).runner;
+        let mut cx = self.context(runner);
+        let result = match &mut work.naming {
+            Naming::Create { path, slot, how } => {
+                let (path, slot, how) = (path.clone(), *slot, *how);
+                self.create(&mut cx, &path, (slot, how)).map(|()| Flow::Done)
+            }
+            Naming::Open { path, slot, how } => {
+                let (path, slot, how) = (path.clone(), *slot, *how);
+                self.open(index, &mut cx, &path, (slot, how)).map(|()| Flow::Done)
+            }
+            Naming::Close(info) => {
+                let info = *info;
+                self.close(index, &mut cx, info);
+                Ok(Flow::Done)
+            }
+            Naming::Unlink(path) => {
+                let path = path.clone();
+                self.unlink(index, &mut cx, &path).map(|()| Flow::Done)
+            }
+            Naming::Rename { from, to } => {
+                let (from, to) = (from.clone(), to.clone());
+                self.rename(index, &mut cx, &from, &to).map(|()| Flow::Done)
+            }
+            Naming::MakeDirectory(path) => {
+                let path = path.clone();
+                self.make_directory(&mut cx, &path).map(|()| Flow::Done)
+            }
+            Naming::RemoveDirectory(path) => {
+                let path = path.clone();
+                self.remove_directory(&mut cx, &path).map(|()| Flow::Done)
+            }
+            Naming::List(path) => self.tree.find(path).and_then(|owner| {
+                let children = self.tree.node(owner).children.as_ref();
+                children.ok_or(super::tree::ENOTDIR)?;
+                let id = self.tree.node(owner).id;
+                self.fs.list(&mut cx, id);
+                Ok(Flow::Done)
+            }),
+            Naming::Stat(path) => self.tree.find(path).map(|owner| {
+                let size = self.tree.node(owner).size;
+                self.task(index).bytes = Bytes(size);
+                Flow::Done
+            }),
+            Naming::Truncate { owner, to } => {
+                let (owner, to) = (*owner, *to);
+                self.forget_behind(index, &mut cx, owner, to);
+                Ok(Flow::More)
+            }
+            Naming::Reshape { owner, range, how } => {
+                let (owner, range, how) = (*owner, *range, *how);
+                self.reshape(&mut cx, owner, range, how).map(|()| Flow::Done)
+            }
+            Naming::Evict(owner) => {
+                let owner = *owner;
+                self.forget_behind(index, &mut cx, owner, 0);
+                Ok(Flow::More)
+            }
+        };
+        self.apply(index, cx);
+        result
+    }
+
+    fn entry_at<'a>(&self, at: Located<'a>) -> Entry<'a> {
+        Entry { directory: self.tree.node(at.directory).id, name: at.name }
+    }
+
+    fn create(
+        &mut self,
+        cx: &mut crate::api::context::Context,
+        path: &std::path::Path,
+        (slot, how): ((u32, u32), OpenHow),
+    ) -> Result<(), Errno> {
+        let at = self.tree.locate(path)?;
+        if self.tree.child(at).is_some() {
+            return Err(Errno::EEXIST);
+        }
+        let id = self.fs.create(cx, self.entry_at(at), NodeKind::File)?;
+        let owner = self.tree.add(at, id, false);
+        self.cache.open_file(owner);
+        self.add_handle(cx, owner, slot, how);
+        Ok(())
+    }
+
+    fn add_handle(
+        &mut self,
+        cx: &mut crate::api::context::Context,
+        owner: u32,
+        (lane, handle): (u32, u32),
+        how: OpenHow,
+    ) {
+        let read = self.rule.opened(self.settings.read_ahead_kb / 4);
+        let (hint, stream) = (Hint::Normal, Stream::default());
+        let info = HandleInfo { owner, how, position: 0, read, hint, stream, mapped: 0 };
+        let handles = &mut self.lanes[lane as usize].handles;
+        let slot = handle as usize;
+        if handles.len() <= slot {
+            handles.resize(slot + 1, None);
+        }
+        handles[slot] = Some(info);
+        let node = self.tree.node_mut(owner);
+        node.handles += 1;
+        node.writers += u32::from(how.is_writable);
+        if how.access == Access::Mapped && node.mapped.pages_max == 0 {
+            node.mapped = read;
+        }
+        let id = node.id;
+        self.fs.opened(cx, id, how.is_writable);
+    }
+
+    fn open(
+        &mut self,
+        index: TaskIndex,
+        cx: &mut crate::api::context::Context,
+        path: &std::path::Path,
+        (slot, how): ((u32, u32), OpenHow),
+    ) -> Result<(), Errno> {
+        let owner = self.tree.find(path)?;
+        if self.tree.node(owner).children.is_some() {
+            return Err(EISDIR);
+        }
+        self.add_handle(cx, owner, slot, how);
+        if how.is_truncating && self.tree.node(owner).size > 0 {
+            let work = NameWork::new(Naming::Truncate { owner, to: 0 });
+            self.task(index).works.push(super::task::Work::Name(work));
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, index: TaskIndex, cx: &mut crate::api::context::Context, info: HandleInfo) {
+        let dirty_blocks = self.cache.file(info.owner).dirty() * self.blocks_per_page();
+        let node = self.tree.node_mut(info.owner);
+        node.handles -= 1;
+        node.writers -= u32::from(info.how.is_writable);
+        let was_writer = info.how.is_writable;
+        let (id, writers, handles) = (node.id, node.writers, node.handles);
+        let closed = ClosedHandle { was_writer, writers, handles, dirty_blocks };
+        self.fs.closed(cx, id, closed);
+        self.evict_if_gone(index, info.owner);
+    }
+
+    fn evict_if_gone(&mut self, index: TaskIndex, owner: u32) {
+        let node = self.tree.node(owner);
+        if node.links == 0 && node.handles == 0 {
+            let work = NameWork::new(Naming::Evict(owner));
+            self.task(index).works.push(super::task::Work::Name(work));
+        }
+    }
+
+    fn unlink(
+        &mut self,
+        index: TaskIndex,
+        cx: &mut crate::api::context::Context,
+        path: &std::path::Path,
+    ) -> Result<(), Errno> {
+        let at = self.tree.locate(path)?;
+        let owner = self.tree.child(at).ok_or(Errno::ENOENT)?;
+        if self.tree.node(owner).children.is_some() {
+            return Err(EISDIR);
+        }
+        let id = self.tree.node(owner).id;
+        self.fs.unlink(cx, self.entry_at(at), id)?;
+        self.tree.detach(at);
+        self.tree.node_mut(owner).links -= 1;
+        self.evict_if_gone(index, owner);
+        Ok(())
+    }
+
+    fn rename(
+        &mut self,
+        index: TaskIndex,
+        cx: &mut crate::api::context::Context,
+        from: &std::path::Path,
+        to: &std::path::Path,
+    ) -> Result<(), Errno> {
+        let (old, new) = (self.tree.locate(from)?, self.tree.locate(to)?);
+        let owner = self.tree.child(old).ok_or(Errno::ENOENT)?;
+        let replaced = self.tree.child(new);
+        if replaced == Some(owner) {
+            return Ok(());
+        }
+        if replaced.is_some_and(|node| self.tree.node(node).children.is_some()) {
+            return Err(EISDIR);
+        }
+        let id = self.tree.node(owner).id;
+        let gone = replaced.map(|node| self.tree.node(node).id);
+        self.fs.rename(cx, (self.entry_at(old), id), self.entry_at(new), gone)?;
+        self.tree.detach(old);
+        self.tree.attach(new, owner);
+        if let Some(replaced) = replaced {
+            self.tree.node_mut(replaced).links -= 1;
+            self.evict_if_gone(index, replaced);
+        }
+        Ok(())
+    }
+
+    fn make_directory(
+        &mut self,
+        cx: &mut crate::api::context::Context,
+        path: &std::path::Path,
+    ) -> Result<(), Errno> {
+        let at = self.tree.locate(path)?;
+        if self.tree.child(at).is_some() {
+            return Err(Errno::EEXIST);
+        }
+        let id = self.fs.create(cx, self.entry_at(at), NodeKind::Directory)?;
+        let owner = self.tree.add(at, id, true);
+        self.cache.open_file(owner);
+        Ok(())
+    }
+
+    fn remove_directory(
+        &mut self,
+        cx: &mut crate::api::context::Context,
+        path: &std::path::Path,
+    ) -> Result<(), Errno> {
+        let at = self.tree.locate(path)?;
+        let owner = self.tree.child(at).ok_or(Errno::ENOENT)?;
+        let children = self.tree.node(owner).children.as_ref().ok_or(super::tree::ENOTDIR)?;
+        if !children.is_empty() {
+            return Err(ENOTEMPTY);
+        }
+        let id = self.tree.node(owner).id;
+        self.fs.unlink(cx, self.entry_at(at), id)?;
+        self.fs.evict(cx, id);
+        self.tree.detach(at);
+        self.tree.release(owner);
+        Ok(())
+    }
+
+    /// Throws away pages from a length on; the task waits for those that are on their way.
+    fn forget_behind(
+        &mut self,
+        index: TaskIndex,
+        cx: &mut crate::api::context::Context,
+        owner: u32,
+        to: u64,
+    ) {
+        let from = to.div_ceil(4096);
+        let id = self.tree.node(owner).id;
+        let per_page = self.blocks_per_page();
+        let mut dirty: Vec<u64> = Vec::new();
+        self.cache.forget(owner, from, u64::MAX, |page| dirty.push(page));
+        for page in dirty {
+            let run = FileRun { node: id, first: page * per_page, count: per_page };
+            if self.fs.map(run).place == Place::Delayed {
+                self.fs.abandon(cx, run);
+            }
+        }
+        self.note_clean(owner);
+        self.await_writes(index, owner);
+        for page in self.cache.busy_pages(owner, from) {
+            self.await_page(index, owner, page);
+        }
+    }
+
+    fn cut_file(&mut self, index: TaskIndex, owner: u32, to: u64) -> Result<(), Errno> {
+        let runner = self.task(index).runner;
+        let mut cx = self.context(runner);
+        self.cache.forget(owner, to.div_ceil(4096), u64::MAX, |_| {});
+        let node = self.tree.node(owner);
+        let (id, from) = (node.id, node.size);
+        let result = self.fs.truncate(&mut cx, id, Bytes(from), Bytes(to));
+        self.apply(index, cx);
+        result?;
+        self.tree.node_mut(owner).size = to;
+        // The rest of a page that is cut is cleared, which makes it dirty.
+        let cut = Some(to / 4096).filter(|_| to < from && !to.is_multiple_of(4096));
+        let frame = cut.and_then(|page| self.cache.frame(owner, page));
+        let is_here = |frame: &_| self.cache.frames[*frame].flags.has(FrameFlags::UP_TO_DATE);
+        if let Some(frame) = frame.filter(is_here)
+            && self.cache.set_dirty(frame)
+        {
+            self.note_dirty(owner);
+        }
+        Ok(())
+    }
+
+    fn evict_file(&mut self, index: TaskIndex, owner: u32) -> Flow {
+        self.cache.forget(owner, 0, u64::MAX, |_| {});
+        let busy = self.cache.busy_pages(owner, 0);
+        if !busy.is_empty() || !self.tree.node(owner).writes.is_empty() {
+            self.await_writes(index, owner);
+            for page in busy {
+                self.await_page(index, owner, page);
+            }
+            return Flow::More;
+        }
+        let runner = self.task(index).runner;
+        let mut cx = self.context(runner);
+        let id = self.tree.node(owner).id;
+        self.fs.evict(&mut cx, id);
+        self.tree.release(owner);
+        self.apply(index, cx);
+        Flow::Done
+    }
+
+    fn reshape(
+        &mut self,
+        cx: &mut crate::api::context::Context,
+        owner: u32,
+        (at, end): (u64, u64),
+        how: Reshape,
+    ) -> Result<(), Errno> {
+        let block = u64::from(self.facts.block_bytes);
+        let node = self.tree.node(owner);
+        let (id, size) = (node.id, node.size);
+        // Blocks that are given back are whole ones; those that are given cover the range.
+        let (first, last) = match how {
+            Reshape::Allocate => (at / block, end.div_ceil(block)),
+            Reshape::Punch | Reshape::Zero => {
+                (at.div_ceil(block), end.min(size.next_multiple_of(block)) / block)
+            }
+        };
+        if first >= last {
+            return Ok(());
+        }
+        let run = FileRun { node: id, first, count: last - first };
+        let size = if how == Reshape::Allocate { size.max(end) } else { size };
+        self.fs.reshape(cx, run, how, Bytes(size))?;
+        if how != Reshape::Allocate {
+            self.cache.forget(owner, at.div_ceil(4096), end / 4096, |_| {});
+        }
+        self.tree.node_mut(owner).size = size;
+        Ok(())
+    }
+}

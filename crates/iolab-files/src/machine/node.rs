@@ -1,0 +1,69 @@
+//! Nodes of the tree of names: what the machine knows of a file.
+
+use std::collections::BTreeMap;
+
+use iolab_model::error::Errno;
+
+use super::lock::FileLock;
+use super::request::OutgoingId;
+use super::task::TaskIndex;
+use crate::api::block::NodeId;
+use crate::api::read_ahead::ReadState;
+
+/// A file or a directory.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub id: NodeId,
+    /// Entries, if it is a directory.
+    pub children: Option<BTreeMap<Box<str>, u32>>,
+    pub size: u64,
+    /// Names that lead to it.
+    pub links: u32,
+    pub handles: u32,
+    pub writers: u32,
+    pub lock: FileLock,
+    /// Read-ahead state of rules that keep it per file; here of its mappings.
+    pub mapped: ReadState,
+    /// Page at which write-back goes on.
+    pub cursor: u64,
+    /// Requests with its data that are on their way to the device.
+    pub writes: Vec<OutgoingId>,
+    /// Pages under write-back.
+    pub write_back: u64,
+    /// Bytes of its data on their way to the device.
+    pub bytes_out: u64,
+    /// Writers that the file system holds back until less is on its way.
+    pub held_back: Vec<(TaskIndex, u64)>,
+    /// Failure of a write-back, told at the next flush.
+    pub error: Option<Errno>,
+    /// Name and attributes are in memory.
+    pub is_known: bool,
+    /// Has had dirty pages since it was last clean: the flusher knows of it.
+    pub is_queued: bool,
+    /// Ordinal of its becoming dirty.
+    pub dirtied_at: u64,
+}
+
+impl Node {
+    pub fn new(id: NodeId, is_directory: bool) -> Self {
+        Self {
+            id,
+            children: is_directory.then(BTreeMap::new),
+            size: 0,
+            links: 1,
+            handles: 0,
+            writers: 0,
+            lock: FileLock::default(),
+            mapped: ReadState::default(),
+            cursor: 0,
+            writes: Vec::new(),
+            write_back: 0,
+            bytes_out: 0,
+            held_back: Vec::new(),
+            error: None,
+            is_known: true,
+            is_queued: false,
+            dirtied_at: 0,
+        }
+    }
+}

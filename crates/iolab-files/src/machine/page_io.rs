@@ -1,0 +1,233 @@
+//! Requests: how they are made, what their end does, and reading pages in.
+
+use iolab_model::Sector;
+use iolab_model::error::Errno;
+
+use super::engine::{BACKING, Machine};
+use super::request::{Cargo, OnItsWay, Outgoing, OutgoingId, OutgoingKind, Want};
+use super::task::{RunBy, TaskIndex};
+use super::tree::DEVICE;
+use crate::api::block::{FileRun, Mapped, Place};
+use crate::api::frame::FrameFlags;
+
+impl Machine {
+    /// Makes a request; it leaves when its submitter's processor gets to it.
+    pub(super) fn send(&mut self, want: Want, cargo: Cargo, runner: RunBy) -> OutgoingId {
+        let is_flushers = runner == RunBy::Flusher;
+        let state = OnItsWay { cargo, waiters: Vec::new(), is_flushers };
+        let id = if let Some(id) = self.free_requests.pop() {
+            self.requests[id.0 as usize] = state;
+            id
+        } else {
+            self.requests.push(state);
+            OutgoingId(self.requests.len() as u32 - 1)
+        };
+        self.flusher_requests += u32::from(is_flushers);
+        let bytes = want.sectors * 512;
+        match (want.kind, want.is_meta) {
+            (OutgoingKind::Read, _) => self.counts.read_bytes += bytes,
+            (OutgoingKind::Write, false) => self.counts.data_bytes += bytes,
+            (OutgoingKind::Write, true) => self.counts.metadata_bytes += bytes,
+            (OutgoingKind::Flush, _) => self.counts.flushes += 1,
+            (OutgoingKind::Discard, _) => {}
+        }
+        let at = self.charge(runner, self.settings.cost.submit_ns);
+        self.out.push(Outgoing {
+            id,
+            at,
+            kind: want.kind,
+            device: want.device,
+            sector: want.sector,
+            sectors: want.sectors as u32,
+            is_sync: want.is_sync,
+            is_preflush: want.is_preflush,
+            is_fua: want.is_fua,
+            is_meta: want.is_meta,
+            is_background: want.is_background,
+            runner,
+        });
+        id
+    }
+
+    /// A task waits for a request.
+    pub(super) fn await_request(&mut self, index: TaskIndex, id: OutgoingId) {
+        self.requests[id.0 as usize].waiters.push(index);
+        self.task(index).pending += 1;
+    }
+
+    /// A task waits for a page that is being read.
+    pub(super) fn await_page(&mut self, index: TaskIndex, owner: u32, page: u64) {
+        let Some(frame) = self.cache.frame(owner, page) else { return };
+        let page = self.cache.frames[frame];
+        if !page.flags.has(FrameFlags::UP_TO_DATE) {
+            self.await_request(index, OutgoingId(page.content as u32));
+        }
+    }
+
+    /// Largest request, in sectors.
+    pub(super) fn max_sectors(&self) -> u64 {
+        (self.settings.max_sectors_kb * 2).max(8)
+    }
+
+    /// A request has ended.
+    pub fn request_done(&mut self, id: OutgoingId, status: Result<(), Errno>) {
+        let request = &mut self.requests[id.0 as usize];
+        let waiters = core::mem::take(&mut request.waiters);
+        let (cargo, is_flushers) = (request.cargo, request.is_flushers);
+        self.free_requests.push(id);
+        self.flusher_requests -= u32::from(is_flushers);
+        match cargo {
+            Cargo::Plain | Cargo::Direct(..) => {}
+            Cargo::Read(owner, first, count) => self.pages_read(owner, (first, count), status),
+            Cargo::Write(owner, pages, run) => self.pages_written(id, (owner, pages, run), status),
+            Cargo::Metadata((first, count), run) => {
+                self.tree.node_mut(DEVICE).writes.retain(|other| *other != id);
+                self.end_write_back(DEVICE, first, count);
+                self.throttle.written(self.now, BACKING, count);
+                let mut cx = self.context(RunBy::Flusher);
+                self.fs.metadata_written(&mut cx, run);
+                self.apply_alone(cx);
+            }
+        }
+        if let (Cargo::Direct(owner, run), Ok(())) = (cargo, status) {
+            let block = u64::from(self.facts.block_bytes);
+            let size = self.tree.node(owner).size.min(run.end() * block);
+            let mut cx = self.context(RunBy::Flusher);
+            self.fs.written(&mut cx, run, iolab_model::Bytes(size));
+            self.apply_alone(cx);
+        }
+        let cost = self.settings.cost.complete_ns;
+        for index in waiters {
+            if let Err(errno) = status {
+                self.task(index).error.get_or_insert(errno);
+            }
+            self.wake(index, cost);
+        }
+        let has_room = self.flusher_requests < self.settings.requests_max;
+        if let Some(index) = self.flusher_waits.take_if(|_| is_flushers && has_room) {
+            self.wake(index, 0);
+        }
+    }
+
+    fn pages_read(&mut self, owner: u32, (first, count): (u64, u64), status: Result<(), Errno>) {
+        for index in first..first + count {
+            let Some(frame) = self.cache.frame(owner, index) else { continue };
+            if status.is_ok() {
+                self.cache.frames[frame].flags.set(FrameFlags::UP_TO_DATE);
+                self.cache.frames[frame].content = 0;
+            }
+        }
+        if status.is_err() {
+            for index in first..first + count {
+                self.cache.drop_failed(owner, index);
+            }
+        }
+    }
+
+    fn pages_written(
+        &mut self,
+        id: OutgoingId,
+        (owner, (first, count), run): (u32, (u64, u64), FileRun),
+        status: Result<(), Errno>,
+    ) {
+        self.end_write_back(owner, first, count);
+        self.throttle.written(self.now, BACKING, count);
+        let block = u64::from(self.facts.block_bytes);
+        let node = self.tree.node_mut(owner);
+        node.writes.retain(|other| *other != id);
+        node.write_back -= count;
+        node.bytes_out -= run.count * block;
+        let (bytes_out, size) = (node.bytes_out, node.size.min(run.end() * block));
+        let mut free = Vec::new();
+        node.held_back.retain(|&(task, below)| {
+            let stays = bytes_out > below;
+            if !stays {
+                free.push(task);
+            }
+            stays
+        });
+        match status {
+            Ok(()) => {
+                let mut cx = self.context(RunBy::Flusher);
+                self.fs.written(&mut cx, run, iolab_model::Bytes(size));
+                self.apply_alone(cx);
+            }
+            Err(errno) => {
+                node.error.get_or_insert(errno);
+            }
+        }
+        for task in free {
+            self.wake(task, 0);
+        }
+    }
+
+    fn end_write_back(&mut self, owner: u32, first: u64, count: u64) {
+        for index in first..first + count {
+            if let Some(frame) = self.cache.frame(owner, index) {
+                let flags = &mut self.cache.frames[frame].flags;
+                if flags.has(FrameFlags::WRITE_BACK) {
+                    flags.clear(FrameFlags::WRITE_BACK);
+                    self.cache.write_back -= 1;
+                }
+            }
+        }
+    }
+
+    /// Effects of a call that no task waits for.
+    pub(super) fn apply_alone(&mut self, cx: crate::api::context::Context) {
+        if cx.effects == crate::api::context::Effects::default() {
+            return;
+        }
+        let index = self.spawn(RunBy::FileSystem(0), iolab_model::op::Token(0));
+        self.apply(index, cx);
+        self.task(index).wait_tid = None;
+        self.run(index);
+    }
+
+    /// Starts to read pages that were just added to the cache.
+    pub(super) fn read_in(&mut self, owner: u32, (first, count): (u64, u64), runner: RunBy) {
+        let per_page = self.blocks_per_page();
+        let block_sectors = u64::from(self.facts.block_bytes) / 512;
+        let id = self.tree.node(owner).id;
+        let (mut at, end) = (first * per_page, (first + count) * per_page);
+        let most = (self.max_sectors() / 8 * 8 / block_sectors).max(per_page);
+        while at < end {
+            let run = FileRun { node: id, first: at, count: end - at };
+            let Mapped { place, count } = self.fs.map(run);
+            let count = count.clamp(1, end - at);
+            let Place::Written(device, block) = place else {
+                // Nothing on the device: zeros.
+                self.zero_pages(owner, at / per_page, (at + count).div_ceil(per_page));
+                at += count;
+                continue;
+            };
+            let mut sent = 0;
+            while sent < count {
+                let now = (count - sent).min(most);
+                // A page belongs to the request that holds its last block.
+                let pages = ((at + sent) / per_page, (at + sent + now) / per_page);
+                let sector = Sector((block + sent) * block_sectors);
+                let want = Want::new(OutgoingKind::Read, device, sector, now * block_sectors);
+                let cargo = Cargo::Read(owner, pages.0, pages.1 - pages.0);
+                let request = self.send(want, cargo, runner);
+                for page in pages.0..pages.1 {
+                    if let Some(frame) = self.cache.frame(owner, page) {
+                        self.cache.frames[frame].content = u64::from(request.0);
+                        self.cache.frames[frame].flags.clear(FrameFlags::UP_TO_DATE);
+                    }
+                }
+                sent += now;
+            }
+            at += count;
+        }
+    }
+
+    fn zero_pages(&mut self, owner: u32, from: u64, end: u64) {
+        for page in from..end {
+            let Some(frame) = self.cache.frame(owner, page) else { continue };
+            if self.cache.frames[frame].content == 0 {
+                self.cache.frames[frame].flags.set(FrameFlags::UP_TO_DATE);
+            }
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Writing dirty pages out: runs, places, requests.
+
+use iolab_model::Sector;
+
+use super::engine::Machine;
+use super::request::{Cargo, OutgoingKind, Want};
+use super::task::{RunBy, TaskIndex};
+use super::tree::DEVICE;
+use crate::api::block::{BlockRun, DeviceId, FileRun, Mapped};
+use crate::api::frame::FrameFlags;
+
+/// Pages of a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    pub owner: u32,
+    pub from: u64,
+    /// Page after the last one.
+    pub end: u64,
+}
+
+/// Circumstances of writing out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Manner {
+    pub runner: RunBy,
+    /// A task waits, or will: requests are marked so.
+    pub is_sync: bool,
+    /// Write-back that can wait.
+    pub is_background: bool,
+    /// Most pages.
+    pub pages_max: u64,
+    /// No more once so many requests of the flusher are on their way.
+    pub is_limited: bool,
+}
+
+/// Result of writing out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sent {
+    pub pages: u64,
+    /// Page at which to go on.
+    pub next: u64,
+    /// Stopped because the queue is full.
+    pub is_full: bool,
+    /// Dirty pages were passed over because they are being written.
+    pub was_busy: bool,
+}
+
+/// Blocks that are neighbours in the file and on the device.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    device: DeviceId,
+    block: u64,
+    first: u64,
+    count: u64,
+}
+
+impl Machine {
+    /// Starts to write all dirty pages of a range; nobody waits.
+    pub(super) fn push_out(&mut self, extent: Extent) {
+        let manner = Manner {
+            runner: RunBy::Flusher,
+            is_sync: false,
+            is_background: false,
+            pages_max: u64::MAX,
+            is_limited: false,
+        };
+        self.write_out(extent, manner);
+    }
+
+    /// Sends dirty pages of a range to the device.
+    pub(super) fn write_out(&mut self, extent: Extent, manner: Manner) -> Sent {
+        let Extent { owner, from, end } = extent;
+        let mut sent = Sent { next: from, ..Sent::default() };
+        let per_page = self.blocks_per_page();
+        let longest = match owner {
+            DEVICE => self.max_sectors() / 8,
+            _ => (self.facts.allocate_blocks_max / per_page).max(1),
+        };
+        let mut pending: Option<Piece> = None;
+        while sent.pages < manner.pages_max {
+            if manner.is_limited && self.flusher_requests >= self.settings.requests_max {
+                sent.is_full = true;
+                break;
+            }
+            let Some(first) = self.cache.file(owner).next_dirty(sent.next, end) else {
+                sent.next = end;
+                break;
+            };
+            let room = longest.min(manner.pages_max - sent.pages).min(end - first);
+            let count = self.begin_write_back(owner, first, room);
+            sent.next = first + count.max(1);
+            if count == 0 {
+                sent.was_busy = true;
+                continue;
+            }
+            sent.pages += count;
+            if owner == DEVICE {
+                self.send_metadata((first, count), manner);
+            } else {
+                self.place_pages(owner, (first, count), manner, &mut pending);
+            }
+        }
+        if let Some(piece) = pending {
+            self.send_piece(owner, piece, manner);
+        }
+        self.note_clean(owner);
+        sent
+    }
+
+    /// Marks a run of dirty pages as being written; answers how many there are, 0 if the first one
+    /// is still being written.
+    fn begin_write_back(&mut self, owner: u32, first: u64, most: u64) -> u64 {
+        let mut count = 0;
+        while count < most {
+            let Some(frame) = self.cache.frame(owner, first + count) else { break };
+            let flags = self.cache.frames[frame].flags;
+            if !flags.has(FrameFlags::DIRTY) || flags.has(FrameFlags::WRITE_BACK) {
+                break;
+            }
+            self.cache.clear_dirty(frame);
+            let flags = &mut self.cache.frames[frame].flags;
+            flags.set(FrameFlags::WRITE_BACK);
+            flags.clear(FrameFlags::WRITABLE);
+            self.cache.write_back += 1;
+            count += 1;
+        }
+        count
+    }
+
+    /// Finds or makes a place for pages, and sends them.
+    fn place_pages(
+        &mut self,
+        owner: u32,
+        (first, count): (u64, u64),
+        manner: Manner,
+        pending: &mut Option<Piece>,
+    ) {
+        let per_page = self.blocks_per_page();
+        let block = u64::from(self.facts.block_bytes);
+        let node = self.tree.node_mut(owner);
+        let id = node.id;
+        node.write_back += count;
+        // Blocks behind the end of the file are not written, except where a page is cut off.
+        let last = node.size.div_ceil(block).min((first + count) * per_page);
+        let mut at = first * per_page;
+        while at < last {
+            let run = FileRun { node: id, first: at, count: last - at };
+            let Some((device, to, count)) = self.place(run, manner) else {
+                let node = self.tree.node_mut(owner);
+                node.error.get_or_insert(iolab_model::error::Errno::ENOSPC);
+                break;
+            };
+            let piece = Piece { device, block: to, first: at, count };
+            at += count;
+            match pending {
+                Some(open)
+                    if open.device == device
+                        && open.block + open.count == piece.block
+                        && open.first + open.count == piece.first =>
+                {
+                    open.count += count;
+                }
+                _ => {
+                    if let Some(open) = pending.replace(piece) {
+                        self.send_piece(owner, open, manner);
+                    }
+                }
+            }
+        }
+        // Pages that nothing was sent of: behind the end, or without space.
+        let unsent = at.div_ceil(per_page).max(first)..first + count;
+        let number = unsent.end.saturating_sub(unsent.start);
+        if number > 0 {
+            self.tree.node_mut(owner).write_back -= number;
+            for page in unsent {
+                if let Some(frame) = self.cache.frame(owner, page) {
+                    self.cache.frames[frame].flags.clear(FrameFlags::WRITE_BACK);
+                    self.cache.write_back -= 1;
+                }
+            }
+        }
+    }
+
+    /// Place of blocks that are about to be written.
+    fn place(&mut self, run: FileRun, manner: Manner) -> Option<(DeviceId, u64, u64)> {
+        let Mapped { place, count } = self.fs.map(run);
+        let count = count.clamp(1, run.count);
+        if let crate::api::block::Place::Written(device, first) = place {
+            return Some((device, first, count));
+        }
+        let mut cx = self.context(manner.runner);
+        let given = self.fs.allocate(&mut cx, FileRun { count, ..run });
+        self.charge(manner.runner, cx.effects.cpu.0);
+        cx.effects.cpu = iolab_model::Ns(0);
+        self.apply_alone(cx);
+        let Mapped { place, count } = given.ok()?;
+        let (device, first) = place.block()?;
+        Some((device, first, count.clamp(1, run.count)))
+    }
+
+    /// Sends blocks in requests of at most the queue's size.
+    fn send_piece(&mut self, owner: u32, piece: Piece, manner: Manner) {
+        let per_page = self.blocks_per_page();
+        let sectors = u64::from(self.facts.block_bytes) / 512;
+        let most = (self.max_sectors() / 8 * 8 / sectors).max(per_page);
+        let node_id = self.tree.node(owner).id;
+        let end_of_file = self.tree.node(owner).size.div_ceil(u64::from(self.facts.block_bytes));
+        let mut at = 0;
+        while at < piece.count {
+            let now = (piece.count - at).min(most);
+            let first = piece.first + at;
+            let last = first + now;
+            // A page belongs to the request that holds its last block that is written.
+            let last_page =
+                if last >= end_of_file { last.div_ceil(per_page) } else { last / per_page };
+            let pages = (first / per_page, last_page - first / per_page);
+            let want = Want {
+                is_sync: manner.is_sync,
+                is_background: manner.is_background,
+                ..Want::new(
+                    OutgoingKind::Write,
+                    piece.device,
+                    Sector((piece.block + at) * sectors),
+                    now * sectors,
+                )
+            };
+            let run = FileRun { node: node_id, first, count: now };
+            let id = self.send(want, Cargo::Write(owner, pages, run), manner.runner);
+            let node = self.tree.node_mut(owner);
+            node.writes.push(id);
+            node.bytes_out += now * u64::from(self.facts.block_bytes);
+            at += now;
+        }
+    }
+
+    fn send_metadata(&mut self, (first, count): (u64, u64), manner: Manner) {
+        let want = Want {
+            is_sync: manner.is_sync,
+            is_meta: true,
+            is_background: manner.is_background,
+            ..Want::new(OutgoingKind::Write, DeviceId::MAIN, Sector(first * 8), count * 8)
+        };
+        let per_page = self.blocks_per_page();
+        let run = BlockRun::new(first * per_page, count * per_page);
+        let id = self.send(want, Cargo::Metadata((first, count), run), manner.runner);
+        self.tree.node_mut(DEVICE).writes.push(id);
+    }
+
+    /// A task waits for all data of a file that are on their way.
+    pub(super) fn await_writes(&mut self, index: TaskIndex, owner: u32) {
+        let writes = core::mem::take(&mut self.tree.node_mut(owner).writes);
+        for &id in &writes {
+            self.await_request(index, id);
+        }
+        self.tree.node_mut(owner).writes = writes;
+    }
+}

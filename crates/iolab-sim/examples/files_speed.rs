@@ -1,0 +1,121 @@
+//! Number of file operations per second of CPU time on simulated file systems, single core.
+//!
+//! `cargo run --release -p iolab-sim --example files_speed [OPERATIONS]` prints one JSON object per
+//! file system and kind of operation. The drive answers after 100 us, software costs what stacks
+//! assume.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use iolab_model::op::{Access, Handle, OpenHow, PathId, Token};
+use iolab_model::target::Content;
+use iolab_model::{Bytes, Lane, LaneRequest, Ns, Op, Seed, Submission, Target};
+use iolab_sim::stack::{QueueOverrides, Stack};
+use iolab_sim::target::{SimLane, SimTarget};
+
+const FILE: Handle = Handle(0);
+const PATH: PathId = PathId(0);
+/// Pages of the file that is read and written.
+const PAGES: u64 = 65_536;
+
+fn main() {
+    let operations = std::env::args().nth(1).map_or(1_000_000, |text| text.parse().unwrap());
+    for row in iolab_files::fs::list::FILE_SYSTEMS {
+        for (kind, run, share) in [
+            ("read", read as fn(&mut Worker, u64), 1),
+            ("write", write, 1),
+            ("write_fsync", write_fsync, 10),
+            ("create_write_delete", create_write_delete, 10),
+        ] {
+            let mut worker = Worker::new(row.name);
+            worker.open();
+            if kind == "read" {
+                write(&mut worker, PAGES);
+            }
+            let count = operations / share;
+            let start = Instant::now();
+            run(&mut worker, count);
+            let rate = count as f64 / start.elapsed().as_secs_f64();
+            println!(
+                "{{\"fs\":\"{}\",\"kind\":\"{kind}\",\"operations\":{count},\
+                 \"operations_per_s\":{rate:.0}}}",
+                row.name
+            );
+        }
+    }
+}
+
+struct Worker {
+    lane: SimLane,
+    done: Vec<iolab_model::Completion>,
+}
+
+impl Worker {
+    fn new(fs: &str) -> Self {
+        let text = format!("name = \"speed\"\ndevice.profile = \"fixed-100us\"\nfiles.fs = {fs:?}");
+        let stack = Stack::parse("speed", &text).unwrap();
+        let simulation = stack.build(&QueueOverrides::default(), Seed(1)).unwrap();
+        let target = SimTarget::new(simulation, Vec::new());
+        let paths: Vec<PathBuf> =
+            ["a", "b"].iter().map(|name| Path::new("/simulated").join(name)).collect();
+        let request = LaneRequest {
+            worker: 0,
+            depth: 1,
+            buffer_bytes: Bytes(65_536),
+            content: Content::Zero,
+            seed: Seed(7),
+            priority: None,
+            paths: Arc::from(paths),
+        };
+        Self { lane: target.open(&request).unwrap(), done: Vec::new() }
+    }
+
+    fn ask(&mut self, op: Op) {
+        let now = self.lane.now();
+        let submission = Submission { token: Token(0), op, intended: now, is_timed: true };
+        self.lane.submit_batch(now, &[submission], &mut self.done);
+        self.lane.reap(1, Ns(u64::MAX - 1), &mut self.done).unwrap();
+        self.done.pop().unwrap().outcome.unwrap();
+    }
+
+    fn open(&mut self) {
+        let how = OpenHow {
+            access: Access::Plain,
+            is_readable: true,
+            is_writable: true,
+            ..OpenHow::default()
+        };
+        self.ask(Op::Create { path: PATH, handle: FILE, how });
+    }
+}
+
+fn read(worker: &mut Worker, count: u64) {
+    for index in 0..count {
+        worker.ask(Op::read(FILE, Bytes(index % PAGES * 4096), Bytes(4096)));
+    }
+}
+
+fn write(worker: &mut Worker, count: u64) {
+    for index in 0..count {
+        worker.ask(Op::write(FILE, Bytes(index % PAGES * 4096), Bytes(4096)));
+    }
+}
+
+fn write_fsync(worker: &mut Worker, count: u64) {
+    for index in 0..count {
+        worker.ask(Op::write(FILE, Bytes(index % PAGES * 4096), Bytes(4096)));
+        worker.ask(Op::Fsync { handle: FILE });
+    }
+}
+
+fn create_write_delete(worker: &mut Worker, count: u64) {
+    let how = OpenHow { is_readable: true, is_writable: true, ..OpenHow::default() };
+    let (path, handle) = (PathId(1), Handle(1));
+    for _ in 0..count {
+        worker.ask(Op::Create { path, handle, how });
+        worker.ask(Op::write(handle, Bytes(0), Bytes(16_384)));
+        worker.ask(Op::Close { handle });
+        worker.ask(Op::Unlink { path });
+    }
+}

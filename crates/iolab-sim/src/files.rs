@@ -1,0 +1,246 @@
+//! The file half of a stack: which file system lies on it, in how much memory, by which kernel.
+
+use std::path::Path;
+
+use iolab_files::api::make::{DeviceFacts, Kernel, MakeSpec};
+use iolab_files::api::options::FsOptions;
+use iolab_files::api::write_back::VmSettings;
+use iolab_files::fs::list::{FILE_SYSTEMS, FileSystemRow, find};
+use iolab_files::machine::{Deciders, Machine, MachineCost, MachineSettings};
+use iolab_files::readahead::{ReadAheadEra, Walk};
+use iolab_files::reclaim::TwoLists;
+use iolab_files::writeback::{DirtyControl, Writer};
+use iolab_model::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::api::layer::Info;
+use crate::error::SimError;
+use crate::target::{CpuCost, DIRECTORY, Simulation};
+
+/// Memory for pages of files, if neither stack nor study says how much. [assume]
+const MEMORY: Bytes = Bytes(8 << 30);
+/// Least memory: pages of a window and of a write, many times over.
+const MEMORY_MIN: Bytes = Bytes(16 << 20);
+/// Memory of this machine that a page of the simulated one takes: its frame, its slots and bits.
+const REAL_BYTES_PER_PAGE: u64 = 40;
+
+/// A file system on a stack, as in a stack file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FilesSpec {
+    /// Name of the file system; absent: files are extents of the bare device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fs: Option<String>,
+    /// Words of mkfs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mkfs_options: Vec<String>,
+    /// Words of mount.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mount_options: Vec<String>,
+    /// Version of the kernel whose rules hold, as in `"6.18"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// Memory for pages of files, as in `"32g"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
+    /// Era of read-ahead; absent: that of the kernel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub readahead_era: Option<ReadAheadEra>,
+    /// Search for absent pages beside large folios; absent: as the kernel does it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ra_walk: Option<Walk>,
+}
+
+impl FilesSpec {
+    /// Tell whether nothing is said.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Memory for pages of files.
+    pub fn memory_bytes(&self) -> Result<Bytes, SimError> {
+        let Some(text) = &self.memory else { return Ok(MEMORY) };
+        let refuse = |problem: String| SimError::Inconsistent {
+            subject: format!("memory = {text:?}"),
+            problem,
+            remedy: "write a size, as in memory = \"32g\"".into(),
+        };
+        let bytes: Bytes = text.parse().map_err(|_| refuse("is no size".into()))?;
+        if bytes < MEMORY_MIN {
+            return Err(refuse(format!("is less than {MEMORY_MIN}")));
+        }
+        Ok(bytes)
+    }
+
+    /// Memory of this machine that simulating it takes, beside that of the drives.
+    pub fn real_bytes(&self) -> Result<u64, SimError> {
+        if self.fs.is_none() {
+            return Ok(0);
+        }
+        Ok(self.memory_bytes()?.0 / 4096 * REAL_BYTES_PER_PAGE)
+    }
+
+    fn row(&self) -> Result<Option<&'static FileSystemRow>, SimError> {
+        self.fs.as_deref().map(|name| find(name).map_err(SimError::Files)).transpose()
+    }
+
+    fn kernel(&self) -> Result<Kernel, SimError> {
+        let text = self.kernel.as_deref();
+        text.map_or(Ok(Kernel::DEFAULT), |text| text.parse().map_err(SimError::Files))
+    }
+
+    /// Facts that are stored with every result.
+    pub fn facts(&self) -> Result<Vec<(String, String)>, SimError> {
+        let Some(row) = self.row()? else { return Ok(Vec::new()) };
+        let facts = [
+            ("sim.fs", format!("{}: {}", row.name, row.title)),
+            ("sim.fs.age", "fresh: made for this trial, empty, never aged".into()),
+            ("sim.fs.mkfs_options", self.mkfs_options.join(" ")),
+            ("sim.fs.mount_options", self.mount_options.join(",")),
+            ("sim.kernel", self.kernel()?.to_string()),
+            ("sim.memory", self.memory_bytes()?.to_string()),
+        ];
+        Ok(facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+}
+
+/// Settings from outside for the file half, under the kernel's names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FilesOverrides {
+    /// File system of the trial, with its options, in place of the stack's.
+    pub made: Option<FilesMade>,
+    /// `read_ahead_kb`.
+    pub read_ahead_kb: Option<u64>,
+    /// `vm.*`, by name.
+    pub vm: std::collections::BTreeMap<String, u64>,
+}
+
+/// A file system that a trial makes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FilesMade {
+    /// Name.
+    pub fs: String,
+    /// Words of mkfs.
+    pub mkfs_options: Vec<String>,
+    /// Words of mount.
+    pub mount_options: Vec<String>,
+}
+
+/// Settings of write-back that a study may name.
+pub const VM_KNOBS: [&str; 6] = [
+    "dirty_ratio",
+    "dirty_background_ratio",
+    "dirty_bytes",
+    "dirty_background_bytes",
+    "dirty_expire_centisecs",
+    "dirty_writeback_centisecs",
+];
+
+impl FilesOverrides {
+    /// The stack's file half with these settings.
+    pub fn apply(&self, spec: &FilesSpec) -> FilesSpec {
+        let Some(made) = &self.made else { return spec.clone() };
+        FilesSpec {
+            fs: Some(made.fs.clone()),
+            mkfs_options: made.mkfs_options.clone(),
+            mount_options: made.mount_options.clone(),
+            ..spec.clone()
+        }
+    }
+
+    /// Settings of write-back; of a pair of bytes and ratio the one that is set counts.
+    fn vm(&self) -> VmSettings {
+        let mut vm = VmSettings::default();
+        for (name, &value) in &self.vm {
+            match name.as_str() {
+                "dirty_ratio" => (vm.dirty_ratio, vm.dirty_bytes) = (value, 0),
+                "dirty_background_ratio" => {
+                    (vm.dirty_background_ratio, vm.dirty_background_bytes) = (value, 0);
+                }
+                "dirty_bytes" => vm.dirty_bytes = value,
+                "dirty_background_bytes" => vm.dirty_background_bytes = value,
+                "dirty_expire_centisecs" => vm.dirty_expire_centisecs = value,
+                _ => vm.dirty_writeback_centisecs = value,
+            }
+        }
+        vm
+    }
+}
+
+/// Facts that the block half tells the file half.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Below {
+    pub info: Info,
+    pub cpu: CpuCost,
+    pub cpus: u16,
+    pub max_sectors_kb: u64,
+    pub requests_max: u32,
+}
+
+/// The machine of a stack with a file system; `None`: files are extents of the bare device.
+pub(crate) fn machine(
+    spec: &FilesSpec,
+    overrides: &FilesOverrides,
+    below: Below,
+) -> Result<Option<Machine>, SimError> {
+    let spec = overrides.apply(spec);
+    let Some(row) = spec.row()? else {
+        let is_lost = !spec.mkfs_options.is_empty() || !spec.mount_options.is_empty();
+        return if is_lost { Err(without_a_file_system()) } else { Ok(None) };
+    };
+    let kernel = spec.kernel()?;
+    let bytes = below.info.capacity.0 * 512;
+    let device = DeviceFacts {
+        bytes,
+        is_rotational: below.info.is_rotational,
+        io_min_bytes: below.info.chunk_sectors * 512,
+        io_opt_bytes: 0,
+    };
+    let make = MakeSpec {
+        devices: vec![device],
+        kernel,
+        mkfs: FsOptions::mkfs(row.name, row.mkfs, &spec.mkfs_options).map_err(SimError::Files)?,
+        mount: FsOptions::mount(row.name, row.mount, &spec.mount_options)
+            .map_err(SimError::Files)?,
+        cpus: below.cpus,
+    };
+    let file_system = (row.make)(&make).map_err(SimError::Files)?;
+    let vm = overrides.vm();
+    let settings = MachineSettings {
+        memory_bytes: spec.memory_bytes()?.0,
+        cpus: below.cpus,
+        kernel,
+        cost: MachineCost {
+            call_ns: below.cpu.call_ns,
+            page_ns: below.cpu.page_ns,
+            copy_ns_per_kib: below.cpu.copy_ns_per_kib,
+            submit_ns: below.cpu.submit_ns,
+            complete_ns: below.cpu.complete_ns,
+        },
+        vm,
+        read_ahead_kb: overrides.read_ahead_kb.unwrap_or(128),
+        max_sectors_kb: below.max_sectors_kb,
+        requests_max: below.requests_max,
+        read_ahead_era: spec.readahead_era,
+        walk: spec.ra_walk.unwrap_or(Walk::Exact),
+    };
+    let deciders = Deciders {
+        file_system,
+        throttle: Box::new(DirtyControl::new(vm, u32::from(below.cpus), kernel)),
+        flusher: Box::new(Writer::new(vm, kernel)),
+        replacement: Box::new(TwoLists::new()),
+    };
+    let root = Path::new(DIRECTORY).to_path_buf();
+    Ok(Some(Machine::new(Simulation::EPOCH, settings, deciders, root)))
+}
+
+fn without_a_file_system() -> SimError {
+    let known: Vec<&str> = FILE_SYSTEMS.iter().map(|row| row.name).collect();
+    SimError::Inconsistent {
+        subject: "mkfs_options, mount_options".into(),
+        problem: "are of a file system, and the stack names none".into(),
+        remedy: format!("write fs = NAME; known: {}", known.join(", ")),
+    }
+}

@@ -1,0 +1,239 @@
+//! File systems on simulated stacks, through the same lanes as everything else.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use iolab_model::op::{Access, Durability, Handle, OpenHow, PathId, Token};
+use iolab_model::target::Content;
+use iolab_model::{Bytes, Lane, LaneRequest, Ns, Op, Seed, Submission, Target};
+use iolab_sim::stack::{QueueOverrides, Stack};
+use iolab_sim::target::{SimLane, SimTarget};
+
+/// Every file system that is offered.
+fn names() -> Vec<&'static str> {
+    iolab_files::fs::list::FILE_SYSTEMS.iter().map(|row| row.name).collect()
+}
+
+fn target(fs: &str, memory: &str) -> SimTarget {
+    target_on("fixed-100us", fs, memory)
+}
+
+fn target_on(profile: &str, fs: &str, memory: &str) -> SimTarget {
+    let text = format!(
+        "name = \"x\"\ndevice.profile = {profile:?}\n[files]\nfs = {fs:?}\nmemory = {memory:?}\n"
+    );
+    let stack = Stack::parse("x.toml", &text).unwrap();
+    let mut simulation = stack.build(&QueueOverrides::default(), Seed(1)).unwrap();
+    simulation.record_events();
+    SimTarget::new(simulation, stack.facts().unwrap())
+}
+
+/// A worker with one file.
+struct Worker {
+    lane: SimLane,
+}
+
+impl Worker {
+    fn new(target: &SimTarget, names: &[&str]) -> Self {
+        let paths: Vec<PathBuf> =
+            names.iter().map(|name| Path::new("/simulated").join(name)).collect();
+        let request = LaneRequest {
+            worker: 0,
+            depth: 1,
+            buffer_bytes: Bytes(1 << 20),
+            content: Content::Zero,
+            seed: Seed(7),
+            priority: None,
+            paths: Arc::from(paths),
+        };
+        Self { lane: target.open(&request).unwrap() }
+    }
+
+    fn ask(&mut self, op: Op) -> (u64, Ns) {
+        let mut done = Vec::new();
+        let now = self.lane.now();
+        let submission = Submission { token: Token(0), op, intended: now, is_timed: true };
+        self.lane.submit_batch(now, &[submission], &mut done);
+        self.lane.reap(1, Ns(u64::MAX - 1), &mut done).unwrap();
+        let end = done.pop().unwrap_or_else(|| panic!("{op:?} never ended"));
+        let bytes = end.outcome.unwrap_or_else(|errno| panic!("{op:?}: errno {}", errno.0));
+        (bytes.0, end.completed - end.submitted)
+    }
+
+    fn open(&mut self, path: u32, access: Access, is_new: bool) {
+        let how = OpenHow {
+            access,
+            durability: Durability::None,
+            is_readable: true,
+            is_writable: true,
+            ..OpenHow::default()
+        };
+        let (path, handle) = (PathId(path), Handle(path));
+        self.ask(if is_new {
+            Op::Create { path, handle, how }
+        } else {
+            Op::Open { path, handle, how }
+        });
+    }
+
+    /// Writes a file from its beginning on, in records, and flushes it.
+    fn fill(&mut self, file: u32, record: u64, records: u64) {
+        for index in 0..records {
+            let op = Op::write(Handle(file), Bytes(index * record), Bytes(record));
+            assert_eq!(self.ask(op).0, record);
+        }
+        self.ask(Op::Fsync { handle: Handle(file) });
+    }
+}
+
+fn counter(target: &SimTarget, name: &str) -> u64 {
+    let counters = target.inspect(iolab_sim::target::Simulation::counters);
+    let found = counters.iter().find(|(known, _)| known == name);
+    found.unwrap_or_else(|| panic!("no counter {name}: {counters:?}")).1 as u64
+}
+
+#[test]
+fn every_file_system_conforms() {
+    for name in names() {
+        let target = target(name, "64m");
+        let failures = iolab_model::conformance::check(&target, Path::new("/simulated"));
+        assert!(failures.is_empty(), "{name}: {failures:#?}");
+    }
+}
+
+#[test]
+fn what_was_written_is_cached_until_caches_are_dropped() {
+    for name in names() {
+        let target = target(name, "64m");
+        let mut worker = Worker::new(&target, &["a"]);
+        worker.open(0, Access::Plain, true);
+        worker.fill(0, 65_536, 16);
+        let read = counter(&target, "fs.read_bytes");
+        for index in 0..256 {
+            let op = Op::read(Handle(0), Bytes(index * 4096), Bytes(4096));
+            let (bytes, taken) = worker.ask(op);
+            assert_eq!((bytes, taken), (4096, Ns(1_000 + 350 + 820)), "{name}: call, page, copy");
+        }
+        assert_eq!(counter(&target, "fs.read_bytes"), read, "{name}");
+        target.prepare_cache(false);
+        for index in 0..256 {
+            worker.ask(Op::read(Handle(0), Bytes(index * 4096), Bytes(4096)));
+        }
+        let read = counter(&target, "fs.read_bytes") - read;
+        assert!((1 << 20..(1 << 20) + 65_536).contains(&read), "{name}: {read}");
+    }
+}
+
+#[test]
+fn pc_8_direct_reads_read_the_device_and_buffered_ones_read_once() {
+    for name in names() {
+        let target = target(name, "64m");
+        let mut worker = Worker::new(&target, &["a"]);
+        worker.open(0, Access::Plain, true);
+        worker.fill(0, 4096, 1);
+        target.prepare_cache(false);
+        let requests = || counter(&target, "read_requests");
+        let before = requests();
+        for _ in 0..100 {
+            worker.ask(Op::read(Handle(0), Bytes(0), Bytes(4096)));
+        }
+        assert_eq!(requests() - before, 1, "{name}");
+        let mut direct = Worker::new(&target, &["a"]);
+        direct.open(0, Access::Direct, false);
+        let before = requests();
+        for _ in 0..100 {
+            direct.ask(Op::read(Handle(0), Bytes(0), Bytes(4096)));
+        }
+        assert_eq!(requests() - before, 100, "{name}");
+    }
+}
+
+#[test]
+fn a_file_that_is_deleted_soon_is_never_written() {
+    for name in names() {
+        let target = target(name, "64m");
+        let mut worker = Worker::new(&target, &["a"]);
+        worker.open(0, Access::Plain, true);
+        for index in 0..16 {
+            worker.ask(Op::write(Handle(0), Bytes(index * 65_536), Bytes(65_536)));
+        }
+        worker.ask(Op::Close { handle: Handle(0) });
+        worker.ask(Op::Unlink { path: PathId(0) });
+        assert_eq!(counter(&target, "fs.data_bytes_written"), 0, "{name}");
+        worker.ask(Op::SyncAll);
+    }
+}
+
+#[test]
+fn a_writer_of_more_than_memory_is_slowed_down_to_the_device() {
+    for name in names() {
+        let target = target_on("scsi10k-1998", name, "64m");
+        let mut worker = Worker::new(&target, &["a"]);
+        worker.open(0, Access::Plain, true);
+        let (mut longest, mut total) = (Ns(0), Ns(0));
+        for index in 0..1024 {
+            let op = Op::write(Handle(0), Bytes(index << 18), Bytes(1 << 18));
+            let (_, taken) = worker.ask(op);
+            longest = longest.max(taken);
+            total += taken;
+        }
+        assert!(counter(&target, "cache.throttled_ns") > 0, "{name}");
+        let dirty = counter(&target, "cache.nr_dirty_max") * 4096;
+        assert!(dirty < 16 << 20, "{name}: {dirty} bytes were dirty at once");
+        assert!(longest <= Ns::from_ms(900), "{name}: {longest}");
+    }
+}
+
+/// Sizes in KiB of the reads that entered the block layer.
+fn reads_queued(target: &SimTarget) -> Vec<u32> {
+    let is_read = |event: &iolab_model::TraceEvent| {
+        event.action.name() == "Q" && event.operation.0 & 1 == 0 && event.sectors > 0
+    };
+    target.take_events().iter().filter(|event| is_read(event)).map(|e| e.sectors / 2).collect()
+}
+
+#[test]
+fn pc_1_windows_of_a_sequential_reader_reach_the_device() {
+    for name in ["ext4", "xfs"] {
+        let target = target(name, "64m");
+        let mut worker = Worker::new(&target, &["a"]);
+        worker.open(0, Access::Plain, true);
+        worker.fill(0, 65_536, 16);
+        target.prepare_cache(false);
+        worker.ask(Op::Close { handle: Handle(0) });
+        worker.open(0, Access::Plain, false);
+        target.take_events();
+        for index in 0..97 {
+            worker.ask(Op::read(Handle(0), Bytes(index * 4096), Bytes(4096)));
+        }
+        let sizes = reads_queued(&target);
+        let windows = [16, 32, 16, 32, 32, 64, 64, 128, 128, 128];
+        assert!(sizes.ends_with(&windows), "{name}: {sizes:?}");
+    }
+}
+
+#[test]
+fn a_study_changes_the_file_half_by_the_kernels_names() {
+    use iolab_sim::files::{FilesMade, FilesOverrides};
+    let text = "name = \"x\"\ndevice.profile = \"fixed-100us\"";
+    let stack = Stack::parse("x.toml", text).unwrap();
+    let made = |fs: &str, mount: &str| {
+        let files = FilesOverrides {
+            made: Some(FilesMade {
+                fs: fs.into(),
+                mkfs_options: Vec::new(),
+                mount_options: vec![mount.into()],
+            }),
+            ..FilesOverrides::default()
+        };
+        let overrides = QueueOverrides { files, ..QueueOverrides::default() };
+        stack.build(&overrides, Seed(1)).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(made("ext4", "nodelalloc"), Ok(()));
+    let unknown = made("ext5", "").unwrap_err();
+    assert!(unknown.contains("is not simulated (did you mean `ext4`?)"), "{unknown}");
+    let misspelt = made("ext4", "nodelaloc").unwrap_err();
+    assert!(misspelt.starts_with("ext4: mount option `nodelaloc` is not modelled"), "{misspelt}");
+    let other = made("xfs", "nodelalloc").unwrap_err();
+    assert!(other.starts_with("xfs: mount option `nodelalloc` is not modelled"), "{other}");
+}
