@@ -95,8 +95,8 @@ fn kyber_loses_its_round_once_on_hot_blocks() {
 }
 
 /// Not explained: while a raised reader is waited for, the kernel injects requests of another
-/// raised queue at instants that the model does not find. (The first difference was issue 80 before blk-mq
-/// asked again a tick later.)
+/// raised queue at instants that the model does not find. (The first difference was issue 80
+/// before blk-mq asked again a tick later.)
 #[test]
 fn bfq_injects_at_other_instants_beside_readers_with_pauses() {
     let found = followed("dispatch-own/think-bfq", None);

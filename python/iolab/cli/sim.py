@@ -367,7 +367,8 @@ def _calibrate(arguments: argparse.Namespace, services: Services, console: Conso
     if found.why_not:
         console.result(f"# Not measured: {found.why_not}.")
     for name, ns in found.added_ns.items():
-        console.result(f"# {name} adds {ns / 1e3:.1f} us to an operation under none.")
+        noise = "" if ns > 0 else ": less than the noise of this machine"
+        console.result(f"# {name} adds {ns / 1e3:.1f} us to an operation under none{noise}.")
     for row in found.schedulers:
         keys = "\n".join(f"{hook}_ns = {ns}" for hook, ns in row.hooks_ns.items())
         console.result(f"\n[software.schedulers.{row.name}]  # {row.tag}\n{keys}")

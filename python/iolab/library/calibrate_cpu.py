@@ -64,7 +64,10 @@ class CpuCosts:
     switch_ns: float
     """Another task of the same processor is woken and runs."""
     added_ns: dict[str, float]
-    """Time per operation that a scheduler adds to ``none``; empty if it was not measured."""
+    """Time per operation that a scheduler adds to ``none``; below 0 where noise is larger than it.
+
+    Empty if it was not measured.
+    """
     why_not: str
     """Reason why schedulers were not measured; empty if they were."""
     schedulers: tuple[SchedulerCost, ...]
@@ -206,7 +209,7 @@ def _added() -> tuple[dict[str, float], str]:
         return {}, "the study of the schedulers has no median"
     base = statistics.mean(medians[REAL[0]])
     found = {name: statistics.mean(values) - base for name, values in medians.items()}
-    return {name: max(0.0, ns) for name, ns in found.items() if name != REAL[0]}, ""
+    return {name: ns for name, ns in found.items() if name != REAL[0]}, ""
 
 
 def _schedulers(
