@@ -3,6 +3,7 @@
 use iolab_model::Ns;
 
 /// Idle time of the stack, movements of arms, answers of caches and merges, as one fact.
+#[allow(clippy::cast_precision_loss, reason = "shares of times are approximate")]
 pub fn mechanism(counters: &[(String, f64)], elapsed: Ns) -> Option<String> {
     let first = |name: &str| counters.iter().find(|(known, _)| known == name).map(|row| row.1);
     let sum =

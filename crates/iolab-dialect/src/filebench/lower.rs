@@ -218,9 +218,9 @@ fn tenant(
     let given = &one.thread.given;
     let memory = scope.number(given, Attribute::MemSize, 0)?;
     let mut steps = Steps::new(context, memory);
-    let nodes = steps.of(&one.thread.flowops)?;
+    let flow = steps.of(&one.thread.flowops)?;
     notes.append(&mut steps.notes);
-    if nodes.is_empty() {
+    if flow.is_empty() {
         return Err(ScriptFault::new(given.spot, "a thread without flowops", "write flowop in it"));
     }
     all_told.extend(steps.told.drain(..).map(|told| (index, told)));
@@ -229,7 +229,7 @@ fn tenant(
     }
     let endless = Limits { passes: Some(u64::MAX), ..Limits::default() };
     let limit = Limits { time_ns: context.script.time_ns, ..endless };
-    let program = Program { steps: nodes, limit, ..Program::default() };
+    let program = Program { steps: flow, limit, ..Program::default() };
     let Ok(workers) = u32::try_from(one.instances) else {
         return Err(ScriptFault::new(run, format!("{} threads", one.instances), "use fewer"));
     };

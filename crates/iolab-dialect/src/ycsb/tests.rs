@@ -252,7 +252,7 @@ fn a_recorded_bucket_histogram_gives_the_recorded_lines() {
          -p measurement.histogram.verbose=true",
     );
     let shown = self::recorded(&report(&plan, &result(series.collect(), Vec::new())));
-    let plain = |lines: &BTreeMap<String, Vec<(String, String)>>| {
+    let without_variance = |lines: &BTreeMap<String, Vec<(String, String)>>| {
         let mut lines = lines.clone();
         // The sum of squares is known to the variance's digits only.
         for values in lines.values_mut() {
@@ -260,7 +260,7 @@ fn a_recorded_bucket_histogram_gives_the_recorded_lines() {
         }
         lines
     };
-    assert_eq!(plain(&shown), plain(&recorded));
+    assert_eq!(without_variance(&shown), without_variance(&recorded));
 }
 
 /// A series of one operation, with these results.
