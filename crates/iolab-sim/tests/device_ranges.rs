@@ -46,7 +46,7 @@ fn closed(
 ) -> Seen {
     let mut seen = Seen { ends: Vec::new(), responses: Vec::new() };
     let (mut now, mut done, mut sent, mut begun) = (EPOCH, Vec::new(), 0, BTreeMap::new());
-    let mut send = |layer: &mut dyn Layer, now: Ns, begun: &mut BTreeMap<u32, Ns>| {
+    let mut submit = |layer: &mut dyn Layer, now: Ns, begun: &mut BTreeMap<u32, Ns>| {
         if sent == count {
             return;
         }
@@ -59,7 +59,7 @@ fn closed(
         sent += 1;
     };
     for _ in 0..depth {
-        send(layer, now, &mut begun);
+        submit(layer, now, &mut begun);
     }
     while !begun.is_empty() {
         let at = layer.next_event();
@@ -69,7 +69,7 @@ fn closed(
         for Ended { id, .. } in done.drain(..) {
             seen.responses.push(now.since(begun.remove(&id.0).unwrap()));
             seen.ends.push(now);
-            send(layer, now, &mut begun);
+            submit(layer, now, &mut begun);
         }
     }
     seen

@@ -75,7 +75,9 @@ impl Parser {
 
     fn word(&mut self, remedy: &str) -> Result<(String, ScriptSpot)> {
         let token = self.next();
-        if let LexemeKind::Word(word) = token.kind { Ok((word, token.spot)) } else {
+        if let LexemeKind::Word(word) = token.kind {
+            Ok((word, token.spot))
+        } else {
             let what = format!("syntax error at '{}'", token.shown());
             Err(ScriptFault::new(token.spot, what, remedy))
         }

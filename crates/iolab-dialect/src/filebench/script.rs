@@ -305,10 +305,14 @@ impl Reader<'_> {
 fn frozen(scope: &ScriptScope, name: &str, placed: Placed) -> Result<Placed> {
     use super::syntax::Value;
     let value = match &placed.value {
-        Value::Variable(other) => if let Some(found) = scope.variables.get(other) { found.value.clone() } else {
-            scope.variable(other, placed.spot, 0)?;
-            return Ok(placed);
-        },
+        Value::Variable(other) => {
+            if let Some(found) = scope.variables.get(other) {
+                found.value.clone()
+            } else {
+                scope.variable(other, placed.spot, 0)?;
+                return Ok(placed);
+            }
+        }
         Value::Calculated(..) | Value::Quoted(_) => match scope.resolve(&placed)? {
             Bound::Integer(value) => Value::Integer(value),
             Bound::Boolean(value) => Value::Boolean(value),
