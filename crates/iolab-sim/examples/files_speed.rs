@@ -19,6 +19,7 @@ const PATH: PathId = PathId(0);
 /// Pages of the file that is read and written.
 const PAGES: u64 = 65_536;
 
+#[allow(clippy::disallowed_methods)] // The program measures itself; the model has no clock.
 fn main() {
     let operations = std::env::args().nth(1).map_or(1_000_000, |text| text.parse().unwrap());
     for row in iolab_files::fs::list::FILE_SYSTEMS {

@@ -45,21 +45,21 @@ fn closed(
     mut next: impl FnMut(u32) -> (Operation, u64, u32, u32),
 ) -> Seen {
     let mut seen = Seen { ends: Vec::new(), responses: Vec::new() };
-    let (mut now, mut done, mut sent, mut begun) = (EPOCH, Vec::new(), 0, BTreeMap::new());
-    let mut submit = |layer: &mut dyn Layer, now: Ns, begun: &mut BTreeMap<u32, Ns>| {
-        if sent == count {
+    let (mut now, mut done, mut count_sent, mut begun) = (EPOCH, Vec::new(), 0, BTreeMap::new());
+    let mut send = |layer: &mut dyn Layer, now: Ns, begun: &mut BTreeMap<u32, Ns>| {
+        if count_sent == count {
             return;
         }
-        let (operation, sector, sectors, owner) = next(sent);
+        let (operation, sector, sectors, owner) = next(count_sent);
         let submitter = Submitter { process: ProcessId(owner), ..Submitter::default() };
-        let (id, flags) = (BioId(sent), Flags::SYNC);
+        let (id, flags) = (BioId(count_sent), Flags::SYNC);
         layer
             .submit(now, &Bio { id, operation, sector: Sector(sector), sectors, flags, submitter });
-        begun.insert(sent, now);
-        sent += 1;
+        begun.insert(count_sent, now);
+        count_sent += 1;
     };
     for _ in 0..depth {
-        submit(layer, now, &mut begun);
+        send(layer, now, &mut begun);
     }
     while !begun.is_empty() {
         let at = layer.next_event();
@@ -69,7 +69,7 @@ fn closed(
         for Ended { id, .. } in done.drain(..) {
             seen.responses.push(now.since(begun.remove(&id.0).unwrap()));
             seen.ends.push(now);
-            submit(layer, now, &mut begun);
+            send(layer, now, &mut begun);
         }
     }
     seen

@@ -203,7 +203,7 @@ fn word(
             let problem = Problem::new(format!("a second script '{word}'"), "name one");
             return Err((whole, problem));
         }
-        let is_file = word.ends_with(".f") || word.contains('/');
+        let is_file = word.strip_suffix(".f").is_some() || word.contains('/');
         *(if is_file { &mut typed.file } else { &mut typed.personality }) = Some(word.clone());
         typed.script_word = Some(index);
         return Ok(());

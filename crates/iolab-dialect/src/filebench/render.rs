@@ -75,7 +75,8 @@ fn failures(phase: &PhaseResult, at_s: f64) -> String {
     let workers = phase.tenants.iter().flat_map(|tenant| &tenant.workers);
     let errors: std::collections::BTreeSet<&String> =
         workers.filter_map(|worker| worker.first_error.as_ref()).collect();
-    errors.iter().map(|error| format!("{at_s:.3}: {error}\n")).collect()
+    let lines = errors.iter().map(|error| format!("{at_s:.3}: {error}\n"));
+    lines.collect::<Vec<_>>().concat()
 }
 
 /// Lines about the making of files, and the beginning.

@@ -115,12 +115,12 @@ impl ScriptScope {
             let tail = &rest[at..];
             if let Some(after) = tail.strip_prefix('\\') {
                 let escaped = after.chars().next();
-                found.push_str(&match escaped {
-                    Some('n') => "\n".to_owned(),
-                    Some(c @ ('$' | '"' | '\\')) => c.to_string(),
-                    Some(c) => format!("\\{c}"),
-                    None => "\\".to_owned(),
-                });
+                match escaped {
+                    Some('n') => found.push('\n'),
+                    Some(c @ ('$' | '"' | '\\')) => found.push(c),
+                    Some(c) => found.extend(['\\', c]),
+                    None => found.push('\\'),
+                }
                 rest = &after[escaped.map_or(0, char::len_utf8)..];
                 continue;
             }

@@ -149,7 +149,7 @@ impl<'a> Steps<'a> {
             };
             let name = format!("{prefix}{name}");
             match flowop.row {
-                None => self.add_composite(flowop, name, times, nodes)?,
+                None => self.add_composite(flowop, &name, times, nodes)?,
                 Some(row) => self.add(flowop, row, (name, times), nodes)?,
             }
         }
@@ -187,7 +187,7 @@ impl<'a> Steps<'a> {
     fn add_composite(
         &mut self,
         flowop: &Flowop,
-        name: String,
+        name: &str,
         times: u64,
         nodes: &mut Vec<Node>,
     ) -> Result<()> {
@@ -195,7 +195,7 @@ impl<'a> Steps<'a> {
             let what = format!("the composite {} contains itself", flowop.kind);
             return wrong(&flowop.given, what, "write its operations one after the other");
         }
-        self.told.push(Told { name: name.clone(), row: None, id: None });
+        self.told.push(Told { name: name.to_owned(), row: None, id: None });
         let iters = self.scope.amount(&flowop.given, Attribute::Iters)?;
         let composite = self.context.script.composites[&flowop.kind].flowops.clone();
         self.enter(flowop)?;

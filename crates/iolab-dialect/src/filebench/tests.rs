@@ -87,11 +87,8 @@ fn variables_are_bound_when_the_run_begins() {
 #[test]
 fn texts_of_a_script_without_a_run_are_printed() {
     let golden = golden("errors/vars.f");
-    let text: String = golden
-        .lines()
-        .filter(|line| !line.starts_with("system"))
-        .map(|l| format!("{l}\n"))
-        .collect();
+    let kept = golden.lines().filter(|line| !line.starts_with("system"));
+    let text = kept.collect::<Vec<_>>().join("\n");
     let shown = script(&text).only_text.unwrap();
     assert_eq!(
         shown.lines().skip(1).collect::<Vec<_>>(),

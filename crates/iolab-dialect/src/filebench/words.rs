@@ -103,9 +103,9 @@ attributes! {
     IoSize ["iosize"] &[Flowop], "0", "bytes of an operation; may be random", Done;
     WorkingSet ["workingset"] &[Flowop], "0: the file", "bytes in which random places lie", Done;
     AtRandom ["random"] &[Flowop], "false", "places are multiples of iosize by chance", Done;
-    DirectIo ["directio"] &[Flowop], "false", "O_DIRECT, of the flowop that opens the file", Done;
-    DSync ["dsync"] &[Flowop], "false", "O_SYNC, of the flowop that opens the file", Done;
-    NoReadahead ["noreadahead"] &[Flowop], "false", "POSIX_FADV_RANDOM when it opens", Done;
+    DirectIo ["directio"] &[Flowop], "false", "`O_DIRECT`, of the flowop that opens the file", Done;
+    DSync ["dsync"] &[Flowop], "false", "`O_SYNC`, of the flowop that opens the file", Done;
+    NoReadahead ["noreadahead"] &[Flowop], "false", "`POSIX_FADV_RANDOM` when it opens", Done;
     Iters ["iters"] &[Flowop], "1", "number of times in a row; may be random", Done;
     Indexed ["indexed"] &[Flowop], "",
         "random variable: number of the file, modulo the entries", Done;

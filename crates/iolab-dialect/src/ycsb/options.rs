@@ -135,6 +135,7 @@ pub const OPTIONS: &[Row] = &[
     ),
 ];
 
+#[allow(clippy::unnecessary_wraps, reason = "the grammar asks for a word that may be refused")]
 fn operand(typed: &mut Typed, given: &Given<'_>) -> Result<(), Problem> {
     typed.words.push(Word { text: given.value.to_owned(), place: given.place.clone() });
     Ok(())

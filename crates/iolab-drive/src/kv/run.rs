@@ -101,13 +101,13 @@ fn load<S: KvStore, O: Observer>(
         }
         client.set_key(number);
         client.write_fields(FieldChoice::All, &mut record);
-        store.put(client.key(), &record).map_err(|error| told(store.name(), error.0))?;
+        store.put(client.key(), &record).map_err(|error| told(store.name(), &error.0))?;
     }
     Ok(work.record_count)
 }
 
 /// An error in the words of a store.
-fn told(target: &'static str, words: String) -> Error {
+fn told(target: &'static str, words: &str) -> Error {
     Error::Unsupported { target, what: format!("go on: {words}") }
 }
 
@@ -327,7 +327,9 @@ impl Ending<'_> {
     fn outcome(&self, ended: Vec<Ended>) -> PhaseOutcome {
         let work = self.phase.tenants[0].kv.as_ref().expect("it was looked at before");
         let mut sum = KvCounts::new(&work.measured);
-        ended.iter().for_each(|one| sum.merge(&one.counts));
+        for one in &ended {
+            sum.merge(&one.counts);
+        }
         let started = ended.iter().map(|one| Ns(one.outcome.report.started_ns)).min();
         let started = started.unwrap_or(self.release);
         let gone = ended.iter().map(|one| one.gone).max().unwrap_or(self.release);

@@ -71,7 +71,7 @@ impl Method for Splice {
         let length = call.length().min(PIPE_BYTES);
         let moved = with_pipe(|from, to| {
             let mut at = offset as i64;
-            let null = std::ptr::null_mut();
+            let nowhere = std::ptr::null_mut();
             // SAFETY: `at` is writable during the call; no memory of ours is touched.
             let moved = unsafe {
                 libc::splice(file.raw(), &raw mut at, to, null, length, libc::SPLICE_F_MOVE)
@@ -100,7 +100,7 @@ impl Method for Splice {
                 let null = std::ptr::null_mut();
                 // SAFETY: as for reading.
                 let here = unsafe {
-                    libc::splice(from, null, file.raw(), &raw mut at, left, libc::SPLICE_F_MOVE)
+                    libc::splice(from, nowhere, file.raw(), &raw mut at, left, libc::SPLICE_F_MOVE)
                 };
                 if here <= 0 {
                     return (if written > 0 { written } else { here }, false);

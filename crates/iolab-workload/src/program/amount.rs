@@ -288,7 +288,9 @@ impl Amount {
             Spread::Exponential { mean, .. } if !is_good(*mean) => {
                 Some((format!("an exponential of mean {mean}"), positive))
             }
-            Spread::Gamma { least, most, .. } | Spread::Normal { least, most, .. }
+            Spread::Gamma { least, most, .. }
+            | Spread::Normal { least, most, .. }
+            | Spread::Clipped { least, most, .. }
                 if least > most =>
             {
                 Some((format!("at least {least} and at most {most}"), "let `most` be larger"))
@@ -302,9 +304,6 @@ impl Amount {
             Spread::Triangular { from, mode, to } if from > mode || mode > to => {
                 let problem = format!("a triangle from {from} over {mode} to {to}");
                 Some((problem, "name the ends and what lies between in order"))
-            }
-            Spread::Clipped { least, most, .. } if least > most => {
-                Some((format!("at least {least} and at most {most}"), "let `most` be larger"))
             }
             Spread::Below { of } | Spread::Clipped { of, .. } => of.problem(),
             Spread::Table { rows } => table_problem(rows),

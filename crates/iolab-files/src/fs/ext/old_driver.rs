@@ -9,10 +9,10 @@ use iolab_model::error::Errno;
 use super::driver::ExtFs;
 use super::mapping::{Wish, blocks_to_border, indirect_path};
 use super::mballoc::allocator::Allocator;
-use super::reservation::FreeSpace;
+use super::reservation::FreeLookup;
 use crate::api::context::Context;
 
-impl FreeSpace for Allocator {
+impl FreeLookup for Allocator {
     fn first_free(&mut self, range: Range<u64>) -> Option<u64> {
         self.next_free_in(range)
     }

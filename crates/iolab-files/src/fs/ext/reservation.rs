@@ -16,7 +16,7 @@ const FIRST_BLOCKS: u64 = 8;
 const BLOCKS_MAX: u64 = 1027;
 
 /// Free blocks, as the search sees them.
-pub trait FreeSpace {
+pub trait FreeLookup {
     /// First free block in a range.
     fn first_free(&mut self, range: Range<u64>) -> Option<u64>;
     /// Blocks of the group of a block.
@@ -60,7 +60,7 @@ impl Reservations {
     /// A run of free blocks for a file: first block, and how many of those wanted.
     pub fn find(
         &mut self,
-        free: &mut dyn FreeSpace,
+        free: &mut dyn FreeLookup,
         node: u32,
         goal: u64,
         count: u64,
@@ -88,7 +88,7 @@ impl Reservations {
 
     fn find_reserved(
         &mut self,
-        free: &mut dyn FreeSpace,
+        free: &mut dyn FreeLookup,
         node: u32,
         goal: u64,
         count: u64,
@@ -115,7 +115,7 @@ impl Reservations {
 
     fn find_in_group(
         &mut self,
-        free: &mut dyn FreeSpace,
+        free: &mut dyn FreeLookup,
         group: &Range<u64>,
         wish: WindowWish,
     ) -> Option<(u64, u64)> {
@@ -150,7 +150,7 @@ impl Reservations {
     /// A new window for a file at or after a goal.
     fn renew(
         &mut self,
-        free: &mut dyn FreeSpace,
+        free: &mut dyn FreeLookup,
         group: &Range<u64>,
         wish: WindowWish,
     ) -> Option<Reserved> {
@@ -197,7 +197,7 @@ impl Reservations {
 }
 
 /// Length of a free run from a block on, at most `count` and not beyond `end`.
-fn run(free: &mut dyn FreeSpace, first: u64, count: u64, end: u64) -> u64 {
+fn run(free: &mut dyn FreeLookup, first: u64, count: u64, end: u64) -> u64 {
     let mut found = 1;
     while found < count && first + found < end {
         let next = first + found;
@@ -215,7 +215,7 @@ mod tests {
 
     struct Blocks(Vec<bool>);
 
-    impl FreeSpace for Blocks {
+    impl FreeLookup for Blocks {
         fn first_free(&mut self, range: Range<u64>) -> Option<u64> {
             range.into_iter().find(|&block| self.0[block as usize])
         }

@@ -48,6 +48,7 @@ pub(super) enum Meaning {
 
 /// An operation under way.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub(super) struct Job {
     /// Absent: a file that is closed at the end.
     pub(super) node: Option<usize>,
