@@ -16,7 +16,7 @@ pub fn mechanism(counters: &[(String, f64)], elapsed: Ns) -> Option<String> {
     let share = |part: f64, whole: f64| if whole > 0.0 { (part / whole).min(1.0) } else { 0.0 };
     let merges = first("read_merges")? + first("write_merges")? + first("joined")?;
     let mut parts = vec![
-        format!("idle_share={:.4}", 1.0 - share(first("busy_ns")?, elapsed.0 as f64)),
+        format!("idle_share={:.4}", 1.0 - share(first("busy_ns")?, elapsed.as_seconds() * 1e9)),
         format!("merges_per_request={:.3}", merges / requests),
     ];
     if counters.iter().any(|(name, _)| name == "seeks") {

@@ -45,7 +45,8 @@ def about_surprises(ledger: Ledger, verdict: StudyVerdict) -> Iterator[Finding]:
         yield _equal(verdict, equal)
     # Of sizes and numbers of streams it is no surprise: a larger request carries more.
     is_order = verdict.compared_factor == "scheduler"
-    far = [c for c in known if is_order and not 1 / FAR < (c.effect.ratio or 1) < FAR]
+    all_known = [c for c in verdict.pooled if c.effect.ratio] if is_order else []
+    far = [c for c in all_known if not 1 / FAR < (c.effect.ratio or 1) < FAR]
     if far:
         yield _far(ledger, verdict, far)
 
