@@ -1,8 +1,9 @@
 //! Filebench: its workload model language (WML), its personalities and its report.
 //!
 //! A script is read ([`parse`]) into statements, gone through up to its run ([`script`]) and
-//! lowered to one phase of programs ([`lower`], [`filesets`], [`steps`]). Facts are those of Filebench
-//! 1.5-alpha3 and of runs of it; what differs on purpose is on the reference page of the dialect.
+//! lowered to one phase of programs ([`lower`], [`filesets`], [`steps`]). Facts are those of
+//! Filebench 1.5-alpha3 and of runs of it; what differs on purpose is on the reference page of the
+//! dialect.
 //! Left out: several machines, plug-ins for other file systems, the prompt of 1.4.9.
 
 pub mod command;
