@@ -140,6 +140,53 @@ SpreadZipf = TypedDict(
 """Zipf over `from ..= to`: the smallest value is the most likely."""
 
 
+class SpreadLognormal(TypedDict):
+    """Lognormal, never above `most`."""
+
+    by: Literal["lognormal"]
+    most: int
+    mu: float
+    sigma: float
+
+
+class SpreadWeibull(TypedDict):
+    """Weibull, never above `most`."""
+
+    by: Literal["weibull"]
+    most: int
+    scale: float
+    shape: float
+
+
+SpreadTriangular = TypedDict(
+    "SpreadTriangular",
+    {
+        "by": Literal["triangular"],
+        "from": int,
+        "mode": int,
+        "to": int,
+    },
+)
+"""Triangular: the density rises from `from` to `mode` and falls to `to`."""
+
+
+class SpreadBelow(TypedDict):
+    """Each number below one that is drawn is as likely."""
+
+    by: Literal["below"]
+    of: "Amount"
+
+
+class SpreadClipped(TypedDict):
+    """Drawn otherwise, cut at both ends and rounded."""
+
+    by: Literal["clipped"]
+    least: NotRequired[int]
+    most: int
+    of: "Amount"
+    round: NotRequired[int]
+
+
 class SpreadTable(TypedDict):
     """One row of a table, by weight."""
 
@@ -148,7 +195,17 @@ class SpreadTable(TypedDict):
 
 
 Spread: TypeAlias = (
-    SpreadUniform | SpreadGamma | SpreadNormal | SpreadExponential | SpreadZipf | SpreadTable
+    SpreadUniform
+    | SpreadGamma
+    | SpreadNormal
+    | SpreadExponential
+    | SpreadZipf
+    | SpreadLognormal
+    | SpreadWeibull
+    | SpreadTriangular
+    | SpreadBelow
+    | SpreadClipped
+    | SpreadTable
 )
 """Distribution from which a number is drawn."""
 
@@ -241,10 +298,21 @@ Reuse: TypeAlias = Literal["continue", "never", "found", "kept"]
 """Treatment of files that are there already."""
 
 
+class Branching(TypedDict):
+    """Tree that grows depth first: each directory draws its width, and a depth at which it would
+    be a leaf that holds files. Source: Filebench 1.5-alpha3, `fileset.c`.
+    """
+
+    depth: NotRequired[Amount | None]
+    width: NotRequired[Amount | None]
+
+
 class Tree(TypedDict):
     """Directories and names of a set."""
 
+    branching: NotRequired[Branching | None]
     depth: NotRequired[int | None]
+    has_leaf_directories: NotRequired[bool]
     leaf_directories: NotRequired[int]
     names: NotRequired[list[str]]
     width: NotRequired[int | None]
@@ -259,6 +327,7 @@ class FileSet(TypedDict):
     files: int
     fill: NotRequired[Fill]
     is_flat: NotRequired[bool]
+    makers: NotRequired[int]
     name: str
     place: NotRequired[str | None]
     reuse: NotRequired[Reuse]
@@ -877,6 +946,13 @@ class PickZones(TypedDict):
     zones: list[Zone]
 
 
+class PickDrawn(TypedDict):
+    """A number that is drawn; one beyond the range counts from its beginning again."""
+
+    by: Literal["drawn"]
+    number: Amount
+
+
 class PickSame(TypedDict):
     """Always the first one."""
 
@@ -918,6 +994,7 @@ Pick: TypeAlias = (
     | PickNormal
     | PickHot
     | PickZones
+    | PickDrawn
     | PickSame
     | PickList
     | PickLatest
@@ -983,12 +1060,27 @@ Deed: TypeAlias = Literal[
     "wait",
     "barrier",
     "await",
+    "limit",
+    "finish",
     "sequence",
     "choose",
     "repeat",
     "composite",
 ]
 """Name of a step."""
+
+
+EventsFor: TypeAlias = Literal["step", "operation", "transfer", "mebibyte"]
+"""Thing that an event is taken for, since the step took the last ones."""
+
+
+class Events(TypedDict):
+    """Events that a step takes from a source."""
+
+    each: EventsFor
+    of: NotRequired[str | None]
+    per_s: float
+    source: str
 
 
 class Every(TypedDict):
@@ -1002,6 +1094,7 @@ FileBy: TypeAlias = Literal[
     "existing",
     "absent",
     "next",
+    "next_absent",
     "own",
     "pick",
     "served",
@@ -1060,6 +1153,15 @@ Positioned: TypeAlias = Literal["at", "current", "append"]
 """Begin of a transfer."""
 
 
+class Until(TypedDict):
+    """Condition that ends a worker; whichever comes first."""
+
+    bytes: NotRequired[int | None]
+    fails: NotRequired[bool]
+    of: NotRequired[str | None]
+    ops: NotRequired[int | None]
+
+
 Verify: TypeAlias = Literal["none", "headers", "full"]
 """Comparison of what is read with what was written."""
 
@@ -1069,33 +1171,42 @@ class Node(TypedDict):
     refused.
     """
 
+    advice: NotRequired[Advice | None]
     at: NotRequired[Place | None]
     barrier: NotRequired[str | None]
     count: NotRequired[Amount | None]
     does: Deed
     durability: NotRequired[Durability]
     duration_ns: NotRequired[Amount | None]
+    events: NotRequired[Events | None]
     every: NotRequired[Every | None]
     file: NotRequired[FileChoice | None]
     flags: NotRequired[TransferFlags]
     from_slot: NotRequired[str | None]
     high_water: NotRequired[int | None]
     id: NotRequired[str | None]
+    is_broadcast: NotRequired[bool]
+    is_counted: NotRequired[bool]
     is_read_only: NotRequired[bool]
     is_submitted_only: NotRequired[bool]
     is_truncating: NotRequired[bool]
     is_whole: NotRequired[bool]
+    is_write_only: NotRequired[bool]
     key: NotRequired[KeyChoice | None]
     locals: NotRequired[list[Local]]
     path: NotRequired[DataPath | None]
     position: NotRequired[Positioned | None]
+    rotates: NotRequired[int]
     semaphore: NotRequired[str | None]
     size_bytes: NotRequired[Amount | None]
+    skips_closed: NotRequired[bool]
     slot: NotRequired[str | None]
     steps: NotRequired[list["Node"]]
     times: NotRequired[Amount | None]
     to_file: NotRequired[FileChoice | None]
     under_way: NotRequired[int]
+    under_way_percent: NotRequired[int | None]
+    until: NotRequired[Until | None]
     vectors: NotRequired[int]
     verify: NotRequired[Verify | None]
     weight: NotRequired[float]
@@ -1838,6 +1949,71 @@ class CommandPlanShownByFio(TypedDict):
     show: ShownByFio
 
 
+class FilebenchCommand(TypedDict):
+    """A command that runs before the run, as `system` says."""
+
+    line: str
+
+
+class FilebenchFiles(TypedDict):
+    """A fileset as it is told."""
+
+    bytes: int
+    depth: float
+    entries: int
+    is_file: bool
+    leafs: int
+    name: str
+    width: int
+
+
+FilebenchCounts: TypeAlias = Literal["operation", "read", "write", "control"]
+"""Group that a flow operation is counted in."""
+
+
+class FilebenchFlowop(TypedDict):
+    """A flow operation as it is told."""
+
+    counts: FilebenchCounts
+    name: str
+    parts: list[list[int | str]]
+
+
+FilebenchFormat: TypeAlias = Literal["text", "old", "json"]
+"""Form of the results."""
+
+
+class ShownByFilebench(TypedDict):
+    """Form of the results."""
+
+    commands: list[FilebenchCommand]
+    files: list[FilebenchFiles]
+    flowops: list[FilebenchFlowop]
+    format: FilebenchFormat
+    has_histograms: bool
+    is_set_back: bool
+    is_timeout: bool
+    output: str | None
+    period_s: int
+    processes: list[list[str | int]]
+    said: list[str]
+
+
+class CommandPlanShownByFilebench(TypedDict):
+    """Everything about one command line."""
+
+    asked: CommandExtras
+    cache: str
+    common: CommonOptions
+    dialect: str
+    directory: str
+    files: list[str]
+    notes: list[str]
+    only_text: str | None
+    rows: list[CommandRow]
+    show: ShownByFilebench
+
+
 class ShownByYcsb(TypedDict):
     """Form of the results."""
 
@@ -1880,6 +2056,7 @@ CommandPlan: TypeAlias = (
     | CommandPlanShownByBonnie
     | CommandPlanShownByMkfile
     | CommandPlanShownByFio
+    | CommandPlanShownByFilebench
     | CommandPlanShownByYcsb
 )
 """A command line, understood."""
@@ -2115,6 +2292,61 @@ class FileRules(TypedDict):
     """
 
     replaceable: dict[str, Replaceable]
+
+
+class FilebenchCpu(TypedDict):
+    """CPU time."""
+
+    system_ns: int
+    user_ns: int
+
+
+class FilebenchPart(TypedDict):
+    """`CountedAs` of an operation between two reports."""
+
+    bytes: int
+    latency: Histogram
+    ops: int
+
+
+class FilebenchOperation(TypedDict):
+    """One operation."""
+
+    bytes: int
+    id: str
+    latency: Histogram
+    ops: int
+    parts: NotRequired[list[FilebenchPart]]
+
+
+class FilebenchWorkerResult(TypedDict):
+    """One thread."""
+
+    ended_by: NotRequired[str | None]
+    first_error: NotRequired[str | None]
+    worker: NotRequired[int]
+
+
+class FilebenchTenantResult(TypedDict):
+    """Equal threads."""
+
+    operations: NotRequired[list[FilebenchOperation]]
+    workers: list[FilebenchWorkerResult]
+
+
+class FilebenchPhaseResult(TypedDict):
+    """The phase of a record."""
+
+    cpu: NotRequired[FilebenchCpu]
+    elapsed_ns: int
+    tenants: list[FilebenchTenantResult]
+
+
+class FilebenchRowResult(TypedDict):
+    """One run."""
+
+    phases: list[FilebenchPhaseResult]
+    whole_ns: NotRequired[int]
 
 
 class FioClasses(TypedDict):
@@ -2681,6 +2913,14 @@ class Operation(TypedDict):
     writes: bool
 
 
+class OperationPart(TypedDict):
+    """Counts of an operation between two cuts of a phase."""
+
+    bytes: int
+    latency: Histogram
+    ops: int
+
+
 class OperationCount(TypedDict):
     """An operation of a program: what it is, and what was counted of it."""
 
@@ -2691,6 +2931,7 @@ class OperationCount(TypedDict):
     kind: OperationKind
     latency: Histogram
     ops: int
+    parts: NotRequired[list[OperationPart]]
     response: NotRequired[Histogram | None]
 
 
@@ -2854,6 +3095,7 @@ class StreamReport(TypedDict):
     call_ns: int
     depth_found: NotRequired[int | None]
     elapsed_ns: int
+    ended_by: NotRequired[str | None]
     errors: int
     first_error: str | None
     gap_ns_max: int

@@ -1,6 +1,7 @@
 //! Processors: each does one thing after the other.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use iolab_model::Ns;
@@ -14,7 +15,31 @@ use crate::api::bio::Submitter;
 #[derive(Clone, Debug, Default)]
 pub struct ProcessorClocks {
     count: usize,
-    free: Rc<RefCell<Vec<Ns>>>,
+    free: Rc<RefCell<FreeFrom>>,
+}
+
+/// Times from which processors are free.
+#[derive(Debug, Default)]
+struct FreeFrom {
+    /// Of the processors with the lowest numbers: those of workers.
+    low: Vec<Ns>,
+    /// Of all others: threads of the kernel have the highest numbers.
+    high: BTreeMap<usize, Ns>,
+}
+
+/// Numbers of processors below this lie side by side.
+const LOW_MAX: usize = 1 << 16;
+
+impl FreeFrom {
+    fn of(&mut self, index: usize) -> &mut Ns {
+        if index >= LOW_MAX {
+            return self.high.entry(index).or_insert(Ns(0));
+        }
+        if self.low.len() <= index {
+            self.low.resize(index + 1, Ns(0));
+        }
+        &mut self.low[index]
+    }
 }
 
 impl ProcessorClocks {
@@ -28,11 +53,9 @@ impl ProcessorClocks {
         let process = submitter.process.0 as usize;
         let index = if self.count == 0 { process } else { process % self.count };
         let mut free = self.free.borrow_mut();
-        if free.len() <= index {
-            free.resize(index + 1, Ns(0));
-        }
-        free[index] = free[index].max(now) + cost;
-        free[index]
+        let from = free.of(index);
+        *from = (*from).max(now) + cost;
+        *from
     }
 }
 
@@ -53,5 +76,7 @@ mod tests {
         let own = ProcessorClocks::new(0);
         assert_eq!(own.charge(of(1), Ns(100), Ns(10)), Ns(110));
         assert_eq!(own.charge(of(2), Ns(100), Ns(10)), Ns(110));
+        assert_eq!(own.charge(of(u32::MAX), Ns(100), Ns(10)), Ns(110), "a thread of the kernel");
+        assert_eq!(own.charge(of(u32::MAX), Ns(100), Ns(10)), Ns(120));
     }
 }
