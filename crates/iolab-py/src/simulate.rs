@@ -17,7 +17,7 @@ use iolab_protocol::agent::{
 };
 use iolab_sim::api::layer::Incident;
 use iolab_sim::error::SimError;
-use iolab_sim::files::{FilesMade, VM_KNOBS};
+use iolab_sim::files::{FilesMade, NO_FILE_SYSTEM, VM_KNOBS};
 use iolab_sim::limits::{ALIKE, Alike, LEVELS, LIMITS, Possible};
 use iolab_sim::queue::QueueParameters;
 use iolab_sim::replay::to_csv;
@@ -555,7 +555,7 @@ fn with_made(
 
 /// The file system of a trial as its record has it.
 fn made_stack(made: Option<&FileSystem>) -> Option<StackRecord> {
-    made.map(|made| StackRecord {
+    made.filter(|made| made.fs != NO_FILE_SYSTEM).map(|made| StackRecord {
         asked: made.clone(),
         effective_mount_options: made.mount_options.join(","),
         parameters: Vec::new(),

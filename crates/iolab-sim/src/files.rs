@@ -138,12 +138,15 @@ pub const VM_KNOBS: [&str; 6] = [
     "dirty_writeback_centisecs",
 ];
 
+/// Name that stands for a device without a file system.
+pub const NO_FILE_SYSTEM: &str = "none";
+
 impl FilesOverrides {
     /// The stack's file half with these settings.
     pub fn apply(&self, spec: &FilesSpec) -> FilesSpec {
         let Some(made) = &self.made else { return spec.clone() };
         FilesSpec {
-            fs: Some(made.fs.clone()),
+            fs: (made.fs != NO_FILE_SYSTEM).then(|| made.fs.clone()),
             mkfs_options: made.mkfs_options.clone(),
             mount_options: made.mount_options.clone(),
             ..spec.clone()

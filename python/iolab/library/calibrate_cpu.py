@@ -203,7 +203,7 @@ def _added() -> tuple[dict[str, float], str]:
         return {}, f"the schedulers of this kernel could not be compared: {error}"
     medians: dict[str, list[float]] = {}
     for row in rows:
-        if row.metric == MEDIAN and row.value is not None and "read" in row.operation:
+        if row.metric == MEDIAN and row.level is not None and "read" in row.operation:
             medians.setdefault(row.level, []).append(row.value)
     if REAL[0] not in medians:
         return {}, "the study of the schedulers has no median"

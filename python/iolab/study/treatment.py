@@ -132,7 +132,8 @@ def _effective(study: Study, workload: WorkloadPlan, levels: Levels) -> Levels:
             continue
         default = definition.default
         if definition.name == "fs" and testbed_kind(study.testbed.kind).is_bare_by_default:
-            default = NO_FILE_SYSTEM
+            # A stack file may have a file system of its own.
+            default = None if study.testbed.argument.endswith(".toml") else NO_FILE_SYSTEM
         if definition.name == "cache" and is_dialect:
             default = workload.cache
         level = asked.get(definition.name, default)
