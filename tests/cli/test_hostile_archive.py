@@ -222,7 +222,7 @@ def test_names_inside_the_database_command_no_terminal(changed):
     changed(
         ("UPDATE study SET name = ?, testbed = ?, caveats_json = ?", OWNED, OWNED, note),
         ("UPDATE trial SET workload = ?", OWNED),
-        ("UPDATE fact SET value = ?", OWNED),
+        ("UPDATE fact SET value = ? || digest", OWNED),
         (
             "UPDATE trial SET levels_json = replace(levels_json, 'noop', ?)",
             json.dumps(OWNED)[1:-1],

@@ -71,7 +71,8 @@ def check(study: Study, treatments: Sequence[Treatment]) -> tuple[PlanNote, ...]
     for treatment in treatments:
         for rule in _TREATMENT_RULES:
             rule(treatment)
-        _check_raw(treatment, is_bare=_is_bare(study, treatment))
+        if not study.testbed.row.is_simulated:  # A simulated one has reasons of its own.
+            _check_raw(treatment)
     return (
         *_notes_on_size(study, treatments),
         *_notes_on_tunables(study),
@@ -157,18 +158,18 @@ def _check_label(treatment: Treatment) -> None:
         )
 
 
-def _check_raw(treatment: Treatment, *, is_bare: bool) -> None:
+def _check_raw(treatment: Treatment) -> None:
     """A device without a file system has no page cache of its own and no options."""
     effective = treatment.effective
     if effective.get("fs") != NO_FILE_SYSTEM:
         return
-    if is_bare and not treatment.is_direct:
+    if not treatment.is_direct:
         raise StudyError(
             f"{treatment.workload.name}: a device without a file system is used with direct I/O "
             "only",
             "use --direct (direct = true), or choose a file system with --fs",
         )
-    if is_bare and effective["cache"] == "warm":
+    if effective["cache"] == "warm":
         raise StudyError(
             "cache = warm on a device without a file system: direct I/O has no cache",
             "leave it out, or choose a file system with --fs",
