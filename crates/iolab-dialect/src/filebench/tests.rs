@@ -104,7 +104,7 @@ fn texts_of_a_script_without_a_run_are_printed() {
 #[test]
 fn errors_have_their_place_and_say_what_the_original_says() {
     let cases = [
-        ("unknown-flowop", "script:2:65: define flowop: flowop type frobnicate not found"),
+        ("unknown-flowop", "script:2:71: define flowop: flowop type frobnicate not found"),
         ("undefined-var", "script:1:44: Noninitialized variable $nosuch"),
         ("missing-fileset", "script:1:93: flowop x: file nope not found"),
         ("zero-iosize", "script:2:65: zero iosize for thread x"),
@@ -148,7 +148,7 @@ fn nonsense_is_refused_with_the_nearest_word() {
         ),
         ("define fileset name=a,path=/tmp\nrun".into(), "Fileset has no files or leafdirs"),
         ("enable multi master=x\nrun".into(), "one machine"),
-        ("foreach $x in 1 2\n".into(), "no script of 1.5 has it"),
+        ("foreach $xx in 1 2\n".into(), "no script of 1.5 has it"),
         ("rum 60".into(), "did you mean `run`"),
         ("set $xx=5K".into(), "Invalid number '5K'"),
         ("set $xx=1.5".into(), "Invalid number '1.5'"),

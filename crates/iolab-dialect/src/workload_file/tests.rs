@@ -48,7 +48,6 @@ fn problems_have_a_line_a_key_and_a_remedy() {
         ("limit = { time", "limt = { time", 11, "did you mean `limit`?"),
         ("steps = [", "steps = [[", 16, "unclosed array"),
         ("name = \"reader\"", "name = \"reader\"\nworkers = 0", 7, "at least 1"),
-        ("id = \"read\", ", "id = \"read\", slot = \"x\", ", 13, "alone"),
         (
             "does = \"think\",",
             "does = \"think\", key = { by = \"new\", space = \"x\" },",

@@ -50,7 +50,7 @@ fn jobs_like_those_of_public_repositories_are_shown_as_fio_shows_them() {
         assert_eq!(showcmd(&typing), line, "{name}");
         count += 1;
     }
-    assert_eq!(count, 13, "repositories");
+    assert_eq!(count, 12, "repositories");
 }
 
 #[test]
