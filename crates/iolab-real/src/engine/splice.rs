@@ -12,7 +12,9 @@ use std::io::PipeReader;
 use std::io::PipeWriter;
 use std::os::fd::AsRawFd;
 
-use super::synchronous::{Call, Method, Synchronous};
+use iolab_model::Capabilities;
+
+use super::synchronous::{ABILITIES, Call, Method, Synchronous};
 use crate::files::Opened;
 
 /// Capacity of a pipe unless somebody changes it: 16 pages (pipe(7)).
@@ -65,6 +67,8 @@ fn take_out(pipe: i32, memory: *mut libc::c_void, length: usize) -> bool {
 
 impl Method for Splice {
     const NAME: &'static str = "splice";
+    /// splice(2) refuses files that were opened to be appended to (EINVAL).
+    const CAPABILITIES: Capabilities = Capabilities { has_append: false, ..ABILITIES };
 
     fn read(file: &mut Opened, call: &Call<'_>) -> isize {
         let offset = file.offset(call.at);
