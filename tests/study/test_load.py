@@ -378,8 +378,8 @@ def test_a_simulated_queue_has_the_older_schedulers_and_their_tunables():
         ('"deadline.fifo_batch" = -1', ["out of range", "from 0 to"]),
         ('"deadline.front_merges" = 2', ["out of range", "from 0 to 1"]),
         ('"deadline.fifo_bach" = 1', ["did you mean 'deadline.fifo_batch'"]),
-        ("read_ahead_kb = 128", ["a sim testbed has no knob read_ahead_kb"]),
-        ('"vm.dirty_ratio" = 10', ["a sim testbed has no knob vm.dirty_ratio"]),
+        ("rq_affinity = 1", ["a sim testbed has no knob rq_affinity"]),
+        ('"vm.vfs_cache_pressure" = 10', ["a sim testbed has no knob vm.vfs_cache_pressure"]),
     ],
 )
 def test_a_knob_that_a_simulated_queue_lacks_is_refused_where_it_stands(text, parts):

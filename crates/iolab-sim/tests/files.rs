@@ -230,7 +230,7 @@ fn a_study_changes_the_file_half_by_the_kernels_names() {
         stack.build(&overrides, Seed(1)).map(|_| ()).map_err(|error| error.to_string())
     };
     assert_eq!(made("ext4", "nodelalloc"), Ok(()));
-    let unknown = made("ext5", "").unwrap_err();
+    let unknown = made("ext44", "").unwrap_err();
     assert!(unknown.contains("is not simulated (did you mean `ext4`?)"), "{unknown}");
     let misspelt = made("ext4", "nodelaloc").unwrap_err();
     assert!(misspelt.starts_with("ext4: mount option `nodelaloc` is not modelled"), "{misspelt}");
