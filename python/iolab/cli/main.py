@@ -60,7 +60,8 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     (
         "sim",
         "sim",
-        "look into the simulator: scenarios, dispatch, trace, probe, profiles, schedulers, software",
+        "look into the simulator: scenarios, dispatch, trace, probe, profiles, schedulers, "
+        "software",
     ),
     (
         "trace",
