@@ -3,7 +3,8 @@
 # writes in bulk? As root on a private loop device that was slowed to the speed of a disk
 # (tools/slow_disk.py), because no scheduler has anything to decide on a device that is never busy;
 # then the same of the schedulers that no kernel has any more, on a simulated disk. Without root the
-# simulation alone, and then record sizes in a directory, a question of their own. Every call makes a new folder under demo-out/; nothing that is there is overwritten.
+# simulation alone, and then record sizes in a directory, a question of their own. Every call makes a
+# new folder under demo-out/; nothing that is there is overwritten.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -94,7 +94,7 @@ impl Histogram {
 
     /// Counts many values; answers the largest of them, or 0.
     ///
-    /// What is summed up stays in registers between them.
+    /// Sums stay in registers between them.
     #[inline]
     pub fn record_each(&mut self, values: impl Iterator<Item = u64>) -> u64 {
         let (mut count, mut sum, mut min, mut max) = (0, 0_u128, u64::MAX, 0);

@@ -1,7 +1,7 @@
 //! `KvStore`: a key-value store under test, with keys and values as bytes.
 //!
 //! A store is opened once and shared by all clients; each call blocks until the store has answered.
-//! What is durable when a write returns is said when it is opened. Left out: transactions, merges,
+//! Whoever opens it says how durable a write is when it returns. Left out: transactions, merges,
 //! snapshots, and asynchronous calls.
 
 use schemars::JsonSchema;

@@ -1,7 +1,7 @@
 //! Durability without a journal: fsync writes what belongs to the file, in no order.
 //!
-//! What happens between two such writes is one epoch, which stands for a transaction. A crash
-//! leaves the state of the last epoch that was written: the state that a checker would repair to
+//! Everything between two such writes is one epoch, which stands for a transaction. A crash leaves
+//! the state of the last epoch that was written: the state that a checker would repair to
 //! when nothing of the later epochs had reached the device.
 //! Source: Linux fs/ext2/file.c, fs/buffer.c (`generic_buffers_fsync`).
 
