@@ -97,7 +97,7 @@ def test_inputs_are_mutated_and_understood():
     drawn, understood = set(), 0
     for case in range(300):
         rng = random.Random(case)
-        words = fuzz_targets._mutated_words(rng, fuzz_targets._command_lines("iozone"))
+        words = fuzz_targets.mutated_words(rng, fuzz_targets._command_lines("iozone"))
         drawn.add(tuple(words))
         try:
             _core.dialect_parse("iozone", words)

@@ -50,12 +50,12 @@ def without_codes(data):
 
 
 class Typist:
-    """A shell on a pseudo-terminal."""
+    """A shell on a pseudo-terminal, in a home of its own."""
 
-    def __init__(self, words):
+    def __init__(self, words, home):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            environment = {**os.environ, "TERM": "dumb", "PS1": "> ", "HOME": "/nonexistent"}
+            environment = {**os.environ, "TERM": "dumb", "PS1": "> ", "HOME": str(home)}
             os.execvpe(words[0], words, environment)
         self.seen = b""
 
@@ -95,7 +95,7 @@ def test_words_are_completed_as_they_are_typed(shell, tmp_path):
         pytest.skip(f"needs {shell}")
     path = tmp_path / "completion"
     path.write_text(script(shell), encoding="utf-8")
-    typist = Typist(SHELLS[shell])
+    typist = Typist(SHELLS[shell], tmp_path)
     try:
         typist.send(READY[shell].format(path) + "; echo rea''dy\r")
         typist.wait("ready\r")

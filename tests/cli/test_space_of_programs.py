@@ -86,9 +86,9 @@ def test_what_only_the_clock_ends_is_said_to_have_no_bound(place: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "least_mib", "most_mib"),
     [
-        *(("backup", 800, 1000), ("bonnie-complete", 60, 80), ("etcd", 1, 2)),
-        *(("fileserver", 7000, 9000), ("fio-randrw", 64, 64), ("flow", 32, 32)),
-        *(("varmail", 1000, 1100), ("vm-images", 64, 64), ("weblog", 50, 51), ("ycsb-a", 9, 40)),
+        *(("backup", 300, 350), ("bonnie-complete", 60, 80), ("etcd", 1, 2)),
+        *(("fileserver", 125, 160), ("fio-randrw", 64, 64), ("flow", 32, 32)),
+        *(("varmail", 25, 35), ("vm-images", 64, 64), ("weblog", 3, 5), ("ycsb-a", 9, 40)),
     ],
 )
 def test_the_shipped_examples_take_plausible_space(

@@ -70,9 +70,10 @@ TEXTS |= {"--format"}
 TAKEN = {
     **{"--seed": {"0"}, "--wbt-lat-usec": {"-1", "0"}, "--nomerges": {"0"}, "--metric": {""}},
     **{"--record-size": {"4k,,8k"}, "--file-size": {"4k,,8k"}, "--flags": {"", " "}},
+    **{"--mkfs-options": {"", " "}, "--mount-options": {"", " "}, "--read-ahead-kb": {"0"}},
 }
 """Values that are right after all: nothing between commas is left out, no metric is every
-metric.
+metric, and no options are those of the file system itself.
 """
 
 

@@ -173,7 +173,7 @@ WRONG = [
     ("-s 0 -n 1 --on moon", "moon"),
     ("-s 0 -n 1 -d /nonexistent", "/nonexistent"),
     ("-r 8 -s 16 -n 1 --on sim:sata7200-4tb", "-D -f"),
-    ("-s 0 -n 1:-1 --on sim:sata7200-4tb", "files there have one name"),
+    ("-s 0 -n 1:-1 --on sim:sata7200-4tb", "files in simulation have one name"),
 ]
 
 

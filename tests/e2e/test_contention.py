@@ -81,7 +81,7 @@ def wait_for_groups(seconds: float = 60) -> list[Path]:
 def test_changes_are_made_marked_and_undone_and_limits_hold(tmp_path: Path, iolab: Run) -> None:
     before = machine_state()
     out = tmp_path / "out"
-    result = iolab("run", write_study(tmp_path), "--out", out)
+    result = iolab("run", write_study(tmp_path), "--full", "--out", out)
     assert result.returncode == 0, result.stdout + result.stderr
     assert not differences(before, machine_state())
     assert "scheduler none -> bfq" in result.stdout

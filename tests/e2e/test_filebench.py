@@ -76,11 +76,12 @@ def test_events_limit_operations(iolab: Run, scripts: Path) -> None:
     (scripts / "fileserver-small.f").write_text(text)
     told = ran(iolab, scripts, "fileserver-small", "--output-format", "json")
     rate = json.loads(told)["summary"]["ops_per_s"]
-    assert 360 < rate < 420, rate
+    # The budget is handed out once a second: three seconds see three or four of it.
+    assert 360 < rate < 480, rate
 
 
 def test_semaphores_and_asynchronous_writes(iolab: Run, scripts: Path) -> None:
-    told = ran(iolab, scripts, "oltp-small", "--engine", "psync")
+    told = ran(iolab, scripts, "oltp-small", "--engine", "posixaio")
     found = counts(told)
     assert found["db-write"] > 0
     assert found["lg-wait"] > 0
@@ -166,10 +167,8 @@ def test_a_study_varies_a_variable(iolab: Run, tmp_path: Path) -> None:
 
 def test_a_simulated_stack_runs_what_it_can(iolab: Run, tmp_path: Path) -> None:
     done = iolab(
-        *("filebench", "randomread", "--on", "sim:hdd-7200-2tb", "--set", "filesize=16m"),
+        *("filebench", "randomread", "--on", "sim:sata7200-4tb", "--set", "filesize=16m"),
         *("--set", "directio=1", "--run", "1", "--out", tmp_path / "out"),
     )
-    if done.returncode == 0:
-        assert counts(done.stdout)["read-random"] > 20
-    else:
-        assert "simulat" in done.stderr, done.stderr
+    assert done.returncode == 0, done.stderr
+    assert counts(done.stdout)["read-random"] > 20

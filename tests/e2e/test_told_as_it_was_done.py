@@ -111,7 +111,7 @@ def test_bonnie_is_stored_as_bonnie_with_the_command_that_repeats_it(iolab):
 
 def test_names_of_streams_decide_nothing(iolab):
     Path("named.toml").write_text(STREAMS, encoding="utf-8")
-    out = iolab("run", "named.toml", "--out", "o")
+    out = iolab("run", "named.toml", "--full", "--out", "o")
     _, found = details("o")
     assert found == {
         "streams/fread": ("read", "direct", 512),

@@ -56,7 +56,7 @@ def test_honest_storage_raises_no_alarm(iolab: Run, tmp_path: Path, fs: str, acc
     done = iolab(
         "compare", "--on", "loop:600m", "--fs", fs, "--verify", "headers,full", "--record-size",
         "2k" if fs == "btrfs" and access == "--buffered" else "4k", "--test", tests,
-        "--file-size", "2m", access, "--rounds", "1", "--out", tmp_path / "out",
+        "--file-size", "2m", access, "--rounds", "1", "--full", "--out", tmp_path / "out",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "wrong data" not in done.stderr

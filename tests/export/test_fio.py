@@ -312,7 +312,7 @@ share limit
 """
 
 
-DIALECT_FIELDS = " files file_set is_close_timed manner draws region program"
+DIALECT_FIELDS = " files file_set is_close_timed manner draws region program kv"
 """Only the command lines of other programs ask for these: exports of theirs say so in comments."""
 
 

@@ -452,6 +452,7 @@ def test_order_of_rows_does_not_matter(canned: ModuleType) -> None:
 
 
 CPU_SHARES = {"cpu_user_share", "cpu_system_share"}
+AMPLIFIED = {"store_write_amplification", "device_write_amplification"}
 VOLUMES = {"block_read_bytes", "block_write_bytes", "block_requests"}
 """Metrics of work that the device was given: less is better, though no time."""
 
@@ -462,7 +463,7 @@ def test_metrics_are_listed_once_with_unit_in_the_name() -> None:
         units = {"bytes/s": "bytes_per_s", "ops/s": "ops_per_s", "ns": "_ns"}
         units |= {"share": "_share", "index": "fairness_", "bytes": "_bytes"}
         assert units.get(metric.unit, "") in metric.name
-        is_lower_better = metric.unit == "ns" or metric.name in {*VOLUMES, *CPU_SHARES}
+        is_lower_better = metric.unit == "ns" or metric.name in {*VOLUMES, *CPU_SHARES, *AMPLIFIED}
         assert metric.is_higher_better != is_lower_better
         assert metric.format(1234567.0)
 

@@ -33,6 +33,7 @@ ENGINES: Final[Mapping[str, str]] = {
     "mmap": "mmap",
     "libaio": "libaio",
     "posixaio": "posixaio",
+    "splice": "splice",
     "io_uring": "io_uring",
     "io_uring_fixed": "io_uring",
     "io_uring_sqpoll": "io_uring",
@@ -156,6 +157,8 @@ def _of_dialects(item: Exported) -> Iterator[str]:
         yield f"{_NONE}a first write into the file that is there, if there is one."
     if any(tenant.get("program") for tenant in tenants):
         yield f"{_NONE}a program of steps: a workload file says it (iolab run)."
+    if any(tenant.get("kv") for tenant in tenants):
+        yield f"{_NONE}clients of a key-value store."
     pauses_ns = {phase.get("pause_after_ns", 0) for phase in phases} - {0}
     if pauses_ns:
         seconds = max(pauses_ns) / 1e9

@@ -14,6 +14,8 @@ pub const VERSION: &str = "Filebench Version 1.5-alpha3";
 const BUCKETS: usize = 64;
 const MIB: f64 = 1024.0 * 1024.0;
 const NS_PER_MS: f64 = 1e6;
+/// Share of a period that is none of its own.
+const REST_SHARE: f64 = 0.05;
 
 /// Text before the run.
 pub fn begin(plan: &Plan) -> String {
@@ -120,7 +122,14 @@ fn begin_of_last(show: &Show, elapsed_s: f64) -> f64 {
         return 0.0;
     }
     let period = show.period_s as f64;
-    ((elapsed_s / period).ceil() - 1.0).max(0.0) * period
+    period * full_periods(elapsed_s, period) as f64
+}
+
+/// Periods that a report during the run is about: all but the last one.
+///
+/// A run ends some time after its last second: what is left belongs to the period before.
+fn full_periods(elapsed_s: f64, period_s: f64) -> usize {
+    (elapsed_s / period_s - REST_SHARE).ceil().max(1.0) as usize - 1
 }
 
 /// Parts that the last report is about; absent: the whole run.
@@ -136,12 +145,8 @@ fn reports(show: &Show, phase: &PhaseResult, running_s: f64, text: &mut String) 
         return;
     }
     let (period, elapsed_s) = (show.period_s as f64, phase.elapsed_ns as f64 / 1e9);
-    for number in 1_usize.. {
+    for number in 1..=full_periods(elapsed_s, period).min(100_000) {
         let until = period * number as f64;
-        // The last one is the report at the end.
-        if until >= elapsed_s - 1e-9 || number > 100_000 {
-            return;
-        }
         let from = if show.is_set_back { number - 1 } else { 0 };
         let length = until - period * from as f64;
         let all = lines(show, phase, Some((from, number)));
