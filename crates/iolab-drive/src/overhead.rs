@@ -11,8 +11,8 @@ use crate::pump::{Workplace, run_threads};
 /// Ops of one measurement: about a millisecond, and far more than the clock's resolution.
 const OPS: u64 = 16_384;
 
-/// Nanoseconds of harness per op of `tenant` on lanes as those of `target`: the best of three, because a
-/// disturbance only adds.
+/// Nanoseconds of harness per op of `tenant` on lanes as those of `target`: the best of three,
+/// because a disturbance only adds.
 ///
 /// The null target does nothing, so this is the cost of choosing the op, of both clock readings
 /// and of recording; the cost of memory traffic is the device's.
