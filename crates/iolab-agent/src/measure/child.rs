@@ -56,7 +56,10 @@ pub fn main() -> ExitCode {
     let _ = nix::sys::prctl::set_timerslack(1);
     let mut line = String::new();
     let request = match std::io::stdin().read_line(&mut line) {
-        Ok(_) => serde_json::from_str::<Request>(&line).map_err(|e| e.to_string()),
+        // By way of a value, as the agent reads workloads: the code that reads them is there once.
+        Ok(_) => serde_json::from_str::<serde_json::Value>(&line)
+            .and_then(serde_json::from_value::<Request>)
+            .map_err(|e| e.to_string()),
         Err(error) => Err(error.to_string()),
     };
     on_sigterm_finish_early();

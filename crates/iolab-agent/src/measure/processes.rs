@@ -73,7 +73,7 @@ pub fn run_processes(
     let answers: Vec<_> = crew.workers.into_iter().filter_map(Worker::join).collect();
     let parent_ns = Some(clock.read());
     let parsed =
-        answers.into_iter().filter_map(|text| serde_json::from_slice::<WorkerAnswer>(&text).ok());
+        answers.into_iter().filter_map(|text| serde_json::from_str::<WorkerAnswer>(&text).ok());
     let outcomes = parsed.collect::<Result<Vec<_>, String>>();
     let outcomes = outcomes.map_err(|problem| Error::BadWorkload {
         problem: format!("a worker process failed: {problem}"),
@@ -174,9 +174,9 @@ impl Worker {
     }
 
     /// Reads its answer and waits for its end; `None` if it vanished.
-    fn join(mut self) -> Option<Vec<u8>> {
-        let mut text = Vec::new();
-        let has_read = self.pipe.read_to_end(&mut text).is_ok();
+    fn join(mut self) -> Option<String> {
+        let mut text = String::new();
+        let has_read = self.pipe.read_to_string(&mut text).is_ok();
         let mut status = 0;
         // SAFETY: the child is ours and `status` is writable.
         unsafe { libc::waitpid(self.pid, &raw mut status, 0) };
