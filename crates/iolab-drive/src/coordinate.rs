@@ -191,11 +191,7 @@ pub struct PhaseOutcome {
 }
 
 /// Lets everybody watch while the files are made: asks `observer` until `is_over`.
-pub(crate) fn watch<O: Observer>(
-    group: &SharedGroup,
-    observer: &mut O,
-    is_over: impl Fn() -> bool,
-) {
+pub(crate) fn watch(group: &SharedGroup, observer: &mut dyn Observer, is_over: &dyn Fn() -> bool) {
     let mut nap = HURRY;
     while !is_over() {
         if observer.should_stop() {
@@ -246,11 +242,11 @@ impl ParentClock {
 
 /// Leads the workers of a phase through its gates; returns when the timed region is over, with the
 /// clock that still runs.
-pub fn coordinate<O: Observer>(
+pub fn coordinate(
     group: &SharedGroup,
     workers: u32,
-    observer: &mut O,
-    crew: &mut impl Crew,
+    observer: &mut dyn Observer,
+    crew: &mut dyn Crew,
 ) -> ParentClock {
     while group.arrived(Gate::Start) < workers {
         if observer.should_stop() {

@@ -46,20 +46,20 @@ impl GroupState for SharedGroup {
 }
 
 /// The group as workers see it whose coordinator sleeps: the last one to arrive wakes it.
-pub struct Waking<'a, W> {
+pub struct Waking<'a> {
     group: &'a SharedGroup,
     workers: u32,
-    wake: W,
+    wake: &'a (dyn Fn() + Sync),
 }
 
-impl<'a, W: Fn()> Waking<'a, W> {
+impl<'a> Waking<'a> {
     /// For so many workers; `wake` may be called once too often, and must not wait.
-    pub const fn new(group: &'a SharedGroup, workers: usize, wake: W) -> Self {
+    pub const fn new(group: &'a SharedGroup, workers: usize, wake: &'a (dyn Fn() + Sync)) -> Self {
         Self { group, workers: workers as u32, wake }
     }
 }
 
-impl<W: Fn()> GroupState for &Waking<'_, W> {
+impl GroupState for Waking<'_> {
     fn arrive(&self, gate: Gate) {
         self.group.arrive(gate);
         if self.group.arrived(gate) >= self.workers {
@@ -84,18 +84,20 @@ impl<W: Fn()> GroupState for &Waking<'_, W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::Cell;
 
     #[test]
     fn the_last_to_arrive_wakes() {
-        let (group, woken) = (SharedGroup::default(), Cell::new(0));
-        let waking = Waking::new(&group, 3, || woken.set(woken.get() + 1));
+        let (group, woken) = (SharedGroup::default(), AtomicU32::new(0));
+        let wake = || {
+            woken.fetch_add(1, Ordering::Relaxed);
+        };
+        let waking = Waking::new(&group, 3, &wake);
         for expected in [0, 0, 1] {
-            (&waking).arrive(Gate::Start);
-            assert_eq!(woken.get(), expected);
+            waking.arrive(Gate::Start);
+            assert_eq!(woken.load(Ordering::Relaxed), expected);
         }
-        assert!(!(&waking).is_open(Gate::Start));
-        (&waking).stop();
+        assert!(!waking.is_open(Gate::Start));
+        waking.stop();
         assert!(group.is_stopped());
     }
 }

@@ -1,35 +1,27 @@
 //! Cost of the harness itself per op: the same worker, recorder and pump on the null target.
 
 use iolab_model::op::Access;
-use iolab_model::{Error, Lane, Ns, Target};
+use iolab_model::{Error, Ns};
 use iolab_workload::spec::{Flush, Limit, LockPolicy, Manner, Opening, Phase, Tenant, Workload};
 use iolab_workload::verify::Verify;
 
 use crate::coordinate::NoObserver;
-use crate::pump::run_threads;
-use crate::target::{BatchedNull, Null};
+use crate::pump::{Workplace, run_threads};
 
 /// Ops of one measurement: about a millisecond, and far more than the clock's resolution.
 const OPS: u64 = 16_384;
 
-/// Nanoseconds of harness per op of `tenant` on lanes of `T`: the best of three, because a
-/// disturbance only adds.
+/// Nanoseconds of harness per op of `tenant` on lanes as those of `target`: the best of three,
+/// because a disturbance only adds.
 ///
 /// The null target does nothing, so this is the cost of choosing the op, of both clock readings
 /// and of recording; the cost of memory traffic is the device's.
-pub fn harness_ns_per_op<T: Target>(
-    _: &T,
+pub fn harness_ns_per_op(
+    target: &dyn Workplace,
     workload: &Workload,
     tenant: &Tenant,
 ) -> Result<f64, Error> {
-    if T::Lane::HAS_RUNS {
-        measure(&Null, workload, tenant)
-    } else {
-        measure(&BatchedNull, workload, tenant)
-    }
-}
-
-fn measure<T: Target + Sync>(null: &T, workload: &Workload, tenant: &Tenant) -> Result<f64, Error> {
+    let null = target.null_alike();
     let tenant = Tenant {
         workers: 1,
         opening: Opening::Existing,
@@ -78,7 +70,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::target::Memory;
+    use crate::target::{Memory, Null};
 
     /// A lane that is asked op by op costs more than one that is left alone with a run: a harness
     /// that took the one for the other would promise what it cannot keep.

@@ -8,6 +8,7 @@ pub mod blktrace;
 pub mod calendar;
 pub mod completion;
 pub mod conformance;
+pub mod erased;
 pub mod error;
 pub mod histogram;
 pub mod iolog;
@@ -24,6 +25,7 @@ pub mod units;
 
 pub use calendar::Calendar;
 pub use completion::{Completion, Outcome};
+pub use erased::Erased;
 pub use error::{Errno, Error};
 pub use histogram::Histogram;
 pub use op::{Op, Submission, Token};

@@ -1,6 +1,7 @@
 //! `Target`: anything ops can be sent to; `Lane`: one worker's private way in.
 //!
-//! A pump is generic over the lane, so there is no dynamic dispatch per op. A lane answers every op
+//! A pump is generic over the lane, so there is no dynamic dispatch per op, except where the target
+//! is [`crate::Erased`]. A lane answers every op
 //! of a batch with one of three outcomes: *done* (its completion is already in `done`), *queued*
 //! (it will come out of [`Lane::reap`]) or *busy* (not taken; submit it again after reaping).
 
@@ -278,6 +279,9 @@ pub trait Lane {
     /// True if the lanes of this type have a [`Lane::run`].
     const HAS_RUNS: bool = false;
 
+    /// True if a lane of another type is called through a table.
+    const IS_ERASED: bool = false;
+
     /// Tell whether [`Lane::run`] may be called.
     #[inline]
     fn takes_runs(&self) -> bool {
@@ -356,6 +360,11 @@ pub trait Target {
     /// Tell whether a process that used it can be forked, and its children use it as well.
     fn survives_forks(&self) -> bool {
         true
+    }
+
+    /// Tell whether its lanes have a [`Lane::run`].
+    fn takes_runs(&self) -> bool {
+        Self::Lane::HAS_RUNS
     }
 
     /// Facts about it: flat names and values, stored with every result.

@@ -35,7 +35,7 @@ pub trait GroupState {
     fn is_stopped(&self) -> bool;
 }
 
-impl<G: GroupState> GroupState for &G {
+impl<G: GroupState + ?Sized> GroupState for &G {
     fn arrive(&self, gate: Gate) {
         (**self).arrive(gate);
     }

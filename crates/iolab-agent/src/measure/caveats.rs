@@ -3,7 +3,7 @@
 
 use iolab_drive::record::{PhaseRecord, Warning};
 use iolab_model::op::Access;
-use iolab_model::{Capabilities, Target};
+use iolab_model::{Capabilities, Erased, Target};
 use iolab_real::Engine;
 use iolab_workload::spec::Phase;
 use iolab_workload::verify::Verify;
@@ -25,7 +25,7 @@ const VERIFY_FAILED: &str = "verify_failed";
 const MISMATCHES_MAX: usize = 8;
 
 /// All caveats of a phase.
-pub fn caveats<T: Target>(record: &PhaseRecord, phase: &Phase, target: &T) -> Vec<Warning> {
+pub fn caveats(record: &PhaseRecord, phase: &Phase, target: &Erased<'_>) -> Vec<Warning> {
     let engine = target.name().parse().ok();
     [
         page_cache(record),

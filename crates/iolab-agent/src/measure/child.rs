@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use iolab_drive::coordinate::PhaseOutcome;
 use iolab_drive::overhead::harness_ns_per_op;
-use iolab_drive::pump::{Part, Seat, run_threads};
+use iolab_drive::pump::{Part, Seat, Workplace, run_threads};
 use iolab_drive::record::{PhaseRecord, Warning};
 use iolab_drive::target::{Memory, Null};
 use iolab_model::op::Access;
@@ -56,7 +56,10 @@ pub fn main() -> ExitCode {
     let _ = nix::sys::prctl::set_timerslack(1);
     let mut line = String::new();
     let request = match std::io::stdin().read_line(&mut line) {
-        Ok(_) => serde_json::from_str::<Request>(&line).map_err(|e| e.to_string()),
+        // By way of a value, as the agent reads workloads: the code that reads them is there once.
+        Ok(_) => serde_json::from_str::<serde_json::Value>(&line)
+            .and_then(serde_json::from_value::<Request>)
+            .map_err(|e| e.to_string()),
         Err(error) => Err(error.to_string()),
     };
     on_sigterm_finish_early();
@@ -334,7 +337,7 @@ impl EngineVisitor for OnePhase<'_, '_> {
 
     fn visit<T: Target + Sync>(self, target: &T) -> Self::Output {
         match self.0.table {
-            Some(table) if is_kernel(target) => {
+            Some(table) if is_kernel(target.name()) => {
                 self.0.run_phase(&Sliced::new(target, table), self.1)
             }
             _ => self.0.run_phase(target, self.1),
@@ -438,7 +441,8 @@ impl Trial<'_> {
         }
     }
 
-    fn run_phase<T: Target + Sync>(&self, target: &T, phase: &Phase) -> Result<Ended, Error> {
+    fn run_phase(&self, place: &dyn Workplace, phase: &Phase) -> Result<Ended, Error> {
+        let target = place.erased();
         let workload = &self.request.workload;
         let is_file_set = phase.tenants.iter().any(|tenant| tenant.file_set.is_some());
         let has_sets = workload.sets_of(phase).next().is_some();
@@ -452,13 +456,14 @@ impl Trial<'_> {
         }
         let has_program = phase.tenants.iter().any(|tenant| tenant.program.is_some());
         let harness_ns_per_op = (workload.is_calibrated && !is_file_set && !has_program)
-            .then(|| harness_ns_per_op(target, workload, &phase.tenants[0]))
+            .then(|| harness_ns_per_op(place, workload, &phase.tenants[0]))
             .transpose()?;
         let workers_as =
             if target.survives_forks() { workload.workers_as } else { WorkersAs::Threads };
         let as_processes = workers_as == WorkersAs::Processes;
         let mut observer = PhaseObserver::new(self.request, phase, self.began, as_processes);
         observer.users_files = self.users_files;
+        let has_device = is_kernel(target.name());
         let (pair, directory) = ((workload, phase), self.request.directory.as_path());
         let outcome = match workers_as {
             WorkersAs::Threads if self.has_group(phase) => {
@@ -469,11 +474,11 @@ impl Trial<'_> {
             }
             WorkersAs::Threads => {
                 let part = Part { workload, phase, books: self.books.clone() };
-                run_threads(target, part, directory, pin, &mut observer)
+                run_threads(place, part, directory, pin, &mut observer)
             }
-            WorkersAs::Processes if target.capabilities().has_namespace && is_kernel(target) => {
+            WorkersAs::Processes if target.capabilities().has_namespace && has_device => {
                 let prepare = |seat: &Seat<'_>| self.join_group(seat);
-                run_processes(target, pair, directory, prepare, &mut observer)
+                run_processes(place, pair, directory, prepare, &mut observer)
             }
             WorkersAs::Processes => {
                 let what = "share its files between processes; use --workers-as threads".into();
@@ -482,11 +487,10 @@ impl Trial<'_> {
         };
         observer.children_ended();
         let access = target.capabilities().default_access;
-        let has_device = is_kernel(target);
         let mut ended = self.ended((phase, access), outcome?, observer, has_device);
         let record = &mut ended.record;
         record.harness_ns_per_op = harness_ns_per_op;
-        record.warnings.extend(caveats(record, phase, target));
+        record.warnings.extend(caveats(record, phase, &target));
         record.warnings.extend(verifying(workload.verification(), phase));
         Ok(ended)
     }
@@ -595,8 +599,8 @@ fn pause(length: Ns) {
 }
 
 /// Tell whether the target is the kernel, whose files every process sees.
-fn is_kernel<T: Target>(target: &T) -> bool {
-    target.name().parse::<Engine>().is_ok()
+fn is_kernel(target: &str) -> bool {
+    target.parse::<Engine>().is_ok()
 }
 
 /// Pins a worker to its CPU, if the workload names any; failure is visible in the facts, not fatal.

@@ -27,7 +27,7 @@ use iolab_drive::clock::monotonic;
 use iolab_drive::coordinate::Observer;
 use iolab_drive::pump::{Seat, SliceCount, SliceDriver, SliceLength, Turn, lay_out, run_slices};
 use iolab_drive::recorder::ClassHistograms;
-use iolab_model::{Error, Ns, Target};
+use iolab_model::{Erased, Error, Ns, Target};
 use iolab_real::{Engine, EngineVisitor};
 
 use self::cast::{Cast, CastMember};
@@ -109,8 +109,11 @@ impl EngineVisitor for LayingOut<'_, '_, '_> {
         let all = &cast.everything;
         let what = (all, &all.phases[0], None);
         match table {
-            Some(table) => lay_out(&Sliced::new(target, table), what, directory, observer),
-            None => lay_out(target, what, directory, observer),
+            Some(table) => {
+                let sliced = Sliced::new(target, table);
+                lay_out(Erased::new(&sliced), what, directory, observer)
+            }
+            None => lay_out(Erased::new(target), what, directory, observer),
         }
     }
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use iolab_drive::coordinate::{Crew, Observer, PhaseOutcome, WorkerOutcome, assemble, coordinate};
 use iolab_drive::group::{SharedGroup, Waking};
-use iolab_drive::pump::{Seat, get_ready};
-use iolab_model::{Error, Target, error::Errno};
+use iolab_drive::pump::{Seat, Workplace, get_ready};
+use iolab_model::{Error, error::Errno};
 use iolab_real::shared::SharedBox;
 use iolab_workload::spec::{Phase, Workload};
 use nix::fcntl::OFlag;
@@ -33,29 +33,30 @@ fn last_error(call: &'static str) -> Error {
 /// Runs one phase with a process per worker.
 ///
 /// Must be called while this process has a single thread, because it forks without exec.
-pub fn run_processes<T: Target + Sync, O: Observer>(
-    target: &T,
+pub fn run_processes(
+    target: &dyn Workplace,
     (workload, phase): (&Workload, &Phase),
     directory: &Path,
     prepare: impl Fn(&Seat<'_>) -> Result<(), String>,
-    observer: &mut O,
+    observer: &mut dyn Observer,
 ) -> Result<PhaseOutcome, Error> {
-    let seats = match get_ready(target, (workload, phase, None), directory, observer)? {
+    let seats = match get_ready(target.erased(), (workload, phase, None), directory, observer)? {
         ControlFlow::Continue(seats) => seats,
         ControlFlow::Break(nothing) => return Ok(nothing),
     };
     // SAFETY: SharedGroup holds nothing but atomics.
     let group = unsafe { SharedBox::new(SharedGroup::default())? };
     let (heard, bell) = bell()?;
-    let ringing = Waking::new(&group, seats.len(), || {
+    let ring = || {
         // A full pipe is as good; and the coordinator looks from time to time anyway.
         let _ = (&bell).write(&[0]);
-    });
+    };
+    let ringing = Waking::new(&group, seats.len(), &ring);
     let mut workers = Vec::new();
     for seat in &seats {
         let work = || {
             prepare(seat)?;
-            seat.run(target, directory, &ringing).map_err(|error| error.to_string())
+            target.work_among(seat, directory, &ringing).map_err(|error| error.to_string())
         };
         match fork(work) {
             Ok(worker) => workers.push(worker),
@@ -72,7 +73,7 @@ pub fn run_processes<T: Target + Sync, O: Observer>(
     let answers: Vec<_> = crew.workers.into_iter().filter_map(Worker::join).collect();
     let parent_ns = Some(clock.read());
     let parsed =
-        answers.into_iter().filter_map(|text| serde_json::from_slice::<WorkerAnswer>(&text).ok());
+        answers.into_iter().filter_map(|text| serde_json::from_str::<WorkerAnswer>(&text).ok());
     let outcomes = parsed.collect::<Result<Vec<_>, String>>();
     let outcomes = outcomes.map_err(|problem| Error::BadWorkload {
         problem: format!("a worker process failed: {problem}"),
@@ -173,9 +174,9 @@ impl Worker {
     }
 
     /// Reads its answer and waits for its end; `None` if it vanished.
-    fn join(mut self) -> Option<Vec<u8>> {
-        let mut text = Vec::new();
-        let has_read = self.pipe.read_to_end(&mut text).is_ok();
+    fn join(mut self) -> Option<String> {
+        let mut text = String::new();
+        let has_read = self.pipe.read_to_string(&mut text).is_ok();
         let mut status = 0;
         // SAFETY: the child is ours and `status` is writable.
         unsafe { libc::waitpid(self.pid, &raw mut status, 0) };

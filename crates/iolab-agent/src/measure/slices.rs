@@ -16,6 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use iolab_model::erased::{Erased, ErasedLane};
 use iolab_model::error::Errno;
 use iolab_model::op::{Access, Handle, Op, OpenHow, PathId, Position, Token, Transfer};
 use iolab_model::{
@@ -99,20 +100,22 @@ impl Table {
 }
 
 /// An engine that works on slices.
-pub struct Sliced<'a, T> {
-    engine: &'a T,
+///
+/// Direct I/O to a device takes microseconds: the engine may be of any type.
+pub struct Sliced<'a> {
+    engine: Erased<'a>,
     table: &'a Table,
 }
 
-impl<'a, T: Target> Sliced<'a, T> {
+impl<'a> Sliced<'a> {
     /// `engine`, kept within `table`.
-    pub fn new(engine: &'a T, table: &'a Table) -> Self {
-        Self { engine, table }
+    pub fn new<T: Target + Sync>(engine: &'a T, table: &'a Table) -> Self {
+        Self { engine: Erased::new(engine), table }
     }
 }
 
-impl<T: Target> Target for Sliced<'_, T> {
-    type Lane = SlicedLane<T::Lane>;
+impl<'a> Target for Sliced<'a> {
+    type Lane = SlicedLane<'a>;
 
     fn name(&self) -> &'static str {
         self.engine.name()
@@ -161,8 +164,8 @@ struct Opened {
 }
 
 /// A lane of [`Sliced`].
-pub struct SlicedLane<L> {
-    lane: L,
+pub struct SlicedLane<'a> {
+    lane: ErasedLane<'a>,
     files: Vec<(PathBuf, Slice)>,
     opened: Vec<Option<Opened>>,
     /// Kept for its memory.
@@ -183,7 +186,7 @@ fn errno(error: &io::Error) -> Errno {
     Errno(error.raw_os_error().unwrap_or(libc::EIO))
 }
 
-impl<L: Lane> SlicedLane<L> {
+impl SlicedLane<'_> {
     fn translate(&mut self, op: &Op) -> Fate {
         match *op {
             Op::Read(transfer) => self.within(&transfer).map(Op::Read),
@@ -307,7 +310,7 @@ impl<L: Lane> SlicedLane<L> {
     }
 }
 
-impl<L: Lane> Lane for SlicedLane<L> {
+impl Lane for SlicedLane<'_> {
     #[inline]
     fn now(&self) -> Ns {
         self.lane.now()

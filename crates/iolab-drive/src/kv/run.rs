@@ -154,7 +154,8 @@ impl KvCrew<'_> {
     ) -> Result<(Vec<Ended>, Ns), Error> {
         let (group, departed) = (&SharedGroup::default(), &AtomicU32::new(0));
         let coordinator = std::thread::current();
-        let waking = &Waking::new(group, clients as usize, || coordinator.unpark());
+        let wake = || coordinator.unpark();
+        let waking = &Waking::new(group, clients as usize, &wake);
         let store = Arc::new(store);
         let wanted = self.work.operation_count;
         let progress = Progress::new(&self.work.measured, self.stage, self.live, wanted);

@@ -9,10 +9,11 @@ use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use iolab_model::{Error, Target};
+use iolab_model::Error;
 use iolab_workload::{Gate, GroupState};
 
 use super::threads::Seat;
+use super::workplace::Workplace;
 use crate::coordinate::{Observer, ParentClock, WorkerOutcome};
 
 /// The observer is asked whether to stop about this often, and not before so much time is over:
@@ -22,8 +23,8 @@ const ASK_EVERY: Duration = Duration::from_millis(10);
 const STRIDE_MAX: u32 = 1 << 14;
 
 /// Group state of a single worker, with its observer inside.
-struct InlineGroup<'a, O> {
-    observer: RefCell<&'a mut O>,
+pub struct InlineGroup<'a> {
+    observer: RefCell<&'a mut dyn Observer>,
     is_stopped: Cell<bool>,
     /// The worker has been sent to look at the clock since the observer has read its counters.
     is_started: Cell<bool>,
@@ -37,7 +38,7 @@ struct InlineGroup<'a, O> {
     asked: Cell<Instant>,
 }
 
-impl<O: Observer> InlineGroup<'_, O> {
+impl InlineGroup<'_> {
     /// Asks the observer, if it is time to, and sets the countdown so that the next time comes
     /// after about `ASK_EVERY`.
     #[cold]
@@ -64,7 +65,7 @@ impl<O: Observer> InlineGroup<'_, O> {
     }
 }
 
-impl<O: Observer> GroupState for InlineGroup<'_, O> {
+impl GroupState for InlineGroup<'_> {
     fn arrive(&self, gate: Gate) {
         let mut observer = self.observer.borrow_mut();
         match gate {
@@ -107,11 +108,11 @@ impl<O: Observer> GroupState for InlineGroup<'_, O> {
 
 /// Runs the only worker of a phase on this thread; answers also the time from its release until it
 /// has closed its file.
-pub(super) fn run_inline<T: Target, O: Observer>(
+pub(super) fn run_inline(
     seat: &Seat<'_>,
-    target: &T,
+    target: &dyn Workplace,
     directory: &Path,
-    observer: &mut O,
+    observer: &mut dyn Observer,
 ) -> Result<(WorkerOutcome, Option<u64>), Error> {
     let group = InlineGroup {
         observer: RefCell::new(observer),
@@ -122,6 +123,6 @@ pub(super) fn run_inline<T: Target, O: Observer>(
         passed: Cell::new(1),
         asked: Cell::new(Instant::now()),
     };
-    let outcome = seat.run(target, directory, &group)?;
+    let outcome = target.work_alone(seat, directory, &group)?;
     Ok((outcome, group.clock.get().map(|clock| clock.read())))
 }

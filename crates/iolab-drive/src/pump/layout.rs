@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use iolab_model::op::Access;
 use iolab_model::target::Content;
-use iolab_model::{Error, LaneRequest, Ns, Seed, Target};
+use iolab_model::{Erased, Error, LaneRequest, Ns, Seed, Target};
 use iolab_workload::program::{MakerShare, Round, Stage, StageWorker};
 use iolab_workload::spec::{Phase, Workload};
 use iolab_workload::verify::phase_index;
@@ -42,11 +42,11 @@ pub enum Laid {
 /// # Errors
 ///
 /// A file that could not be made, with its name.
-pub fn lay_out<T: Target + Sync, O: Observer>(
-    target: &T,
+pub fn lay_out(
+    target: Erased<'_>,
     (workload, phase, stage): (&Workload, &Phase, Option<&Stage>),
     directory: &Path,
-    observer: &mut O,
+    observer: &mut dyn Observer,
 ) -> Result<Laid, Error> {
     let plan = LayoutPlan::of(phase);
     let laid = if plan.is_empty() {
@@ -56,11 +56,11 @@ pub fn lay_out<T: Target + Sync, O: Observer>(
         std::thread::scope(|scope| {
             let work = || write_files(target, (workload, phase), directory, group);
             let thread = scope.spawn(work);
-            watch(group, observer, || thread.is_finished());
+            watch(group, observer, &|| thread.is_finished());
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })?
     } else {
-        let group = Asked { observer: RefCell::new(observer), is_stopped: Cell::new(false) };
+        let group = Asked { observer: RefCell::new(&mut *observer), is_stopped: Cell::new(false) };
         write_files(target, (workload, phase), directory, &group)?
     };
     let laid = match stage {
@@ -69,7 +69,7 @@ pub fn lay_out<T: Target + Sync, O: Observer>(
             std::thread::scope(|scope| {
                 let work = || set_up_all(target, (workload, phase), stage, group);
                 let thread = scope.spawn(work);
-                watch(group, observer, || thread.is_finished());
+                watch(group, observer, &|| thread.is_finished());
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             })?
         }
@@ -82,8 +82,8 @@ pub fn lay_out<T: Target + Sync, O: Observer>(
 }
 
 /// Makes what a stage needs, its files by several threads where it says so.
-fn set_up_all<T: Target + Sync>(
-    target: &T,
+fn set_up_all(
+    target: Erased<'_>,
     (workload, phase): (&Workload, &Phase),
     stage: &Stage,
     group: &SharedGroup,
@@ -98,7 +98,7 @@ fn set_up_all<T: Target + Sync>(
     let make = |index: u32, of: u32, round: Round| {
         let share = MakerShare { index, of, round };
         let Actor { mut lane, mut worker, mut recorder } =
-            shared_actor(target, workload, stage, (share, group))?;
+            shared_actor(&target, workload, stage, (share, group))?;
         drive(&mut lane, &mut worker, &mut recorder, 1)?;
         staged(&worker).map(|laid| (laid, worker))
     };
@@ -120,13 +120,14 @@ fn set_up_all<T: Target + Sync>(
 }
 
 /// Makes the files of a stage on the calling thread, unless `group` is stopped.
-fn set_up<T: Target, G: GroupState>(
-    target: &T,
+fn set_up(
+    target: Erased<'_>,
     (workload, phase): (&Workload, &Phase),
     stage: &Stage,
-    group: G,
+    group: &dyn GroupState,
 ) -> Result<Laid, Error> {
-    let Actor { mut lane, mut worker, mut recorder } = stage_actor(target, workload, stage, group)?;
+    let Actor { mut lane, mut worker, mut recorder } =
+        stage_actor(&target, workload, stage, group)?;
     let index = phase_index(workload, phase);
     if let Some(plan) = LanePlan::stage(workload, index, stage, None) {
         let random = workload.seed.stream("verify layout", 0);
@@ -179,12 +180,12 @@ pub(super) fn staged<G: GroupState>(worker: &StageWorker<'_, G>) -> Result<Laid,
 }
 
 /// The group of a layout on the observer's own thread: between two ops the observer is asked.
-struct Asked<'a, O> {
-    observer: RefCell<&'a mut O>,
+struct Asked<'a> {
+    observer: RefCell<&'a mut dyn Observer>,
     is_stopped: Cell<bool>,
 }
 
-impl<O: Observer> GroupState for &Asked<'_, O> {
+impl GroupState for Asked<'_> {
     fn arrive(&self, _: Gate) {}
 
     fn is_open(&self, _: Gate) -> bool {
@@ -204,13 +205,13 @@ impl<O: Observer> GroupState for &Asked<'_, O> {
 }
 
 /// Makes the files of `phase` on the calling thread, unless `group` is stopped.
-fn write_files<T: Target, G: GroupState>(
-    target: &T,
+fn write_files(
+    target: Erased<'_>,
     (workload, phase): (&Workload, &Phase),
     directory: &Path,
-    group: G,
+    group: &dyn GroupState,
 ) -> Result<Laid, Error> {
-    let actor = layout_actor(target, (workload, phase), directory, group)?;
+    let actor = layout_actor(&target, (workload, phase), directory, group)?;
     let Actor { mut lane, mut worker, mut recorder } = actor;
     let plan = LayoutPlan::of(phase);
     if let Some(plan) = LanePlan::layout(workload, phase, plan.names()) {

@@ -8,6 +8,7 @@ mod simulated;
 mod slices;
 mod threads;
 mod worker;
+mod workplace;
 
 pub use events::{Actor, run_events};
 pub use layout::{Laid, lay_out};
@@ -15,3 +16,4 @@ pub use simulated::run_simulated;
 pub use slices::{SliceCount, SliceDriver, SliceLength, Turn, is_flushed, run_slices};
 pub use threads::{Part, Seat, get_ready, run_threads, seats};
 pub use worker::drive;
+pub use workplace::Workplace;

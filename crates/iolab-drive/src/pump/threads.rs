@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use iolab_model::op::{Access, OpClass};
 use iolab_model::target::{Blend, Content};
-use iolab_model::{Error, LaneRequest, Ns, Seed, Target};
+use iolab_model::{Erased, Error, LaneRequest, Ns, Seed, Target};
 use iolab_workload::file_set::{FileAction, FileMeans, FileSetPlan, FileSetWorker};
 use iolab_workload::program::Stage;
 use iolab_workload::spec::{FsyncPolicy, Phase, Tenant, Workload};
@@ -19,6 +19,7 @@ use super::events::Actor;
 use super::inline::run_inline;
 use super::layout::{Laid, lay_out, nothing};
 use super::worker::drive;
+use super::workplace::Workplace;
 use crate::blend::{BlendingLane, Composer};
 use crate::coordinate::{Crew, Observer, PhaseOutcome, WorkerOutcome, assemble, coordinate};
 use crate::group::{SharedGroup, Waking};
@@ -75,30 +76,46 @@ pub fn seats<'a>(
 
 impl Seat<'_> {
     /// Runs this worker to its end on a lane of `target`, on the calling thread.
-    pub fn run<T: Target, G: GroupState>(
+    pub(super) fn run<T: Target + Sync, G: GroupState>(
         &self,
         target: &T,
         directory: &Path,
-        group: G,
+        group: &G,
     ) -> Result<WorkerOutcome, Error> {
         let before = run_delay_ns();
-        let mut outcome = self.run_to_its_end(target, directory, group)?;
+        let mut outcome = if self.is_plain_stream() {
+            let Actor { mut lane, mut worker, mut recorder } =
+                self.actor(target, directory, group)?;
+            let depth = self.tenant.depth.min(target.capabilities().depth_max);
+            drive(&mut lane, &mut worker, &mut recorder, depth)?;
+            WorkerOutcome::new(self.tenant_index, worker.report(), recorder)
+        } else {
+            self.run_otherwise(Erased::new(target), directory, group)?
+        };
         let both = before.zip(run_delay_ns());
         outcome.report.run_delay_ns = both.map(|(before, after)| after.saturating_sub(before));
         Ok(outcome)
     }
 
-    fn run_to_its_end<T: Target, G: GroupState>(
+    /// Tell whether it is a stream whose data nobody composes or checks op by op.
+    fn is_plain_stream(&self) -> bool {
+        let is_program = self.stage.is_some() && self.tenant.program.is_some();
+        let is_prepared = lane_content(self.workload) == Content::Prepared;
+        !is_program && !is_prepared && self.tenant.file_set.is_none()
+    }
+
+    /// Runs a worker that is not a plain stream.
+    fn run_otherwise(
         &self,
-        target: &T,
+        target: Erased<'_>,
         directory: &Path,
-        group: G,
+        group: &dyn GroupState,
     ) -> Result<WorkerOutcome, Error> {
         if let (Some(stage), Some(_)) = (self.stage, &self.tenant.program) {
             return self.run_program(target, stage, group);
         }
         if self.tenant.file_set.is_some() {
-            let actor = self.files_actor(target, directory, group)?;
+            let actor = self.files_actor(&target, directory, group)?;
             let Actor { mut lane, mut worker, mut recorder } = actor;
             if let Some(composer) = self.unique_bytes() {
                 let mut lane = BlendingLane::new(lane, composer);
@@ -108,7 +125,7 @@ impl Seat<'_> {
             }
             return Ok(WorkerOutcome::new(self.tenant_index, worker.report(), recorder));
         }
-        let Actor { mut lane, mut worker, mut recorder } = self.actor(target, directory, group)?;
+        let Actor { mut lane, mut worker, mut recorder } = self.actor(&target, directory, group)?;
         let depth = self.tenant.depth.min(target.capabilities().depth_max);
         let slots = self.tenant.slots().max(depth);
         if let Some(composer) = self.composer() {
@@ -129,13 +146,13 @@ impl Seat<'_> {
     }
 
     /// Runs a program to its end.
-    fn run_program<T: Target, G: GroupState>(
+    fn run_program(
         &self,
-        target: &T,
+        target: Erased<'_>,
         stage: &Stage,
-        group: G,
+        group: &dyn GroupState,
     ) -> Result<WorkerOutcome, Error> {
-        let actor = self.program_actor(target, stage, group)?;
+        let actor = self.program_actor(&target, stage, group)?;
         let Actor { mut lane, mut worker, mut recorder } = actor;
         let depth = self.tenant.depth.min(target.capabilities().depth_max);
         let plan = LanePlan::stage(self.workload, self.phase_index, stage, Some(self.ordinal));
@@ -346,13 +363,13 @@ impl Drop for Departure<'_> {
 /// # Errors
 ///
 /// A file that could not be made, with its name.
-pub fn get_ready<'a, T: Target + Sync, O: Observer>(
-    target: &T,
+pub fn get_ready<'a>(
+    target: Erased<'_>,
     (workload, phase, stage): (&'a Workload, &'a Phase, Option<&'a Stage>),
     directory: &Path,
-    observer: &mut O,
+    observer: &mut dyn Observer,
 ) -> Result<ControlFlow<PhaseOutcome, Vec<Seat<'a>>>, Error> {
-    needs::check_programs(target, workload, phase)?;
+    needs::check_programs(&target, workload, phase)?;
     Ok(match lay_out(target, (workload, phase, stage), directory, observer)? {
         Laid::Stopped => ControlFlow::Break(nothing(phase, workload.interval_ns)),
         Laid::Done => ControlFlow::Continue(seats(workload, phase, stage)),
@@ -406,17 +423,26 @@ impl Crew for Threads<'_> {
 /// # Errors
 ///
 /// The first lane that could not be opened or broke.
-pub fn run_threads<'a, T: Target + Sync, O: Observer>(
-    target: &T,
+pub fn run_threads<'a>(
+    target: &dyn Workplace,
     part: impl Into<Part<'a>>,
     directory: &Path,
     prepare: impl Fn(&Seat<'_>) + Sync,
-    observer: &mut O,
+    observer: &mut dyn Observer,
 ) -> Result<PhaseOutcome, Error> {
-    let Part { workload, phase, books } = part.into();
-    let stage = stage_of(target, (workload, phase, &books), directory);
+    run_part(target, part.into(), directory, &prepare, observer)
+}
+
+fn run_part(
+    target: &dyn Workplace,
+    Part { workload, phase, books }: Part<'_>,
+    directory: &Path,
+    prepare: &(dyn Fn(&Seat<'_>) + Sync),
+    observer: &mut dyn Observer,
+) -> Result<PhaseOutcome, Error> {
+    let stage = stage_of(&target.erased(), (workload, phase, &books), directory);
     let parts = (workload, phase, stage.as_ref());
-    let seats = match get_ready(target, parts, directory, observer)? {
+    let seats = match get_ready(target.erased(), parts, directory, observer)? {
         ControlFlow::Continue(seats) => seats,
         ControlFlow::Break(nothing) => return Ok(nothing),
     };
@@ -428,13 +454,14 @@ pub fn run_threads<'a, T: Target + Sync, O: Observer>(
     }
     let (group, departed) = (&SharedGroup::default(), &AtomicU32::new(0));
     let coordinator = std::thread::current();
-    let (waking, prepare) = (&Waking::new(group, seats.len(), || coordinator.unpark()), &prepare);
+    let wake = || coordinator.unpark();
+    let waking = &Waking::new(group, seats.len(), &wake);
     let (joined, parent_ns): (Vec<Result<_, Error>>, _) = std::thread::scope(|scope| {
         let spawn = |seat| {
             scope.spawn(move || {
                 let _departure = Departure(group, departed);
                 prepare(&seat);
-                let outcome = seat.run(target, directory, waking);
+                let outcome = target.work_among(&seat, directory, waking);
                 if outcome.is_err() {
                     group.stop();
                     departed.fetch_add(1, Ordering::AcqRel);

@@ -75,7 +75,7 @@ impl<L: Lane> Probe<L> {
 
 /// Transfers of a run move the same bytes; the first that does not end whole ends it.
 pub(super) fn runs<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
-    if !T::Lane::HAS_RUNS {
+    if !target.takes_runs() {
         return Ok(());
     }
     let can = target.capabilities();

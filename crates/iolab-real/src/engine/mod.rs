@@ -26,31 +26,31 @@ pub use refusal::Unavailable;
 
 api::engines! {
     /// lseek(2) where needed, then read(2) or write(2): `IOzone`'s way.
-    Sync = "sync" => sync::target(),
+    Sync = "sync" => typed sync::target(),
     /// pread(2) and pwrite(2).
-    Psync = "psync" => psync::target(),
+    Psync = "psync" => typed psync::target(),
     /// lseek(2) where needed, then readv(2) or writev(2).
-    Vsync = "vsync" => vsync::target(),
+    Vsync = "vsync" => erased vsync::target(),
     /// preadv(2) and pwritev(2).
-    Pvsync = "pvsync" => pvsync::target(),
+    Pvsync = "pvsync" => erased pvsync::target(),
     /// preadv2(2) and pwritev2(2), with flags.
-    Pvsync2 = "pvsync2" => pvsync2::target(),
+    Pvsync2 = "pvsync2" => erased pvsync2::target(),
     /// splice(2) through a pipe.
-    Splice = "splice" => splice::target(),
+    Splice = "splice" => erased splice::target(),
     /// Streams of the C library.
-    Stdio = "stdio" => stdio::target(),
+    Stdio = "stdio" => erased stdio::target(),
     /// Mapped files.
-    Mmap = "mmap" => mmap::target(),
+    Mmap = "mmap" => typed mmap::target(),
     /// Submission and completion rings shared with the kernel.
-    IoUring = "io_uring" => io_uring::target(),
+    IoUring = "io_uring" => typed io_uring::target(),
     /// The same with registered buffers and files.
-    IoUringFixed = "io_uring_fixed" => io_uring_fixed::target(),
+    IoUringFixed = "io_uring_fixed" => erased io_uring_fixed::target(),
     /// The same with a kernel thread that submits.
-    IoUringSqpoll = "io_uring_sqpoll" => io_uring_sqpoll::target(),
+    IoUringSqpoll = "io_uring_sqpoll" => erased io_uring_sqpoll::target(),
     /// The same with polled completion.
-    IoUringPoll = "io_uring_poll" => io_uring_poll::target(),
+    IoUringPoll = "io_uring_poll" => erased io_uring_poll::target(),
     /// Linux's older asynchronous I/O.
-    Libaio = "libaio" => libaio::target(),
+    Libaio = "libaio" => typed libaio::target(),
     /// POSIX asynchronous I/O of the C library: threads of the process.
-    Posixaio = "posixaio" => posixaio::target(),
+    Posixaio = "posixaio" => erased posixaio::target(),
 }

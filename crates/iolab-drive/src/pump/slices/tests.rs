@@ -1,6 +1,6 @@
 //! Slices of a worker on files in memory, with its data and its place kept between them.
 
-use iolab_model::{Bytes, Ns};
+use iolab_model::{Bytes, Erased, Ns};
 use iolab_workload::Workload;
 
 use super::{SliceCount, SliceDriver, SliceLength, Turn, run_slices};
@@ -53,7 +53,7 @@ impl SliceDriver for Script {
 fn run(slice: Ns, washout: Ns, slices: u32) -> Script {
     let (workload, target, here) = (workload(1), Memory::default(), std::path::Path::new("."));
     let phase = &workload.phases[0];
-    lay_out(&target, (&workload, phase, None), here, &mut NoObserver).unwrap();
+    lay_out(Erased::new(&target), (&workload, phase, None), here, &mut NoObserver).unwrap();
     let seat = seats(&workload, phase, None)[0];
     let length = SliceLength { slice, washout };
     let (counts, recorded) = (Vec::new(), Vec::new());
@@ -103,7 +103,7 @@ fn a_file_that_is_too_short_is_an_error_and_not_an_endless_slice() {
     let (workload, target, here) = (workload(1), Memory::default(), std::path::Path::new("."));
     let mut short = workload.clone();
     short.phases[0].tenants[0].file_bytes = Bytes(RECORD);
-    lay_out(&target, (&short, &short.phases[0], None), here, &mut NoObserver).unwrap();
+    lay_out(Erased::new(&target), (&short, &short.phases[0], None), here, &mut NoObserver).unwrap();
     let seat = seats(&workload, &workload.phases[0], None)[0];
     let length = SliceLength { slice: Ns::from_ms(1), washout: Ns(0) };
     let (counts, recorded) = (Vec::new(), Vec::new());
@@ -119,7 +119,8 @@ fn a_slice_of_buffered_writes_is_one_pass_with_its_fsync_inside_its_time() {
     let tenant = &mut workload.phases[0].tenants[0];
     tenant.direction = iolab_workload::spec::Direction::Write;
     tenant.fsync = iolab_workload::spec::FsyncPolicy::Timed;
-    lay_out(&target, (&workload, &workload.phases[0], None), here, &mut NoObserver).unwrap();
+    lay_out(Erased::new(&target), (&workload, &workload.phases[0], None), here, &mut NoObserver)
+        .unwrap();
     let seat = seats(&workload, &workload.phases[0], None)[0];
     let length = SliceLength { slice: Ns::from_ms(10_000), washout: Ns::from_ms(1) };
     let (counts, recorded) = (Vec::new(), Vec::new());
