@@ -108,10 +108,19 @@ impl Queue {
         free.covers(&self.commands[index])
     }
 
-    /// Tell whether a command waits that is no read of these sectors.
+    /// Tell whether a command waits that is no read of these sectors, nor of those behind the reads
+    /// that continue them.
     pub fn has_other(&self, (from, to): (u64, u64)) -> bool {
-        let is_other = |c: &Command| c.is_write || c.start < from || to <= c.start;
-        self.commands.iter().any(is_other)
+        let mut to = to;
+        loop {
+            let is_part = |c: &&Command| !c.is_write && from <= c.start && c.start <= to;
+            let parts = || self.commands.iter().filter(is_part);
+            let end = parts().map(|c| c.end).fold(to, u64::max);
+            if end == to {
+                return parts().count() < self.len();
+            }
+            to = end;
+        }
     }
 
     /// Takes a command out.

@@ -71,6 +71,16 @@ impl ReadCache {
         segments.position(|segment| segment.end == start && segment.start < segment.end)
     }
 
+    /// First sector from `end` on that no segment holds.
+    pub fn held_until(&self, end: u64) -> u64 {
+        let holds = |end: u64| self.segments.iter().find(|it| it.start <= end && end < it.end);
+        let mut until = end;
+        while let Some(segment) = holds(until) {
+            until = segment.end;
+        }
+        until
+    }
+
     /// Marks a segment as used now.
     pub fn touch(&mut self, index: usize) {
         self.clock += 1;
@@ -139,6 +149,15 @@ mod tests {
         cache.extend(index, 130);
         assert_eq!(cache.segment(index).start, 30);
         assert_eq!(cache.lookup(29, 40), Lookup::Miss);
+    }
+
+    #[test]
+    fn segments_continue_each_other() {
+        let mut cache = ReadCache::new(3, 100);
+        cache.allocate(60, 90);
+        cache.allocate(0, 60);
+        cache.allocate(91, 100);
+        assert_eq!([30, 60, 90, 200].map(|end| cache.held_until(end)), [90, 90, 90, 200]);
     }
 
     #[test]

@@ -195,7 +195,9 @@ impl Disk {
         self.read_cache.extend(index, command.end);
         self.read_cache.touch(index);
         if segment.is_some() || !self.parameters.is_read_ahead_sequential {
-            let limit = self.read_cache.limit(command.start, command.end);
+            // What other segments hold behind it is no end of the stream.
+            let held = self.read_cache.held_until(command.end);
+            let limit = self.read_cache.limit(command.start, held);
             let limit = limit.min(self.mechanism.geometry.sectors());
             let sequential = if segment.is_some() { self.parameters.read_ahead_least } else { 0 };
             let least = (command.end + sequential).min(limit);
@@ -208,6 +210,7 @@ impl Disk {
         let Some(ahead) = &mut self.read_ahead else { return };
         let limit = self.read_cache.limit(command.start, command.end);
         ahead.limit = ahead.limit.max(limit.min(self.mechanism.geometry.sectors()));
+        ahead.least = (command.end + self.parameters.read_ahead_least).min(ahead.limit);
         let before = ahead.pass.sector;
         self.mechanism.run_to(&mut ahead.pass, command.end);
         self.statistics.read_ahead += ahead.pass.sector - before;
