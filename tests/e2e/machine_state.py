@@ -120,7 +120,8 @@ def _parents(process: int) -> Iterator[int]:
     while process > 1:
         yield process
         status = _read(Path(f"/proc/{process}/stat")).rpartition(") ")[2].split()
-        process = int(status[1]) if len(status) > 1 else 0
+        # A process that has just ended has a text of the error in place of its fields.
+        process = int(status[1]) if len(status) > 1 and status[1].isdigit() else 0
 
 
 def _own_devices() -> list[Path]:
