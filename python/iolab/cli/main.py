@@ -235,9 +235,10 @@ def _dispatch(arguments: list[str], services: Services | None, console: Console)
     services = services or Services()
     dialect, words = _dialect(arguments)
     if dialect is not None:
+        from iolab.cli.defaults import results_root
         from iolab.library.dialect.run import execute
 
-        return execute(dialect, words, services, console)
+        return execute(dialect, words, services, console, results_root())
     from iolab.cli.defaults import apply_defaults
     from iolab.cli.parser import Parser
     from iolab.wording import sentence_case
