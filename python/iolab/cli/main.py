@@ -239,17 +239,11 @@ def _dispatch(arguments: list[str], services: Services | None, console: Console)
         from iolab.library.dialect.run import execute
 
         return execute(dialect, words, services, console, results_root())
+    from iolab.cli.all_parsers import command_parser
     from iolab.cli.defaults import apply_defaults
-    from iolab.cli.parser import Parser
-    from iolab.wording import sentence_case
 
     command = _command(arguments[0])
-    parser = Parser(
-        prog=f"iolab {arguments[0]}",
-        description=f"{sentence_case(command.HELP)}.",
-        allow_abbrev=False,
-    )
-    command.add_arguments(parser)
+    parser = command_parser(command.__name__.rpartition(".")[2])
     apply_defaults(parser, arguments[0])
     parsed = parser.understand(arguments[1:])
     return int(command.execute(parsed, services, console))
