@@ -58,6 +58,10 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "export": (("iolab export iolab-out/mine-1 --out mine.csv", "Write every value as CSV."),),
     "import": (("iolab import none=a.json bfq=b.json", "Compare two results of fio."),),
     "diff": (("iolab diff iolab-out/old-1 iolab-out/new-1", "Compare two stored studies."),),
+    "history": (
+        ("iolab history iolab-out --metric p99", "Show p99 of all studies in a folder."),
+        ("iolab history a b c --out history.html", "Draw the studies a, b and c."),
+    ),
     "gate": (("iolab gate iolab-out/new-1 --baseline baseline.iolab", "Find a regression."),),
     "lint": (("iolab lint study.toml", "Check a study before it runs."),),
     "archive": (("iolab archive iolab-out/mine-1", "Put a study into one file."),),

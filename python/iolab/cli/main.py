@@ -36,6 +36,11 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("bon-csv2txt", "bon_csv2txt", "CSV lines of bonnie++, versions 1.03 to 2.00, as a table"),
     ("diff", "diff", "compare two stored studies cell by cell"),
     (
+        "history",
+        "history",
+        "show one metric over stored studies, where it changed, and which are comparable",
+    ),
+    (
         "gate",
         "gate",
         "fail if a study is worse than a baseline: exit 0 pass, 4 undecided, 5 regression",

@@ -56,10 +56,20 @@ def chart_page(data: StudyData, charts: Sequence[tuple[ChartSpec, str]]) -> str:
 
 def chart_svg(data: StudyData, spec: ChartSpec) -> str:
     """Draw a chart as a file of its own, with title and caption."""
+    return plain_svg(spec, f"{data.study.name}. {spec.caption}")
+
+
+def plain_svg(spec: ChartSpec, caption: str) -> str:
+    """Draw a chart as a file of its own.
+
+    Parameters
+    ----------
+    caption : text below it.
+    """
     inner = render_svg(spec)
     found = re.search(r'viewBox="0 0 \d+ (\d+)"', inner)
     height = int(found[1]) if found else WIDTH
-    lines = textwrap.wrap(f"{data.study.name}. {spec.caption}", _CAPTION_CHARS)
+    lines = textwrap.wrap(caption, _CAPTION_CHARS)
     total = _TITLE + height + _LINE * len(lines) + 14
     texts = (
         tag("text", line, x=8, y=_TITLE + height + _LINE * (place + 1), class_="note")
