@@ -55,6 +55,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("iolab report iolab-out/mine-1 --open", "Write the report and show the page."),
         ("iolab report iolab-out/mine-1 --metric p99 --full", "Judge by another metric."),
     ),
+    "watch": (("iolab watch iolab-out/mine-1", "Follow a study that runs elsewhere."),),
     "export": (("iolab export iolab-out/mine-1 --out mine.csv", "Write every value as CSV."),),
     "import": (("iolab import none=a.json bfq=b.json", "Compare two results of fio."),),
     "diff": (("iolab diff iolab-out/old-1 iolab-out/new-1", "Compare two stored studies."),),

@@ -28,6 +28,11 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("aa", "aa", "the same treatment under two labels: noise and honesty of a testbed"),
     ("report", "report", "show the results of a study again"),
     (
+        "watch",
+        "watch",
+        "show a running or finished study: progress, intervals as they close, caveats",
+    ),
+    (
         "export",
         "export",
         "write the values of a study as CSV, JSON or Parquet, one row per value",
