@@ -14,11 +14,13 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import library_page
+import man_pages
 import protocol_types
 from registries import AGENT_KNOBS, ENGINES, Registry, rows
 from tidy import Tree
@@ -412,26 +414,21 @@ def _example(row: str) -> str:
 def cli_page() -> str:
     """Every subcommand's flags, from the parsers themselves."""
     main: Any = importlib.import_module("iolab.cli.main")
-    parsers: Any = importlib.import_module("iolab.cli.parser")
+    parsers: Any = importlib.import_module("iolab.cli.all_parsers")
     commands = [[f"[`{name}`](#iolab-{name})", text] for name, _, text in main.COMMANDS]
     blocks = [f"```text\n{main.EXAMPLES}\n```", table(["command", "what it does"], commands)]
     for _, module, _ in main.COMMANDS:
-        command: Any = importlib.import_module(f"iolab.cli.{module}")
-        parser = parsers.Parser(prog=f"iolab {command.NAME}", description=command.HELP)
-        command.add_arguments(parser)
-        blocks.append(_parser_section(parser))
+        blocks.append(_parser_section(parsers.command_parser(module)))
+        blocks += [_parser_section(one, "###") for one in parsers.subject_parsers(module).values()]
     return page("Command line", "python/iolab/cli", *blocks)
 
 
-def _parser_section(parser: argparse.ArgumentParser) -> str:
+def _parser_section(parser: argparse.ArgumentParser, mark: str = "##") -> str:
     """One table per group: unlike the text of `--help` the same under every Python."""
-    blocks = [f"## `{parser.prog}`", f"{(parser.description or '').capitalize().rstrip(' .')}."]
-    for group in parser._action_groups:
-        options = [a for a in group._group_actions if a.help != argparse.SUPPRESS]
-        options = [a for a in options if not isinstance(a, argparse._HelpAction)]
-        if options:
-            body = [[_option_text(a), _option_help(parser, a)] for a in options]
-            blocks += [f"**{group.title}**", table(["option", "meaning"], body)]
+    blocks = [f"{mark} `{parser.prog}`", f"{(parser.description or '').rstrip(' .')}."]
+    for title, options in man_pages.groups(parser):
+        body = [[_option_text(a), _option_help(parser, a)] for a in options]
+        blocks += [f"**{title}**", table(["option", "meaning"], body)]
     return "\n\n".join(blocks)
 
 
@@ -445,6 +442,12 @@ def _option_text(action: argparse.Action) -> str:
 
 def _option_help(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
     return " ".join((action.help or "").split()) % {**vars(action), "prog": parser.prog}
+
+
+def version() -> str:
+    """Version of iolab, as in Cargo.toml."""
+    manifest = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
+    return str(manifest["workspace"]["package"]["version"])
 
 
 def index_page(root: Path = ROOT) -> str:
@@ -520,6 +523,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/dialects/filebench.md": lambda: dialect_page("filebench"),
     "docs/reference/dialects/fio.md": lambda: dialect_page("fio"),
     "docs/reference/dialects/ycsb.md": lambda: dialect_page("ycsb"),
+    **man_pages.man_pages(version()),
     INDEX: index_page,
 }
 

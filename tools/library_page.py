@@ -18,7 +18,7 @@ INTRO: Final = """\
 exceptions until a name is used. All functions can be called from any thread and sent to worker
 processes; none of them prints or asks. Sizes are in bytes, times in nanoseconds, unless a name or a
 unit says otherwise. [The notebook](../tutorial/notebook.ipynb) uses all of it."""
-ORDER: Final = ("Study", "run", "open", "Result", "simulate", "SimulatedTrial", "Progress")
+ORDER: Final = ("Study", "run", "open", "Result", "Chart", "simulate", "SimulatedTrial", "Progress")
 """Names in the order of use; the others follow."""
 CONSTRUCTED: Final = ("Study", "StopSwitch")
 """Classes whose objects a program makes; those of others come from functions."""

@@ -34,6 +34,7 @@ from iolab.errors import (
 from iolab.lazy import lazy_package
 
 if TYPE_CHECKING:
+    from iolab.library.chart import Chart
     from iolab.library.open_result import open  # noqa: A004 - a verb of the library, as gzip.open
     from iolab.library.result import Result
     from iolab.library.run_study import run
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnalysisError",
+    "Chart",
     "DamageError",
     "DialectError",
     "IolabError",
@@ -66,6 +68,7 @@ __all__ = [
 
 sys.modules[__name__].__class__ = lazy_package(
     {
+        "Chart": "iolab.library.chart",
         "Progress": "iolab.run.progress",
         "Result": "iolab.library.result",
         "SimulatedTrial": "iolab.library.simulate_trial",

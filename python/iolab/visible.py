@@ -34,6 +34,7 @@ _ASCII: Final = {
     "\N{NARROW NO-BREAK SPACE}": " ",
     "\N{NO-BREAK SPACE}": " ",
     "×": "x",
+    **dict(zip("▁▂▃▄▅▆▇█", "12345678", strict=True)),
 }
 
 

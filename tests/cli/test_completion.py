@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from iolab.cli import sim, trace
 from iolab.cli.console import Console
 from iolab.cli.main import COMMANDS, DIALECTS, main
 
@@ -29,6 +30,11 @@ TYPED = (
     ("iolab exp\t", "iolab export "),
     ("iolab report --qui\t", "iolab report --quiet"),
     ("iolab report --units s\t", "iolab report --units si"),
+    ("iolab sim sched\t", "iolab sim schedulers"),
+    ("iolab trace rec\t", "iolab trace record "),
+    ("iolab trace record --sec\t", "iolab trace record --seconds"),
+    ("iolab trace record --backend tr\t", "iolab trace record --backend tracefs"),
+    ("iolab sim trace --tri\t", "iolab sim trace --trial"),
 )
 SECONDS_MAX = 30.0
 
@@ -84,7 +90,10 @@ def test_a_script_knows_every_command_and_option(shell):
     text = script(shell)
     for name in (*(row[0] for row in COMMANDS), *DIALECTS):
         assert re.search(rf"\b{re.escape(name)}", text), name
+    for name in (*sim.SUBJECTS, *trace.SUBJECTS):
+        assert re.search(rf"\b{re.escape(name)}", text), name
     assert "quiet" in text
+    assert "seconds" in text
     assert "\t" not in text
 
 

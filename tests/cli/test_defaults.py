@@ -51,6 +51,32 @@ def page_of(folder):
     return (folder / "report.html").read_text(encoding="utf-8")
 
 
+def test_results_go_below_the_directory_of_the_file(iolab, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, 'out = "~/studies"\n')
+    words = ("--rounds", "2", "--file-size", "1m", "--record-size", "4k,8k", "--quiet")
+    for _ in range(2):
+        code, _, err = iolab("compare", "--on", "sim:fixed-100us", *words)
+        assert code == 0, err
+    assert iolab("import", D2, "--name", "table", "--quiet")[0] == 0
+    line = ("--on", "sim:fixed-100us", "iozone", "-I", "-s", "1m", "-i", "0")
+    assert iolab(*line)[0] == 0
+    found = {path.parent.name for path in (tmp_path / "home" / "studies").glob("*/study.db")}
+    assert found == {"record-size-1", "record-size-2", "table-1", "iozone-1"}
+    assert not (tmp_path / "iolab-out").exists()
+    assert iolab("import", D2, "--out", tmp_path / "named", "--quiet")[0] == 0
+    assert (tmp_path / "named" / "study.db").exists()
+
+
+def test_the_newest_study_below_that_directory_is_resumed(iolab, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, f'out = "{tmp_path}/studies"\n')
+    code, _, err = iolab("compare", "--on", "sim:fixed-100us", "--record-size", "4k,8k", "--resume")
+    assert code == 1
+    assert f"no {tmp_path}/studies/record-size-N holds a study" in err
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -58,6 +84,9 @@ def page_of(folder):
         ('units = "metric"', "units = 'metric'"),
         ('margin = "wide"', "margin: "),
         ("margin = ", "is no TOML"),
+        ('out = ""', "out = '' names no directory"),
+        ("out = 3", "out = 3 names no directory"),
+        ('out = "~nobody-of-this-name/x"', "names no directory"),
     ],
 )
 def test_what_is_wrong_in_the_file_is_named(iolab, tmp_path, text, message):

@@ -172,3 +172,45 @@ def test_a_study_without_trials_is_undecided(tmp_path, study):
     assert result.to_rows() == []
     assert result.verdict.headline_word == "undecided"
     assert "no trial has finished" in result.summary()
+
+
+def test_a_chart_is_shown_and_saved(result, tmp_path):
+    assert "Without values: random-read." in result.chart("p99", "scheduler").caption
+    chart = result.chart("median", "scheduler", by="operation")
+    assert chart.title == "Median latency by scheduler and operation"
+    assert chart._repr_svg_().startswith("<?xml")
+    assert "geometric mean (µs)" in chart.columns
+    assert len(chart.to_rows()) == 4
+    assert "iolab report" in chart.html()
+    saved = chart.save(tmp_path / "a.svg")
+    assert saved.read_text(encoding="utf-8") == chart.svg()
+    (tmp_path / "mine.html").write_text("mine", encoding="utf-8")
+    with pytest.raises(RefusedError, match="overwrite=True"):
+        chart.save(tmp_path / "mine.html")
+    with pytest.raises(iolab.IolabError, match=r"'.png' is no kind of chart"):
+        chart.save(tmp_path / "a.png")
+    with pytest.raises(iolab.StudyError, match="no factor 'shed'"):
+        result.chart("p99", "shed")
+
+
+def test_the_command_draws_the_same_chart(by_command, result, tmp_path, capsys):
+    out = tmp_path / "a.svg"
+    words = ["report", str(by_command), "--chart", "p99:scheduler:operation", "--out", str(out)]
+    assert main(words) == 0
+    assert out.read_text(encoding="utf-8") == result.chart("p99", "scheduler", by="operation").svg()
+    shown = capsys.readouterr().out
+    assert shown.startswith("P99 latency by scheduler and operation. Marks are geometric means")
+    assert shown.endswith(f"chart:    {out}\n")
+    assert main(["report", str(by_command), "--chart", "p99:scheduler"]) == 0
+    assert (by_command / "chart-latency-ns-p99-scheduler.html").is_file()
+    both = ["--chart", "p99:scheduler", "--chart", "iops:operation"]
+    assert main(["report", str(by_command), *both]) == 0
+    assert (by_command / "charts.html").read_text(encoding="utf-8").count("<figure") == 2
+    capsys.readouterr()
+    for words, told in (
+        (["--chart", "p99:scheduler", "--strict"], "--strict means nothing: leave it out"),
+        ([*both, "--out", str(out)], "a drawing holds one chart, and 2 are asked for"),
+        (["--chart", "p99:scheduler", "--out", "a.pdf"], "end the name in .html or .svg"),
+    ):
+        assert main(["report", str(by_command), *words]) == 1
+        assert told in capsys.readouterr().err

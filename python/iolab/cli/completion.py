@@ -1,18 +1,19 @@
 """Completion of the command line in bash, zsh and fish, generated from the parsers of the commands.
 
-A script knows every command, its options with their help, and the values of options that have a
-fixed list. Everything else is completed as the name of a file. Left out: levels inside a list with
-commas, and the options of other programs' command lines.
+A script knows every command, the commands of a command (`iolab trace show`), their options with
+their help, and the values of options that have a fixed list. Everything else is completed as the
+name of a file. Left out: levels inside a list with commas, and the options of other programs'
+command lines.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Final
 
+from iolab.cli.all_parsers import command_parser, subject_parsers
 from iolab.errors import IolabError
 
 SHELLS: Final = ("bash", "zsh", "fish")
@@ -35,7 +36,7 @@ class Command:
     name: str
     about: str
     options: tuple[Option, ...]
-    words: tuple[str, ...]
+    inner: tuple[Command, ...] = ()
 
 
 def completion(
@@ -59,14 +60,17 @@ def completion(
             f"shells are {', '.join(SHELLS)}; for bash: source <(iolab --completion bash)",
         )
     found = [_command(*row) for row in commands]
-    found += [Command(name, f"the command line of {name}", (), ()) for name in programs]
+    found += [Command(name, f"the command line of {name}", ()) for name in programs]
     return _WRITERS[shell](found)
 
 
 def _command(name: str, module: str, about: str) -> Command:
-    parser = argparse.ArgumentParser(prog=f"iolab {name}")
-    import_module(f"iolab.cli.{module}").add_arguments(parser)
-    return Command(name, about, tuple(_options(parser)), tuple(_words(parser)))
+    inner = tuple(
+        Command(subject, (parser.description or "").rstrip("."), tuple(_options(parser)))
+        for subject, parser in subject_parsers(module).items()
+    )
+    options = () if inner else tuple(_options(command_parser(module)))
+    return Command(name, about, options, inner)
 
 
 def _options(parser: argparse.ArgumentParser) -> Iterator[Option]:
@@ -78,31 +82,7 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[Option]:
             yield Option(names, about, action.nargs != 0, choices)
 
 
-def _words(parser: argparse.ArgumentParser) -> Iterator[str]:
-    for action in parser._actions:
-        if not action.option_strings and isinstance(action.choices, Mapping):
-            yield from map(str, action.choices)
-
-
 def _bash(commands: Sequence[Command]) -> str:
-    cases = list[str]()
-    for command in commands:
-        valued = [
-            f"            {'|'.join(o.names)}) _iolab_words {_joined(o.choices)}; return ;;"
-            for o in command.options
-            if o.choices
-        ]
-        names = " ".join(name for o in command.options for name in o.names)
-        values = ['        case "$before" in', *valued, "        esac"] if valued else []
-        inner = f'        [ "$COMP_CWORD" = 2 ] && _iolab_words {_quoted(" ".join(command.words))}'
-        cases += [
-            f"    {command.name})",
-            *values,
-            f"        [[ $now == -* ]] && {{ _iolab_words {_quoted(names)}; return; }}",
-            *([inner] if command.words else []),
-            "        ;;",
-        ]
-    first = " ".join(command.name for command in commands)
     return "\n".join(
         [
             "# Completion of iolab for bash; use it with: source <(iolab --completion bash)",
@@ -110,10 +90,7 @@ def _bash(commands: Sequence[Command]) -> str:
             "_iolab() {",
             "    local now=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}",
             "    COMPREPLY=()",
-            f'    [ "$COMP_CWORD" = 1 ] && {{ _iolab_words {_quoted(first)}; return; }}',
-            '    case "${COMP_WORDS[1]}" in',
-            *cases,
-            "    esac",
+            *_bash_choice(commands, 1),
             '    [ "${#COMPREPLY[@]}" = 0 ] && mapfile -t COMPREPLY < <(compgen -f -- "$now")',
             "}",
             "complete -o filenames -F _iolab iolab",
@@ -121,36 +98,66 @@ def _bash(commands: Sequence[Command]) -> str:
     )
 
 
-def _zsh(commands: Sequence[Command]) -> str:
-    described = [f"        {_quoted(f'{c.name}:{_plain(c.about)}')}" for c in commands]
-    cases = list[str]()
+def _bash_choice(commands: Sequence[Command], place: int) -> Iterator[str]:
+    """Complete the word at a place by the commands, and what follows by the one that is there."""
+    names = _joined([command.name for command in commands])
+    yield f'    [ "$COMP_CWORD" = {place} ] && {{ _iolab_words {names}; return; }}'
+    yield f'    case "${{COMP_WORDS[{place}]}}" in'
     for command in commands:
-        lines = [
-            _quoted(f"*{name}[{_bracketed(o.about)}]" + _zsh_value(o))
-            for o in command.options
-            for name in o.names
-        ]
-        words = [_quoted(f"1:command:({' '.join(command.words)})")] if command.words else []
-        joined = " \\\n            ".join([*lines, *words, "'*:file:_files'"])
-        cases += [f"    {command.name})", "        shift words; (( CURRENT-- ))"]
-        cases += [f"        _arguments {joined} ;;"]
+        yield f"    {command.name})"
+        yield from _bash_choice(command.inner, place + 1) if command.inner else _bash_end(command)
+        yield "        ;;"
+    yield "    esac"
+
+
+def _bash_end(command: Command) -> Iterator[str]:
+    valued = [option for option in command.options if option.choices]
+    if valued:
+        yield '        case "$before" in'
+        for o in valued:
+            yield f"            {'|'.join(o.names)}) _iolab_words {_joined(o.choices)}; return ;;"
+        yield "        esac"
+    names = _joined([name for option in command.options for name in option.names])
+    yield f"        [[ $now == -* ]] && {{ _iolab_words {names}; return; }}"
+
+
+def _zsh(commands: Sequence[Command]) -> str:
     return "\n".join(
         [
             "#compdef iolab",
             "# Completion of iolab for zsh; use it with: source <(iolab --completion zsh)",
             "_iolab() {",
             "    local -a commands",
-            "    commands=(",
-            *described,
-            "    )",
-            "    if (( CURRENT == 2 )); then _describe command commands; return; fi",
-            "    case $words[2] in",
-            *cases,
-            "    esac",
+            *_zsh_choice(commands),
             "}",
             "compdef _iolab iolab",
         ]
     )
+
+
+def _zsh_choice(commands: Sequence[Command]) -> Iterator[str]:
+    """Complete the second word by the commands, and what follows by the one that is there."""
+    yield "    commands=("
+    yield from (f"        {_quoted(f'{c.name}:{_plain(c.about)}')}" for c in commands)
+    yield "    )"
+    yield "    if (( CURRENT == 2 )); then _describe command commands; return; fi"
+    yield "    case $words[2] in"
+    for command in commands:
+        yield f"    {command.name})"
+        yield "        shift words; (( CURRENT-- ))"
+        yield from _zsh_choice(command.inner) if command.inner else _zsh_end(command)
+        yield "        ;;"
+    yield "    esac"
+
+
+def _zsh_end(command: Command) -> Iterator[str]:
+    lines = [
+        _quoted(f"*{name}[{_bracketed(o.about)}]" + _zsh_value(o))
+        for o in command.options
+        for name in o.names
+    ]
+    joined = " \\\n            ".join([*lines, "'*:file:_files'"])
+    yield f"        _arguments {joined}"
 
 
 def _zsh_value(option: Option) -> str:
@@ -159,23 +166,39 @@ def _zsh_value(option: Option) -> str:
     return f":value:({' '.join(option.choices)})" if option.choices else ":value:_files"
 
 
+_FISH_HEAD: Final = """\
+# Completion of iolab for fish; use it with: iolab --completion fish | source
+function __iolab_within
+    set -l words (commandline -opc)
+    for place in (seq (count $argv))
+        set -l at (math $place + 1)
+        test "$words[$at]" = "$argv[$place]"; or return 1
+    end
+end
+function __iolab_after
+    set -l words (commandline -opc)
+    test (count $words) = (math (count $argv) + 1); and __iolab_within $argv
+end"""
+
+
 def _fish(commands: Sequence[Command]) -> str:
-    lines = ["# Completion of iolab for fish; use it with: iolab --completion fish | source"]
+    return "\n".join([_FISH_HEAD, *_fish_choice(commands, ())])
+
+
+def _fish_choice(commands: Sequence[Command], path: tuple[str, ...]) -> Iterator[str]:
+    """Complete the word after `path` by the commands, and what follows by their options."""
+    after = _quoted(" ".join(["__iolab_after", *path]))
     for c in commands:
-        lines.append(
-            f"complete -c iolab -n __fish_use_subcommand -f -a {_quoted(c.name)}"
-            f" -d {_quoted(c.about)}"
-        )
-        when = _quoted(f"__fish_seen_subcommand_from {c.name}")
+        named = f"-a {_quoted(c.name)} -d {_quoted(c.about)}"
+        yield f"complete -c iolab -n {after} -f {named}"
+        yield from _fish_choice(c.inner, (*path, c.name))
+        within = _quoted(" ".join(["__iolab_within", *path, c.name]))
         for o in c.options:
             names = " ".join(f"-l {name.removeprefix('--')}" for name in o.names)
             value = " -r" if o.takes_value else ""
             if o.choices:
-                value = f" -x -a {_quoted(' '.join(o.choices))}"
-            lines.append(f"complete -c iolab -n {when} {names}{value} -d {_quoted(o.about)}")
-        if c.words:
-            lines.append(f"complete -c iolab -n {when} -f -a {_quoted(' '.join(c.words))}")
-    return "\n".join(lines)
+                value = f" -x -a {_joined(o.choices)}"
+            yield f"complete -c iolab -n {within} {names}{value} -d {_quoted(o.about)}"
 
 
 _WRITERS: Final[dict[str, Callable[[Sequence[Command]], str]]] = {

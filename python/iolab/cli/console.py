@@ -40,6 +40,11 @@ class Console:
         self._printed_at_s = -SPARSE_INTERVAL_S
 
     @property
+    def is_terminal(self) -> bool:
+        """Tell whether results go to a terminal."""
+        return self._is_out_terminal
+
+    @property
     def width(self) -> int:
         """Columns for tables."""
         if not self._is_out_terminal:

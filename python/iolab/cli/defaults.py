@@ -1,23 +1,26 @@
 """Defaults that a user keeps in ``~/.config/iolab.toml`` (or below ``$XDG_CONFIG_HOME``).
 
 A flag on the command line comes first, and a study file is never changed by them: ``margin`` counts
-for `compare` and `import`, ``units`` for every command that writes a report.
+for `compare` and `import`, ``units`` for every command that writes a report, and ``out`` for every
+command that makes a results directory without ``--out``.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-import tomllib
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from iolab import units
 from iolab.errors import IolabError
-from iolab.wording import nearest
+
+if TYPE_CHECKING:
+    import argparse
 
 FILE: Final = "iolab.toml"
-KEYS: Final = ("margin", "units")
+KEYS: Final = ("margin", "out", "units")
+RESULTS: Final = "iolab-out"
+"""Directory for results if the file names none."""
 _MARGIN_OF: Final = ("compare", "import")
 _BYTES_MAX: Final = 1 << 16
 
@@ -50,13 +53,23 @@ def read_defaults() -> dict[str, str]:
         return {}
     try:
         with path.open("rb") as file:
-            found = tomllib.loads(file.read(_BYTES_MAX).decode())
+            content = file.read(_BYTES_MAX)
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise IolabError(
             f"{path} cannot be read: {error.strerror}", "correct it, or remove it"
         ) from None
+    return _understood(path, content)
+
+
+def _understood(path: Path, content: bytes) -> dict[str, str]:
+    import tomllib  # Here, because most users have no such file.
+
+    from iolab.wording import nearest
+
+    try:
+        found = tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise IolabError(f"{path} is no TOML: {error}", 'as in: margin = "3%"') from None
     for key, value in found.items():
@@ -69,16 +82,41 @@ def read_defaults() -> dict[str, str]:
     return {key: str(value) for key, value in found.items()}
 
 
+def results_root() -> Path:
+    """Directory below which results without ``--out`` go, as ``NAME-N``.
+
+    Raises
+    ------
+    IolabError : the user's file cannot be understood.
+    """
+    named = read_defaults().get("out")
+    return Path(RESULTS if named is None else named).expanduser()
+
+
 def _check(path: Path, key: str, value: object) -> None:
     if key == "units" and value not in units.SYSTEMS:
         raise IolabError(
             f"{path}: units = {value!r}", f"write one of {', '.join(units.SYSTEMS)}, in quotes"
         )
+    if key == "out":
+        _check_out(path, value)
     if key == "margin":
         try:
             units.parse_share(str(value))
         except ValueError as error:
             raise IolabError(f"{path}: margin: {error}", 'as in: margin = "3%"') from None
+
+
+def _check_out(path: Path, value: object) -> None:
+    is_text = isinstance(value, str) and bool(value.strip()) and "\0" not in value
+    try:
+        is_place = is_text and bool(Path(str(value)).expanduser().name)
+    except RuntimeError:  # There is no such user.
+        is_place = False
+    if not is_place:
+        raise IolabError(
+            f"{path}: out = {value!r} names no directory", 'as in: out = "~/studies", in quotes'
+        )
 
 
 def _path() -> Path | None:

@@ -9,6 +9,8 @@ from iolab.cli.console import Console
 from iolab.errors import IolabError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from iolab.library.answer import AnswerForm, StudyAnswer
 
 EXIT_UNDECIDED: Final = 4
@@ -73,11 +75,20 @@ def open_report(answer: StudyAnswer, console: Console) -> None:
     ------
     IolabError : there is no browser, or no screen.
     """
+    page = next((path for label, path in answer.files if label == "report"), None)
+    if page is not None:
+        open_page(page, console)
+
+
+def open_page(page: Path, console: Console) -> None:
+    """Show a file in the user's browser.
+
+    Raises
+    ------
+    IolabError : there is no browser, or no screen.
+    """
     import webbrowser
 
-    page = next((path for label, path in answer.files if label == "report"), None)
-    if page is None:
-        return
     address = page.absolute().as_uri()
     try:
         is_shown = webbrowser.get().open(address)

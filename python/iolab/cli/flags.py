@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from iolab import units
+from iolab.cli.defaults import results_root
 
 if TYPE_CHECKING:
     from iolab.library.conducted import RunOptions
@@ -248,6 +249,7 @@ def run_options(arguments: argparse.Namespace) -> RunOptions:
 
     return RunOptions(
         out=Path(arguments.out) if arguments.out else None,
+        root=results_root(),
         is_resumed=arguments.resume,
         is_dry_run=arguments.dry_run,
         trace=_trace(arguments),

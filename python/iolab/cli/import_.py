@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iolab.cli.console import Console
+from iolab.cli.defaults import results_root
 from iolab.cli.finish import answer_form, show_answer
 from iolab.cli.flags import (
     add_full_flag,
@@ -96,7 +97,9 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
 
     console.is_quiet = arguments.quiet
     out, form = Path(arguments.out) if arguments.out else None, answer_form(arguments, console)
-    imported = import_files(arguments.files, table_words(arguments), out, form.overwrite)
+    imported = import_files(
+        arguments.files, table_words(arguments), out, form.overwrite, results_root()
+    )
     for column, name in imported.renamed:
         console.note(f"column {column} is the factor {name}")
     for note in imported.notes:

@@ -28,6 +28,11 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("aa", "aa", "the same treatment under two labels: noise and honesty of a testbed"),
     ("report", "report", "show the results of a study again"),
     (
+        "watch",
+        "watch",
+        "show a running or finished study: progress, intervals as they close, caveats",
+    ),
+    (
         "export",
         "export",
         "write the values of a study as CSV, JSON or Parquet, one row per value",
@@ -35,6 +40,11 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("import", "import_", "judge what fio, iozone or bonnie++ wrote, or a CSV table"),
     ("bon-csv2txt", "bon_csv2txt", "CSV lines of bonnie++, versions 1.03 to 2.00, as a table"),
     ("diff", "diff", "compare two stored studies cell by cell"),
+    (
+        "history",
+        "history",
+        "show one metric over stored studies, where it changed, and which are comparable",
+    ),
     (
         "gate",
         "gate",
@@ -235,20 +245,15 @@ def _dispatch(arguments: list[str], services: Services | None, console: Console)
     services = services or Services()
     dialect, words = _dialect(arguments)
     if dialect is not None:
+        from iolab.cli.defaults import results_root
         from iolab.library.dialect.run import execute
 
-        return execute(dialect, words, services, console)
+        return execute(dialect, words, services, console, results_root())
+    from iolab.cli.all_parsers import command_parser
     from iolab.cli.defaults import apply_defaults
-    from iolab.cli.parser import Parser
-    from iolab.wording import sentence_case
 
     command = _command(arguments[0])
-    parser = Parser(
-        prog=f"iolab {arguments[0]}",
-        description=f"{sentence_case(command.HELP)}.",
-        allow_abbrev=False,
-    )
-    command.add_arguments(parser)
+    parser = command_parser(command.__name__.rpartition(".")[2])
     apply_defaults(parser, arguments[0])
     parsed = parser.understand(arguments[1:])
     return int(command.execute(parsed, services, console))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from pathlib import Path
 
 from iolab.cli.console import Console
-from iolab.cli.finish import answer_form, open_report, show_answer
+from iolab.cli.finish import answer_form, open_page, open_report, show_answer
 from iolab.cli.flags import (
     OVERWRITE,
     add_full_flag,
@@ -25,7 +26,9 @@ HELP = "show the results of a study again"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags."""
     parser.add_argument("results", metavar="DIR|FILE", help="what --out named, or an archive")
-    parser.add_argument("--out", metavar="DIR", help="write the report elsewhere")
+    parser.add_argument(
+        "--out", metavar="DIR", help="write the report elsewhere; with --chart: a file"
+    )
     add_overwrite_flag(parser)
     add_strict_flag(parser)
     add_full_flag(parser)
@@ -44,6 +47,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="print Markdown, for a pull request, and write no files",
     )
     kinds.add_argument("--json", action="store_true", help="print verdict.json and write no files")
+    kinds.add_argument(
+        "--chart",
+        metavar="METRIC:FACTOR[:BY]",
+        action="append",
+        default=[],
+        help="draw this instead of the report, as in p99:scheduler:record_size (may be repeated): "
+        "a page in DIR, or the file that --out names, .html or .svg",
+    )
 
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
@@ -51,6 +62,8 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     from iolab.library.answer import answer, printed_answer
 
     console.is_quiet = arguments.quiet
+    if arguments.chart:
+        return _draw(arguments, console)
     results, form = Path(arguments.results), answer_form(arguments, console)
     if arguments.markdown or arguments.json:
         _refuse_files(arguments)
@@ -62,6 +75,27 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     if arguments.open:
         open_report(found, console)
     return show_answer(found, console, is_strict=arguments.strict, is_full=arguments.full)
+
+
+def _draw(arguments: argparse.Namespace, console: Console) -> int:
+    """Draw charts into a file; nothing is judged."""
+    from iolab.library.chart import write_charts
+
+    for flag in ("strict", "full", "quiet", "metric", "metric_of"):
+        if getattr(arguments, flag):
+            raise IolabError(
+                f"--chart draws and gives no verdict: --{flag.replace('_', '-')} means nothing",
+                "leave it out",
+            )
+    out = Path(arguments.out) if arguments.out else None
+    form = (arguments.units, arguments.overwrite)
+    drawn = write_charts(Path(arguments.results), arguments.chart, out, form, console.note)
+    for caption in drawn.captions:
+        console.result(textwrap.fill(caption, console.width, break_on_hyphens=False))
+    console.result(f"\nchart:    {drawn.path}")
+    if arguments.open:
+        open_page(drawn.path, console)
+    return 0
 
 
 def _refuse_files(arguments: argparse.Namespace) -> None:

@@ -40,12 +40,12 @@ _PROCESSES_SHOWN: Final = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the subject; each has flags of its own."""
-    add_subjects(parser, _SUBJECTS)
+    add_subjects(parser, SUBJECTS)
 
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     """Answer about one subject."""
-    return execute_subject(NAME, _SUBJECTS, arguments, (services, console))
+    return execute_subject(NAME, SUBJECTS, arguments, (services, console))
 
 
 # Scenarios.
@@ -410,7 +410,7 @@ def _trace(arguments: argparse.Namespace, services: Services, console: Console) 
     return 0
 
 
-_SUBJECTS: Final[dict[str, Subject]] = {
+SUBJECTS: Final[dict[str, Subject]] = {
     "scenarios": (
         _declare_scenarios,
         _scenarios,

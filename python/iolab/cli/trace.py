@@ -33,12 +33,12 @@ _GROUPS: Final = ("process", "direction", "size")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the subject; each has flags of its own."""
-    add_subjects(parser, _SUBJECTS)
+    add_subjects(parser, SUBJECTS)
 
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
     """Do what one subject asks for."""
-    return execute_subject(NAME, _SUBJECTS, arguments, (services, console))
+    return execute_subject(NAME, SUBJECTS, arguments, (services, console))
 
 
 def _tell_caveats(told: OnlyReadAnswer, console: Console) -> int:
@@ -186,7 +186,7 @@ def _as_json(found: object) -> str:
     return json.dumps(found, indent=1) + "\n"
 
 
-_SUBJECTS: Final[dict[str, Subject]] = {
+SUBJECTS: Final[dict[str, Subject]] = {
     "record": (
         trace_record.declare,
         trace_record.record,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from iolab.errors import StudyError
-from iolab.run.outputs import OUTPUT_ROOT
+from iolab.run.options import OUTPUT_ROOT
 from iolab.store.users_files import Allowed, refuse_foreign_results, write_results
 from iolab.study.validity import PAIRS
 from iolab.testbed.model import Testbed

@@ -9,7 +9,8 @@ from pathlib import Path
 from iolab.imported.foreign.join import parse_argument
 from iolab.imported.study import store_imported, understand_files
 from iolab.library.tables import TableWords
-from iolab.run.outputs import OUTPUT_ROOT, check_free, fresh_directory, reports_in
+from iolab.run.options import OUTPUT_ROOT
+from iolab.run.outputs import check_free, fresh_directory, reports_in
 from iolab.store.db import STORE_NAME
 from iolab.store.users_files import Allowed
 from iolab.version import iolab_version
@@ -30,7 +31,11 @@ class ImportedStudy:
 
 
 def import_files(
-    files: Sequence[str], words: TableWords, out: Path | None, overwrite: tuple[str, ...] = ()
+    files: Sequence[str],
+    words: TableWords,
+    out: Path | None,
+    overwrite: tuple[str, ...] = (),
+    root: Path = OUTPUT_ROOT,
 ) -> ImportedStudy:
     """Understand the whole table first, then store it.
 
@@ -38,8 +43,9 @@ def import_files(
     ----------
     files : what fio, iozone or bonnie++ wrote, each as ``[LEVEL=]FILE``; or one CSV table.
     words : how a table is to be read.
-    out : the directory to make; None is one below ``iolab-out``.
+    out : the directory to make; None is ``NAME-N`` below `root`.
     overwrite : files of the user's own that a report of it will be allowed to replace.
+    root : directory for results without a place of their own.
 
     Raises
     ------
@@ -48,7 +54,7 @@ def import_files(
     """
     imported = understand_files([parse_argument(text) for text in files], words.wishes())
     name = "".join(c if c.isalnum() or c in "-_." else "-" for c in imported.plan.study.name)
-    folder = fresh_directory(name, OUTPUT_ROOT) if out is None else out
+    folder = fresh_directory(name, root) if out is None else out
     check_free(folder)
     Allowed.of(overwrite).refuse_useless(reports_in(folder))
     store_imported(imported, folder / STORE_NAME, iolab_version())

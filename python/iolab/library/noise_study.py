@@ -245,7 +245,7 @@ class NoiseRun:
         RefusedError : a result is there that iolab did not make.
         """
         choose = outputs.latest_directory if options.is_resumed else outputs.fresh_directory
-        out_dir = options.out or choose(study.name)
+        out_dir = options.out or choose(study.name, options.root)
         allowed = Allowed.of(options.overwrite)
         request = checked_study(study).testbed
         testbed = make_testbed(request.kind, request.argument, dict(request.options))

@@ -17,6 +17,7 @@ from iolab.store.rows import Caveat, Measurement, StudyData, TrialRow
 if TYPE_CHECKING:
     import pandas  # pyright: ignore[reportMissingImports]
 
+    from iolab.library.chart import Chart
     from iolab.stats.verdict import StudyVerdict
 
 _FIXED: Final = ("trial", "round", "position", "workload", "operation", "is_direct", "cache_share")
@@ -176,6 +177,30 @@ class Result:
         from iolab.library.report_files import write_report
 
         return write_report(self._data, self.verdict, self._place(path), overwrite=overwrite)
+
+    def chart(self, metric: str, factor: str, *, by: str | None = None) -> Chart:
+        """One metric by one factor, drawn with intervals.
+
+        Every operation, and every level of the other factors that vary, has a panel of its own.
+
+        Parameters
+        ----------
+        metric : name or short form: ``"p99"``, ``"latency_ns_p99"``, ``"throughput"``.
+        factor : factor along the axis; also ``"operation"``, ``"workload"`` or ``"mode"``.
+        by : factor that has a colour per level.
+
+        Returns
+        -------
+        Chart : shown by a notebook; its ``save`` writes an ``.svg`` or ``.html`` file.
+
+        Raises
+        ------
+        StudyError : the study has no such metric or factor, or no value of them.
+        """
+        from iolab.library.chart import chart_of
+        from iolab.report.asked_chart import asked_chart
+
+        return chart_of(self._data, self.path, asked_chart(self._data, metric, factor, by))
 
     def export(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write every value into a file, one row per value with the level of each factor.

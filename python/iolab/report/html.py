@@ -53,17 +53,26 @@ def render_html(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]
     data, verdict : one judged study.
     charts : what `draw_all` built from them, in the units shown now (`iolab.units`).
     """
-    style = files("iolab.report").joinpath("templates/page.css").read_text(encoding="utf-8")
+    return whole_page(_title(data), _in_both_units(data, verdict, charts))
+
+
+def whole_page(title: str, content: Markup) -> str:
+    """Compose a page that needs nothing but itself."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", http_equiv="Content-Security-Policy", content=SECURITY),
-        tag("title", _title(data)),
-        tag("style", Markup(style)),
+        tag("title", title),
+        tag("style", Markup(style_sheet())),
     )
-    body = tag("body", _in_both_units(data, verdict, charts))
+    body = tag("body", content)
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def style_sheet() -> str:
+    """Style sheet of all pages."""
+    return files("iolab.report").joinpath("templates/page.css").read_text(encoding="utf-8")
 
 
 def _in_both_units(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]) -> Markup:
@@ -97,7 +106,7 @@ def _title(data: StudyData) -> str:
     return f"iolab: {data.study.name}" + (f" ({kind})" if kind else "")
 
 
-def _kind_box(data: StudyData) -> Markup | None:
+def kind_box(data: StudyData) -> Markup | None:
     """Draw the band that nobody can overlook: nothing below was measured on a real device."""
     figures = kind_figures(data)
     if not figures:
@@ -116,7 +125,7 @@ def _first_page(
     below, whole = answer_part(data, verdict, first.get("forest", ())[:1])
     page = join(
         tag("header", tag("h1", data.study.name), tag("p", question(data), class_="question")),
-        _kind_box(data),
+        kind_box(data),
         tag("p", verdict.sentence, class_=f"verdict {verdict.headline_word}"),
         below,
         trust_box(data, verdict, first.get("run_order", ())),

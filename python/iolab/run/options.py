@@ -11,6 +11,8 @@ from iolab.frozen import frozen
 from iolab.study.trace_words import TraceEvents
 
 FAILURES_MAX: Final = 3
+OUTPUT_ROOT: Final = Path("iolab-out")
+"""Directory below which results go that nobody gave a place."""
 
 
 @frozen
@@ -18,7 +20,9 @@ class RunOptions:
     """Options of a run; the defaults run a new study and touch nothing of the user's."""
 
     out: Path | None = None
-    """Directory of the results; None is a new one below ``iolab-out``."""
+    """Directory of the results; None is a new one below `root`."""
+    root: Path = OUTPUT_ROOT
+    """Directory below which results without a place of their own go, as ``NAME-N``."""
     is_resumed: bool = False
     """Continue what `out` holds, or the newest study of this name."""
     continued_by: str = ""

@@ -11,6 +11,7 @@ from typing import Final
 
 from iolab import units
 from iolab.errors import IolabError, RefusedError, StoreError, StudyError
+from iolab.run.options import OUTPUT_ROOT
 from iolab.store.continuing import way_on
 from iolab.store.db import STORE_NAME, Store
 from iolab.store.lock import WriterLock, wait_for_survivor
@@ -22,7 +23,6 @@ from iolab.study.plan import Plan, make_plan
 from iolab.study.recordings import check_same_recordings
 from iolab.study.render import spec_toml
 
-OUTPUT_ROOT: Final = Path("iolab-out")
 OUT_BYTES_MIN: Final = 4 << 20
 """A small study with its reports; who has less cannot store one."""
 _LEFT_BY_START: Final = re.compile(

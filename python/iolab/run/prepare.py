@@ -162,7 +162,7 @@ def prepare(
         if study.seed is None:
             study = study.with_seed(outputs.stored_seed(named / STORE_NAME))
     else:
-        named = options.out or outputs.fresh_directory(study.name)
+        named = options.out or outputs.fresh_directory(study.name, options.root)
         outputs.check_free(named)
         if study.seed is None:
             study = study.with_seed(int.from_bytes(os.urandom(8)) % _SEED_MAX)
@@ -230,7 +230,7 @@ def note_tiny_budget(prepared: Prepared) -> None:
 
 def _begun(study: Study, options: RunOptions) -> Path:
     """Directory of the study that is continued, once nothing measures for it any more."""
-    named = options.out or outputs.latest_directory(study.name)
+    named = options.out or outputs.latest_directory(study.name, options.root)
     outputs.check_begun(named)
     return named
 

@@ -256,6 +256,32 @@ def diff_of_levels(verdict: StudyVerdict, name: str) -> StudyDiff:
     )
 
 
+def common_cells(studies: Sequence[StudyData], metric: str) -> list[dict[str, Samples]]:
+    """Find the cells of one metric that all studies have.
+
+    Parameters
+    ----------
+    studies : at least one; the first names the operations of an imported one.
+    metric : name of the metric.
+
+    Returns
+    -------
+    list : for each study its samples by the cell's label, the same labels in the same order.
+    """
+    factors = {name: levels for data in studies for name, levels in data.study.factors.items()}
+    workloads = max((data.study.workloads for data in studies), key=len)
+    kinds = {data.study.kind for data in studies}
+    study = replace(studies[0].study, factors=factors, workloads=workloads)
+    if "imported" in kinds:
+        study = replace(study, kind="imported")
+    around = replace(studies[0], study=study)
+    named = [studies[0], *(met(studies[0], data)[1] for data in studies[1:])]
+    found = [_cells(data, around).get(metric, {}) for data in named]
+    shared = [place for place in found[0] if all(place in cells for cells in found)]
+    shared = [place for place in shared if _is_whole(place, shared)]
+    return [{_label(place): cells[place] for place in shared} for cells in found]
+
+
 def are_pairs(before: StudyData, after: StudyData) -> bool:
     """Say whether round n of one is the partner of round n of the other."""
     are_simulated = before.study.is_simulated and after.study.is_simulated

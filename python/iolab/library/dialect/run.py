@@ -25,7 +25,7 @@ from iolab.run import outputs
 from iolab.run.attendant import Attendant
 from iolab.run.conduct import measure
 from iolab.run.observer import Observer
-from iolab.run.options import RunOptions
+from iolab.run.options import OUTPUT_ROOT, RunOptions
 from iolab.run.prepare import Prepared, confirmed, prepare
 from iolab.run.progress import Progress
 from iolab.run.stop import StopSwitch, pressed_by_signals
@@ -219,8 +219,19 @@ class Line(Attendant):
         self._show({"event": "row", **row})
 
 
-def execute(dialect: str, words: Sequence[str], services: Services, console: Observer) -> int:
-    """Run one command line of a dialect; returns the exit code."""
+def execute(
+    dialect: str,
+    words: Sequence[str],
+    services: Services,
+    console: Observer,
+    root: Path = OUTPUT_ROOT,
+) -> int:
+    """Run one command line of a dialect; returns the exit code.
+
+    Parameters
+    ----------
+    root : directory below which results go if the line names none with ``--out``.
+    """
     core = cast("DialectCore", services.load_core())
     plan = DialectPlan.of_words(core, dialect, words)
     if plan.values["only_text"] is not None:
@@ -230,7 +241,7 @@ def execute(dialect: str, words: Sequence[str], services: Services, console: Obs
         return 0
     check_workbook(plan.asked.get("workbook"), plan.allowed)
     line = Line(plan, core, console)
-    return _conduct(line, study_of(plan), plan.options, services, console)
+    return _conduct(line, study_of(plan), replace(plan.options, root=root), services, console)
 
 
 def conduct_line(

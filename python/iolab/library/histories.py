@@ -1,0 +1,139 @@
+"""One metric over stored studies, as text, as data and as a file with a chart."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from iolab import units
+from iolab.errors import IolabError, StoreError
+from iolab.frozen import frozen
+from iolab.library.chart import check_ending
+from iolab.library.stored import is_stored
+from iolab.library.tables import TableWords, read_study
+from iolab.stats.history import History, Named, history_of
+from iolab.store.users_files import Allowed, refuse_foreign, write_file
+from iolab.study.metric_names import parse_metric
+
+Note: TypeAlias = Callable[[str], None]
+
+
+@frozen
+class HistoryQuestion:
+    """Question of a history."""
+
+    paths: tuple[str, ...]
+    """Results directories, archives, tables, or folders of results directories."""
+    metric: str = ""
+    """Name or short form; empty: the one that the newest study is judged by."""
+    only: str = ""
+    """Text that the names of the cells contain; empty: all cells."""
+    margin: str = ""
+    """Smallest change that matters, as in ``3%``; empty: that of the newest study."""
+
+
+def read_history(asked: HistoryQuestion, note: Note) -> History:
+    """Read the studies, and find which are comparable and where the metric changed.
+
+    Parameters
+    ----------
+    note : hears of what an archive says of itself.
+
+    Raises
+    ------
+    IolabError : there are fewer than two studies, or no such metric.
+    """
+    metric, margin = _metric(asked.metric), _margin(asked.margin)
+    words = TableWords()
+    studies = [Named(name, read_study(path, words, note)) for name, path in _studies(asked.paths)]
+    if len(studies) < 2:
+        raise IolabError(
+            f"a history needs at least two studies, and there is one in {', '.join(asked.paths)}",
+            "name results directories, or a folder that holds some, such as iolab-out",
+        )
+    return history_of(studies, metric, margin, asked.only)
+
+
+def printed(history: History, width: int = 80) -> str:
+    """Write a history as text, in lines of `width` columns."""
+    from iolab.report.history_text import history_text
+
+    return history_text(history, width)
+
+
+def write_history(
+    history: History, asked: HistoryQuestion, out: Path, overwrite: Sequence[str]
+) -> None:
+    """Draw a history into a file that ends in ``.html`` or ``.svg``.
+
+    Raises
+    ------
+    RefusedError : something that is not iolab's has the name.
+    IolabError : the file cannot be written, or there is nothing to draw.
+    """
+    from iolab.report.chart_files import plain_svg
+    from iolab.report.history_chart import history_chart, history_page
+
+    check_ending(out)
+    if not history.groups:
+        raise IolabError(
+            f"{out} is not written: no two of these studies are comparable",
+            "see above why, and name others",
+        )
+    allowed = Allowed.of(overwrite)
+    allowed.refuse_useless([out])
+    refuse_foreign([out], allowed)
+    spec = history_chart(history)
+    if out.suffix.lower() == ".svg":
+        text = plain_svg(spec, spec.caption)
+    else:
+        words = ["iolab", "history", *asked.paths]
+        for name in ("metric", "only", "margin"):
+            typed = getattr(asked, name)
+            words += [f"--{name}", typed] if typed else []
+        text = history_page(history, spec, shlex.join([*words, "--out", str(out)]))
+    try:
+        write_file(out, text.encode(), allowed)
+    except OSError as error:
+        raise IolabError(
+            f"the history cannot be written to {out}: {error.strerror}", "name another place"
+        ) from None
+
+
+def _metric(typed: str) -> str | None:
+    if not typed:
+        return None
+    try:
+        return parse_metric(typed)
+    except ValueError as error:
+        raise IolabError(f"--metric: {error}", "as in --metric p99") from None
+
+
+def _margin(typed: str) -> float | None:
+    if not typed:
+        return None
+    try:
+        return units.parse_share(typed)
+    except ValueError as error:
+        raise IolabError(f"--margin: {error}", "as in --margin 3%") from None
+
+
+def _studies(paths: Sequence[str]) -> Iterator[tuple[str, Path]]:
+    """Each study once, with its name; a folder stands for the studies in it."""
+    seen = set[Path]()
+    for text in paths:
+        path = Path(text)
+        if path.is_dir() and not is_stored(path):
+            inside = sorted(child for child in path.iterdir() if is_stored(child))
+            if not inside:
+                raise StoreError(
+                    f"there is no study in {path}", "name a results directory, or a folder of them"
+                )
+        else:
+            inside = [path]
+        for place in inside:
+            if place.resolve() not in seen:
+                seen.add(place.resolve())
+                yield str(place), place

@@ -1,0 +1,94 @@
+"""The state of a study that runs: counts, values by round, intervals that close, caveats."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import ModuleType
+
+import pytest
+
+from iolab.report.live import BLOCKS, SPARK_MAX, blocks, live_state, live_text
+from iolab.stats.judge import judge
+from iolab.store.rows import Caveat, StudyData
+
+
+def after(data: StudyData, n: int) -> StudyData:
+    """The study when `n` trials have ended; the others are planned."""
+    ended = {trial.trial_id for trial in data.trials[:n]}
+    trials = [
+        trial if trial.trial_id in ended else replace(trial, status=None, elapsed_ns=None)
+        for trial in data.trials
+    ]
+    measurements = [m for m in data.measurements if m.trial_id in ended]
+    return StudyData(study=data.study, trials=trials, measurements=measurements)
+
+
+def test_a_study_is_seen_to_go_on(canned: ModuleType) -> None:
+    whole = canned.make_study()
+    n = len(whole.trials)
+    rounds = len({trial.round for trial in whole.trials})
+    half = after(whole, n // 2)
+    state = live_state(half, judge(half), is_running=True)
+    assert (state.status, state.n_done, state.n_planned) == ("running", n // 2, n)
+    assert (state.rounds_done, state.rounds_planned) == (rounds // 2, rounds)
+    assert state.share_done == 0.5
+    assert whole.trials[n // 2].trial_id in state.upcoming
+    text = live_text(state)
+    assert f"{n // 2} of {n} trials, {rounds // 2} of {rounds} complete rounds" in text
+    assert "Do not stop by what you see" in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 80
+    end = live_state(whole, judge(whole), is_running=False)
+    assert (end.status, end.share_done, end.upcoming, end.left_ns) == ("finished", 1.0, "", None)
+    assert live_state(half, judge(half), is_running=False).status == "stopped"
+
+
+def test_the_lines_are_those_of_the_verdict(canned: ModuleType) -> None:
+    data = canned.make_study()
+    verdict = judge(data)
+    state = live_state(data, verdict, is_running=False)
+    assert [line.level for line in state.levels] == data.study.factors["scheduler"]
+    rounds = len({trial.round for trial in data.trials})
+    for line in state.levels:
+        assert len(line.values) == min(rounds, SPARK_MAX)
+        assert set(line.values) <= set(BLOCKS)
+    for comparison in reversed(verdict.headline):  # The first of a level counts.
+        (line,) = [one for one in state.levels if one.level == comparison.level]
+        interval = comparison.effect.interval_95
+        assert interval is not None
+        if line.ratio == comparison.effect.ratio:
+            assert line.word == comparison.word
+            assert line.half_width == pytest.approx(
+                (interval.high / interval.low) ** 0.5 - 1, rel=1e-6
+            )
+            assert len(line.closing) == min(SPARK_MAX, comparison.rounds_used - 1)
+    assert state.levels[0].ratio is None
+
+
+def test_nothing_yet(canned: ModuleType) -> None:
+    state = live_state(after(canned.make_study(), 0), None, is_running=True)
+    assert state.levels == ()
+    assert state.left_ns is None
+    assert "No trial is finished yet." in live_text(state)
+
+
+def test_failures_and_new_caveats_come_first(canned: ModuleType) -> None:
+    data = canned.make_study()
+    trials = list(data.trials)
+    trials[3] = replace(trials[3], caveats=(Caveat("hot", "the device was hot", ""),))
+    trials[5] = replace(trials[5], status="failed", error="ENOSPC")
+    trials[7] = replace(trials[7], caveats=(Caveat("busy", "the machine was busy", ""),))
+    state = live_state(replace(data, trials=trials), None, is_running=True)
+    assert state.caveats[:3] == (
+        "failed: ENOSPC (1 trial)",
+        "the machine was busy (1 trial)",
+        "the device was hot (1 trial)",
+    )
+    assert state.caveats[3] == data.caveats[0].message
+    assert state.n_failed == 1
+
+
+def test_blocks_are_in_proportion_from_zero() -> None:
+    assert blocks([0, 1, 2, 4], 4) == "▁▃▅█"
+    assert blocks([], 1) == ""
+    assert blocks([0.0, 0.0], 0.0) == "▁▁"
+    assert len(blocks(list(range(100)), 99)) == SPARK_MAX
