@@ -210,7 +210,6 @@ impl Disk {
         let Some(ahead) = &mut self.read_ahead else { return };
         let limit = self.read_cache.limit(command.start, command.end);
         ahead.limit = ahead.limit.max(limit.min(self.mechanism.geometry.sectors()));
-        ahead.least = (command.end + self.parameters.read_ahead_least).min(ahead.limit);
         let before = ahead.pass.sector;
         self.mechanism.run_to(&mut ahead.pass, command.end);
         self.statistics.read_ahead += ahead.pass.sector - before;
