@@ -7,7 +7,9 @@ checked while a program runs; pyright compares both sides.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from collections.abc import Callable
+from json import encoder
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
@@ -26,3 +28,22 @@ def read_json(text: JsonText[T]) -> T:
 def write_json(value: T) -> JsonText[T]:
     """Return a value as JSON."""
     return cast("JsonText[T]", json.dumps(value))
+
+
+def compact_encoder() -> Callable[[object], str]:
+    """Return the function that writes values as JSON without spaces.
+
+    `json.dumps` makes an encoder for each value, which takes as long as writing a short one. Values
+    that contain themselves are not looked for.
+    """
+    plain = json.JSONEncoder(check_circular=False, separators=(",", ":"))
+    make: Any = getattr(encoder, "c_make_encoder", None)
+    if make is None:
+        return plain.encode
+    marks = (None, ":", ",", False, False, True)
+    parts: Any = make(None, plain.default, encoder.encode_basestring_ascii, *marks)
+
+    def encode(value: object) -> str:
+        return "".join(parts(value, 0))
+
+    return encode

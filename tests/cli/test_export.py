@@ -142,3 +142,35 @@ def test_a_level_is_never_a_formula(tmp_path):
 def test_the_library_writes_the_same_file(study, tmp_path):
     path = iolab.open(study).export(tmp_path / "by-library.csv")
     assert path.read_text() == run(study)[1]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "4k",
+        "a b",
+        "a,b",
+        'a"b',
+        "=1+1",
+        "-x",
+        "@a",
+        "\x1b[2J",
+        "line\nline",
+        "µs",
+        None,
+        1,
+        0.1,
+        1e22,
+        -5,
+        "0",
+        "١",
+    ],
+)
+def test_a_cell_is_written_as_in_a_whole_line(value):
+    from iolab.library import exported_values
+
+    line = exported_values._csv_line(["before", value, "behind"])
+    assert f"before,{exported_values._csv_cell(value)},behind" == line
+    cells = exported_values._Cells()
+    assert [cells[value], cells[value]] == [exported_values._csv_cell(value)] * 2

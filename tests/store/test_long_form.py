@@ -164,3 +164,30 @@ def test_names_of_factors_cannot_leave_their_quotes(tmp_path):
         *("Value_level", "round_level", "value_level_level", "täglich"),
     ]
     connection.close()
+
+
+def test_records_in_the_order_of_the_plan_are_read_in_one_go_with_the_same_rows(path):
+    plan = make_plan(parse_study(STUDY))
+    with Store.create(path, plan, Origin("0.1.0", "loop:1g")) as store:
+        session = store.begin_session("r", iolab_version="0.1.0", testbed={"class": "B"})
+        trials = list(plan.trials(2))
+        store.add_trials(trials)
+        for trial in trials:
+            phases = (
+                phase("write", throughput_bytes_per_s=1e6 + trial.ordinal, ops_per_s=9.5),
+                phase("again", ops_per_s=float(trial.ordinal)),
+                phase("nothing"),
+            )
+            is_failed = trial.ordinal in (1, 4, 8)
+            status = "failed" if is_failed else "ok"
+            done = DerivedRecord(status, 1, 10, None, (), {}, phases, record={"trial": "t"})
+            store.commit_record(trial.trial_id, session, done)
+    _, rows = read(path)
+    assert len(rows) == 5 * 3
+    assert [row[0] for row in rows] == [
+        t.trial_id for t in trials[1:7] for _ in range(3) if t.ordinal != 4
+    ]
+    assert [row[-3] for row in rows[:3]] == [0.25] * 3
+    with sqlite3.connect(path) as connection:
+        viewed = connection.execute("SELECT * FROM long_form").fetchall()
+    assert sorted(map(repr, rows)) == sorted(map(repr, viewed))

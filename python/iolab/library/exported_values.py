@@ -34,6 +34,8 @@ KINDS: Final[tuple[Kind, ...]] = ("csv", "json", "parquet")
 ENDINGS: Final[dict[str, Kind]] = {f".{kind}": kind for kind in KINDS}
 _TOGETHER: Final = 4096
 """Rows of a piece of text."""
+_CELLS_MAX: Final = 100_000
+"""Texts that are kept as they are written."""
 _BATCH: Final = 65_536
 """Rows of a batch of Parquet."""
 _NUMBERS: Final = {
@@ -149,8 +151,9 @@ def _csv_line(cells: Sequence[Value]) -> str:
 def _csv_lines(columns: Sequence[str], groups: Iterator[LongGroup]) -> Iterator[str]:
     del columns
     metrics = _Shown(lambda name: _csv_line([name]))
-    for shared, values in groups:
-        begin = _csv_line(shared)
+    cells = _Cells()
+    for (trial, *others), values in groups:
+        begin = ",".join([_csv_cell(trial), *map(cells.__getitem__, others)])
         for metric, value in values:
             yield f"{begin},{metrics[metric]},{value!r}\n"
 
@@ -163,6 +166,26 @@ def _json_lines(columns: Sequence[str], groups: Iterator[LongGroup]) -> Iterator
         begin = "{" + "".join([f"{a}{_json(b)}, " for a, b in zip(names, shared, strict=False)])
         for metric, value in values:
             yield f"{begin}{metrics[metric]}, {names[-1]}{_json(value)}}}"
+
+
+def _csv_cell(value: Value) -> str:
+    """A cell as it stands in a line: alone on its line an empty one would have quotes."""
+    if isinstance(value, str):
+        # Of letters and digits nothing is quoted, shown otherwise or taken for a formula.
+        is_plain = not value or (value.isascii() and value.isalnum())
+        return value if is_plain else _csv_line([value])
+    return "" if value is None else repr(value)
+
+
+class _Cells(dict[Value, str]):
+    """Cells of CSV as they are written: most of them stand in many lines."""
+
+    def __missing__(self, value: Value) -> str:
+        # Only texts are kept: 1 and 1.0 are one key, and are written differently.
+        found = _csv_cell(value)
+        if isinstance(value, str) and len(self) < _CELLS_MAX:
+            self[value] = found
+        return found
 
 
 class _Shown(dict[str, str]):

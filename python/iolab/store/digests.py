@@ -7,15 +7,15 @@ that was derived from it. They find damage, not forgery: whoever changes a study
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from operator import itemgetter
 from typing import Final, Literal
 
 from iolab.digest import blake2b, sha256
 from iolab.frozen import frozen
+from iolab.json_text import compact_encoder
 from iolab.store.natures import has_natures
 
 Made = Literal["with_rows", "later"]
@@ -28,7 +28,7 @@ FIRST_VERSION: Final = 3
 PIECE_BYTES: Final = 8
 """Of the digest of a table's rows; chance lets a damage pass once in 2**64."""
 _FACT_DIGITS: Final = 32
-_ENCODE: Final = json.JSONEncoder(separators=(",", ":")).encode
+_ENCODE: Final = compact_encoder()
 _NUMBER: Final = itemgetter(0)
 
 RECORD_TABLES: Final = ("record", "phase", "measurement", "series", "record_fact")
@@ -191,19 +191,16 @@ def _computed(
     where, values = (f" WHERE {found.key} = ?", (number,)) if number is not None else ("", ())
     rows = connection.execute(found.query + where + found.order, values)
     for key, group in groupby(rows, _NUMBER):
-        yield key, _digest_of([_ENCODE(list(group))])
+        yield key, _digest_of(_ENCODE(list(group)))
 
 
 def _computed_of_records(
     connection: sqlite3.Connection, number: int | None
 ) -> Iterator[tuple[int, bytes]]:
-    found = dict[int, bytearray]()
-    for index, table in enumerate(RECORD_TABLES):
-        for record_id, piece in _pieces(connection, table, number):
-            digest = found.setdefault(record_id, bytearray(PIECE_BYTES * len(RECORD_TABLES)))
-            digest[index * PIECE_BYTES : (index + 1) * PIECE_BYTES] = piece
-    for record_id in sorted(found):
-        yield record_id, bytes(found[record_id])
+    tables = [dict(_pieces(connection, table, number)) for table in RECORD_TABLES]
+    nothing = bytes(PIECE_BYTES)
+    for record_id in sorted(set[int]().union(*tables)):
+        yield record_id, b"".join([pieces.get(record_id, nothing) for pieces in tables])
 
 
 def _pieces(
@@ -218,22 +215,19 @@ def _pieces(
     rows = connection.execute(query, values)
     if table == "record":
         for *columns, packed in rows:
-            yield columns[0], _digest_of([_ENCODE(columns)], packed)
+            yield columns[0], _digest_of(_ENCODE(columns), packed)
     elif table == "measurement":  # By far the most rows.
         for record_id, group in groupby(rows, _NUMBER):
-            yield record_id, _digest_of([_ENCODE(list(zip(*group, strict=True))[1:])])
+            yield record_id, _digest_of(_ENCODE(list(zip(*group, strict=True))[1:]))
     elif table == "series":  # Long texts, which need no quoting to be told apart.
         for record_id, group in groupby(rows, _NUMBER):
-            yield record_id, _digest_of("\x1f".join(map(str, row[1:])) for row in group)
+            lines = ["\x1f".join(map(str, row[1:])) for row in group]
+            yield record_id, _digest_of("\n".join(lines))
     else:
         for record_id, group in groupby(rows, _NUMBER):
-            yield record_id, _digest_of([_ENCODE(list(group))])
+            yield record_id, _digest_of(_ENCODE(list(group)))
 
 
-def _digest_of(texts: Sequence[str] | Iterator[str], packed: bytes = b"") -> bytes:
-    digest = blake2b(digest_size=PIECE_BYTES)
-    for text in texts:
-        digest.update(text.encode())
-        digest.update(b"\n")
-    digest.update(packed)
-    return digest.digest()
+def _digest_of(text: str, packed: bytes = b"") -> bytes:
+    """Digest of lines of text, each with its end, and of what is packed behind them."""
+    return blake2b(b"%b\n%b" % (text.encode(), packed), digest_size=PIECE_BYTES).digest()

@@ -2,19 +2,20 @@
 
 The same rows stand in the view `long_form` of `study.db`, whose statement follows from the factors
 of the study, so that nothing but it is accepted there (`iolab.store.shape`). `long_groups` reads
-them trial by trial and holds one operation at a time.
+them trial by trial and holds one trial at a time.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
+from operator import itemgetter
+from typing import Any, Final, TypeAlias
 
 from iolab.store.cells import CellError, read_json
 from iolab.store.natures import has_natures, unknown_natures
-from iolab.store.rows import Nature
 
 FIRST_VERSION: Final = 5
 """Schema version since which a study has the view."""
@@ -108,26 +109,75 @@ def long_groups(connection: sqlite3.Connection) -> Iterator[LongGroup]:
     trials = connection.execute(
         "SELECT record_id, trial_id, round, position, workload, levels_json FROM trial "
         "JOIN record USING (trial_id) WHERE status = 'ok' ORDER BY ordinal"
-    )
-    phases, values = connection.cursor(), connection.cursor()
+    ).fetchall()
+    phases = _phases(connection, natures, [row[0] for row in trials])
     for record_id, trial, number, position, workload, text in trials:
         levels = levels_of.get(text)
         if levels is None:
             chosen = read_json(text, "trial", trial, "levels_json")
             levels = levels_of[text] = tuple(chosen.get(name) for name in factors)
         before = (trial, number, position, sys.intern(workload), *levels)
-        for operation, kind, access, size, share in phases.execute(
-            f"SELECT operation, {natures}, io_size_bytes, cache_share FROM phase "
-            "WHERE record_id = ? ORDER BY ordinal",
-            (record_id,),
-        ):
-            nature = known.get((record_id, operation)) or Nature(kind, access, size)
-            found = values.execute(
-                "SELECT metric, value FROM measurement WHERE record_id = ? AND operation = ? "
-                "ORDER BY metric",
-                (record_id, operation),
-            ).fetchall()
-            yield (
-                (*before, operation, nature.kind, nature.access, nature.io_size_bytes, share),
-                found,
-            )
+        for (operation, kind, access, size, share), values in phases(record_id):
+            nature = known.get((record_id, operation)) if known else None
+            if nature is not None:
+                kind, access, size = nature.kind, nature.access, nature.io_size_bytes
+            yield (*before, operation, kind, access, size, share), values
+
+
+_Phase: TypeAlias = tuple[str, Value, Value, Value, Value]
+_Phases: TypeAlias = list[tuple[_Phase, list[tuple[str, float]]]]
+
+
+def _phases(
+    connection: sqlite3.Connection, natures: str, order: Sequence[int]
+) -> Callable[[int], _Phases]:
+    """Function that reads the phases of a record with their values, when it is asked for it.
+
+    Records in increasing order, as nearly all are, come from two queries for all of them.
+    """
+    columns = f"operation, {natures}, io_size_bytes, cache_share"
+    phases = f"SELECT record_id, {columns} FROM phase "
+    values = "SELECT record_id, operation, metric, value FROM measurement "
+    if all(a < b for a, b in pairwise(order)):
+        both = (
+            _Groups(connection.execute(f"{phases}ORDER BY record_id, ordinal")),
+            _Groups(connection.execute(f"{values}ORDER BY record_id, operation, metric")),
+        )
+        return lambda record_id: _matched(both[0].take(record_id), both[1].take(record_id))
+
+    def read(record_id: int) -> _Phases:
+        at = (record_id,)
+        found = connection.execute(f"{phases}WHERE record_id = ? ORDER BY ordinal", at)
+        mine = connection.execute(f"{values}WHERE record_id = ? ORDER BY operation, metric", at)
+        return _matched(found.fetchall(), mine.fetchall())
+
+    return read
+
+
+class _Groups:
+    """Rows that begin with the number of a record and come in its order, taken record by record."""
+
+    def __init__(self, rows: Iterator[tuple[Any, ...]]) -> None:
+        self._groups = groupby(rows, itemgetter(0))
+        self._next = next(self._groups, None)
+
+    def take(self, record_id: int) -> list[tuple[Any, ...]]:
+        """Rows of a record; those of records before it are passed over."""
+        while self._next is not None and self._next[0] < record_id:
+            self._next = next(self._groups, None)
+        if self._next is None or self._next[0] != record_id:
+            return []
+        found = list(self._next[1])
+        self._next = next(self._groups, None)
+        return found
+
+
+def _matched(phases: Sequence[tuple[Any, ...]], values: Sequence[tuple[Any, ...]]) -> _Phases:
+    """Phases in their order, each with its values."""
+    if len(phases) == 1:  # The usual case.
+        operation = phases[0][1]
+        return [(phases[0][1:], [row[2:] for row in values if row[1] == operation])]
+    by_operation = dict[str, list[tuple[str, float]]]()
+    for _, operation, metric, value in values:
+        by_operation.setdefault(operation, []).append((metric, value))
+    return [(row[1:], by_operation.get(row[1], [])) for row in phases]
