@@ -124,6 +124,8 @@ def long_groups(connection: sqlite3.Connection) -> Iterator[LongGroup]:
             yield (*before, operation, kind, access, size, share), values
 
 
+_Row: TypeAlias = tuple[Any, ...]
+"""Row of a query that begins with the number of a record."""
 _Phase: TypeAlias = tuple[str, Value, Value, Value, Value]
 _Phases: TypeAlias = list[tuple[_Phase, list[tuple[str, float]]]]
 
@@ -157,11 +159,11 @@ def _phases(
 class _Groups:
     """Rows that begin with the number of a record and come in its order, taken record by record."""
 
-    def __init__(self, rows: Iterator[tuple[Any, ...]]) -> None:
+    def __init__(self, rows: Iterator[_Row]) -> None:
         self._groups = groupby(rows, itemgetter(0))
         self._next = next(self._groups, None)
 
-    def take(self, record_id: int) -> list[tuple[Any, ...]]:
+    def take(self, record_id: int) -> list[_Row]:
         """Rows of a record; those of records before it are passed over."""
         while self._next is not None and self._next[0] < record_id:
             self._next = next(self._groups, None)
@@ -172,7 +174,7 @@ class _Groups:
         return found
 
 
-def _matched(phases: Sequence[tuple[Any, ...]], values: Sequence[tuple[Any, ...]]) -> _Phases:
+def _matched(phases: Sequence[_Row], values: Sequence[_Row]) -> _Phases:
     """Phases in their order, each with its values."""
     if len(phases) == 1:  # The usual case.
         operation = phases[0][1]
