@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from operator import itemgetter
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from iolab.store.cells import CellError, read_json
 from iolab.store.natures import has_natures, unknown_natures
@@ -124,7 +124,7 @@ def long_groups(connection: sqlite3.Connection) -> Iterator[LongGroup]:
             yield (*before, operation, kind, access, size, share), values
 
 
-_Row: TypeAlias = tuple[Any, ...]
+_Row: TypeAlias = tuple[int, *tuple[Value, ...]]
 """Row of a query that begins with the number of a record."""
 _Phase: TypeAlias = tuple[str, Value, Value, Value, Value]
 _Phases: TypeAlias = list[tuple[_Phase, list[tuple[str, float]]]]
@@ -178,8 +178,9 @@ def _matched(phases: Sequence[_Row], values: Sequence[_Row]) -> _Phases:
     """Phases in their order, each with its values."""
     if len(phases) == 1:  # The usual case.
         operation = phases[0][1]
-        return [(phases[0][1:], [row[2:] for row in values if row[1] == operation])]
-    by_operation = dict[str, list[tuple[str, float]]]()
-    for _, operation, metric, value in values:
-        by_operation.setdefault(operation, []).append((metric, value))
-    return [(row[1:], by_operation.get(row[1], [])) for row in phases]
+        only = [(phases[0][1:], [row[2:] for row in values if row[1] == operation])]
+        return cast("_Phases", only)
+    by_operation = dict[Value, list[tuple[Value, ...]]]()
+    for row in values:
+        by_operation.setdefault(row[1], []).append(row[2:])
+    return cast("_Phases", [(row[1:], by_operation.get(row[1], [])) for row in phases])
