@@ -42,6 +42,8 @@ BASES = {
     "import": ("table.csv", "--out", "stored"),
     "diff": ("stored", "stored"),
     "gate": ("stored", "stored"),
+    "history": ("stored", "a.iolab"),
+    "watch": ("stored",),
     "lint": ("stored",),
     "archive": ("a.iolab", "--check"),
     "bon-csv2txt": (),
@@ -71,6 +73,7 @@ TAKEN = {
     **{"--seed": {"0"}, "--wbt-lat-usec": {"-1", "0"}, "--nomerges": {"0"}, "--metric": {""}},
     **{"--record-size": {"4k,,8k"}, "--file-size": {"4k,,8k"}, "--flags": {"", " "}},
     **{"--mkfs-options": {"", " "}, "--mount-options": {"", " "}, "--read-ahead-kb": {"0"}},
+    **{"--interval": {"1.5"}},
 }
 """Values that are right after all: nothing between commas is left out, no metric is every
 metric, and no options are those of the file system itself.

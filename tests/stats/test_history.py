@@ -13,13 +13,13 @@ import pytest
 from iolab.errors import AnalysisError
 from iolab.report.history_chart import history_chart, history_page
 from iolab.report.history_text import history_text
-from iolab.stats.history import Named, history_of
+from iolab.stats.history import NamedStudy, history_of
 from iolab.store.rows import StudyData
 
 DAY_NS = 86_400 * 1_000_000_000
 
 
-def study(base: StudyData, day: int, *, factor: float = 1.0, **facts: str) -> Named:
+def study(base: StudyData, day: int, *, factor: float = 1.0, **facts: str) -> NamedStudy:
     """The same study on another day, with other values and facts."""
     name = f"day-{day:02d}"
     row = replace(
@@ -30,10 +30,10 @@ def study(base: StudyData, day: int, *, factor: float = 1.0, **facts: str) -> Na
     )
     facts = {**base.facts, **{key.replace("__", "."): value for key, value in facts.items()}}
     measurements = [replace(m, value=m.value * factor) for m in base.measurements]
-    return Named(name, replace(base, study=row, measurements=measurements, facts=facts))
+    return NamedStudy(name, replace(base, study=row, measurements=measurements, facts=facts))
 
 
-def days(base: StudyData, levels: list[float], noise: float = 0.01) -> list[Named]:
+def days(base: StudyData, levels: list[float], noise: float = 0.01) -> list[NamedStudy]:
     rng = random.Random(4)
     return [
         study(base, day, factor=level * (1 + rng.gauss(0, noise)))
@@ -100,16 +100,18 @@ def test_other_machines_kinds_and_cells_are_apart_with_their_reason(canned: Modu
     base = canned.demo()
     usual = days(base, [1.0] * 3)
     laptop = study(base, 5, cpu__model="Laptop")
-    modelled = Named(
+    modelled = NamedStudy(
         "model", replace(base, study=replace(base.study, study_id="m", kind="simulated"))
     )
     renamed = [replace(m, operation=f"other-{m.operation}") for m in base.measurements]
-    other = Named(
+    other = NamedStudy(
         "other",
         replace(base, study=replace(base.study, study_id="o"), measurements=renamed),
     )
-    twice = Named("twice", usual[0].data)
-    failed = Named("none", replace(base, study=replace(base.study, study_id="n"), measurements=[]))
+    twice = NamedStudy("twice", usual[0].data)
+    failed = NamedStudy(
+        "none", replace(base, study=replace(base.study, study_id="n"), measurements=[])
+    )
     history = history_of([*usual, laptop, modelled, other, twice, failed])
     assert [len(group.entries) for group in history.groups] == [3]
     reasons = {one.name: " ".join(one.reasons) for one in history.apart}
@@ -157,9 +159,9 @@ def test_the_page_tells_changes_and_reasons(canned: ModuleType) -> None:
 
 def test_without_a_finished_trial_there_is_no_history(canned: ModuleType) -> None:
     base = canned.demo()
-    empty = Named("a", replace(base, measurements=[]))
+    empty = NamedStudy("a", replace(base, measurements=[]))
     with pytest.raises(AnalysisError, match="none of these studies has a finished trial"):
-        history_of([empty, Named("b", empty.data)])
+        history_of([empty, NamedStudy("b", empty.data)])
 
 
 def test_a_hundred_studies_take_seconds(canned: ModuleType) -> None:

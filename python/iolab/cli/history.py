@@ -27,19 +27,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--metric",
         metavar="METRIC",
-        default="",
         help="as in p99 (the one that the newest study is judged by)",
     )
     parser.add_argument(
         "--only",
         metavar="CELL",
-        default="",
         help="only cells whose name contains this, as in 'random-read · 4k'",
     )
     parser.add_argument(
         "--margin",
         metavar="SHARE",
-        default="",
         help="smallest change that matters (that of the newest study)",
     )
     parser.add_argument(
@@ -59,7 +56,10 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     if arguments.overwrite and not arguments.out:
         raise IolabError("--overwrite names a file, and none is written", "add --out FILE")
     asked = HistoryQuestion(
-        tuple(arguments.studies), arguments.metric, arguments.only, arguments.margin
+        tuple(arguments.studies),
+        metric=arguments.metric or "",
+        only=arguments.only or "",
+        margin=arguments.margin or "",
     )
     with units.shown_in(arguments.units):
         found = read_history(asked, console.note)

@@ -13,7 +13,7 @@ from iolab.frozen import frozen
 from iolab.library.chart import check_ending
 from iolab.library.stored import is_stored
 from iolab.library.tables import TableWords, read_study
-from iolab.stats.history import History, Named, history_of
+from iolab.stats.history import MetricHistory, NamedStudy, history_of
 from iolab.store.users_files import Allowed, refuse_foreign, write_file
 from iolab.study.metric_names import parse_metric
 
@@ -34,7 +34,7 @@ class HistoryQuestion:
     """Smallest change that matters, as in ``3%``; empty: that of the newest study."""
 
 
-def read_history(asked: HistoryQuestion, note: Note) -> History:
+def read_history(asked: HistoryQuestion, note: Note) -> MetricHistory:
     """Read the studies, and find which are comparable and where the metric changed.
 
     Parameters
@@ -47,7 +47,9 @@ def read_history(asked: HistoryQuestion, note: Note) -> History:
     """
     metric, margin = _metric(asked.metric), _margin(asked.margin)
     words = TableWords()
-    studies = [Named(name, read_study(path, words, note)) for name, path in _studies(asked.paths)]
+    studies = [
+        NamedStudy(name, read_study(path, words, note)) for name, path in _studies(asked.paths)
+    ]
     if len(studies) < 2:
         raise IolabError(
             f"a history needs at least two studies, and there is one in {', '.join(asked.paths)}",
@@ -56,7 +58,7 @@ def read_history(asked: HistoryQuestion, note: Note) -> History:
     return history_of(studies, metric, margin, asked.only)
 
 
-def printed(history: History, width: int = 80) -> str:
+def printed(history: MetricHistory, width: int = 80) -> str:
     """Write a history as text, in lines of `width` columns."""
     from iolab.report.history_text import history_text
 
@@ -64,7 +66,7 @@ def printed(history: History, width: int = 80) -> str:
 
 
 def write_history(
-    history: History, asked: HistoryQuestion, out: Path, overwrite: Sequence[str]
+    history: MetricHistory, asked: HistoryQuestion, out: Path, overwrite: Sequence[str]
 ) -> None:
     """Draw a history into a file that ends in ``.html`` or ``.svg``.
 

@@ -15,12 +15,12 @@ from iolab.report.html import whole_page
 from iolab.report.markup import join, tag
 from iolab.report.svg import render_svg
 from iolab.report.tables import data_table
-from iolab.stats.history import Entry, Group, History
+from iolab.stats.history import Entry, Group, MetricHistory
 from iolab.stats.metrics import METRIC_BY_NAME, Metric
 from iolab.wording import counted, sentence_case
 
 
-def history_chart(history: History) -> ChartSpec:
+def history_chart(history: MetricHistory) -> ChartSpec:
     """Draw the groups of a history over time, one place per study."""
     metric = METRIC_BY_NAME[history.metric]
     entries = sorted(
@@ -71,7 +71,7 @@ def history_chart(history: History) -> ChartSpec:
     )
 
 
-def history_page(history: History, spec: ChartSpec, command: str) -> str:
+def history_page(history: MetricHistory, spec: ChartSpec, command: str) -> str:
     """Compose a page: the chart with its data, the changes, and what is not comparable.
 
     Parameters
@@ -123,7 +123,7 @@ def _point(entry: Entry, x: float, metric: Metric) -> Point:
     return Point(x, metric.display(entry.value), low, high, title)
 
 
-def _table(history: History, metric: Metric) -> Table:
+def _table(history: MetricHistory, metric: Metric) -> Table:
     unit = metric.read_unit
     columns = (
         *("group", "study", "date (UTC)", "iolab", "kernel", f"geometric mean ({unit})"),

@@ -8,7 +8,7 @@ from typing import Final
 
 from iolab.report.folding import clean_text, fold_text
 from iolab.stats.diff import Difference
-from iolab.stats.history import STUDIES_MIN, Change, Entry, Group, History
+from iolab.stats.history import STUDIES_MIN, Entry, Group, LevelChange, MetricHistory
 from iolab.stats.metrics import METRIC_BY_NAME, Metric
 from iolab.stats.sentence import margin_text, size_text
 from iolab.stats.verdict import Effect
@@ -19,7 +19,7 @@ _VALUE_MAX: Final = 30
 _CELLS_SHOWN: Final = 3
 
 
-def history_text(history: History, width: int = 80) -> str:
+def history_text(history: MetricHistory, width: int = 80) -> str:
     """Return the history for a terminal, in lines of `width` columns."""
     metric = METRIC_BY_NAME[history.metric]
     direction = "higher" if metric.is_higher_better else "lower"
@@ -41,7 +41,7 @@ def history_text(history: History, width: int = 80) -> str:
     return "\n".join(lines)
 
 
-def _summary(history: History, metric: Metric) -> str:
+def _summary(history: MetricHistory, metric: Metric) -> str:
     """Say in a sentence what is comparable, and what changed."""
     if not history.groups:
         return "No two of these studies are comparable."
@@ -63,7 +63,7 @@ def _summary(history: History, metric: Metric) -> str:
 
 
 def _group_lines(
-    history: History, number: int, group: Group, metric: Metric, width: int
+    history: MetricHistory, number: int, group: Group, metric: Metric, width: int
 ) -> Iterator[str]:
     title = f"Group {number}: " if len(history.groups) > 1 else ""
     shown = ", ".join(group.cells[:_CELLS_SHOWN])
@@ -94,7 +94,7 @@ def _group_lines(
     yield from _end(history, group, width)
 
 
-def _end(history: History, group: Group, width: int) -> Iterator[str]:
+def _end(history: MetricHistory, group: Group, width: int) -> Iterator[str]:
     """Say what the values cannot show."""
     n = len(group.entries)
     if n < STUDIES_MIN:
@@ -129,7 +129,7 @@ def value_text(entry: Entry, metric: Metric) -> str:
     return f"{metric.format(entry.value)} ({low.rpartition(' ')[0] if same else low} to {high})"
 
 
-def change_text(change: Change, metric: Metric) -> str:
+def change_text(change: LevelChange, metric: Metric) -> str:
     """Say where a level changed, by how much, and what else changed there."""
     word = "better" if change.ratio > 1 else "worse"
     factor = change.ratio if change.ratio > 1 else 1 / change.ratio

@@ -13,7 +13,7 @@ class CellFormat(Protocol):
     """A format of cells; made by a book, handed back to its sheets."""
 
 
-class Chart(Protocol):
+class NativeChart(Protocol):
     """A chart before it is inserted."""
 
     def add_series(self, options: Options, /) -> None:
@@ -52,6 +52,6 @@ class Book(Protocol):
         """Make a format of cells."""
         ...
 
-    def add_chart(self, options: Options, /) -> Chart:
+    def add_chart(self, options: Options, /) -> NativeChart:
         """Make a chart."""
         ...

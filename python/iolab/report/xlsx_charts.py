@@ -15,7 +15,7 @@ from typing import Final
 
 from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series
 from iolab.report.scale import make_scale
-from iolab.report.workbook import Chart
+from iolab.report.workbook import NativeChart
 from iolab.report.xlsx_cells import HEADER_HEIGHT, Links, SheetWriter
 
 COLORS: Final = (
@@ -144,7 +144,7 @@ def plain_name(text: str) -> str:
     return text.replace("!", "! ")
 
 
-def _rows_block(sheet: Linked, spec: ChartSpec, panel: Panel, row: int) -> tuple[Chart, int]:
+def _rows_block(sheet: Linked, spec: ChartSpec, panel: Panel, row: int) -> tuple[NativeChart, int]:
     """Write one line per category and three columns per series; return chart and next free row."""
     out, _ = sheet
     categories = spec.y.categories
@@ -185,7 +185,7 @@ def _rows_block(sheet: Linked, spec: ChartSpec, panel: Panel, row: int) -> tuple
     return chart, last + 2
 
 
-def _plane_block(sheet: Linked, spec: ChartSpec, panel: Panel, row: int) -> tuple[Chart, int]:
+def _plane_block(sheet: Linked, spec: ChartSpec, panel: Panel, row: int) -> tuple[NativeChart, int]:
     """Write four columns per series (x, value, down, up); return chart and next free row."""
     out, _ = sheet
     out.sheet.write_string(row, 0, panel.title or spec.title, out.formats["bold"])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeVar
 
 from iolab.report.chart import Axis, Value
-from iolab.report.workbook import Chart
+from iolab.report.workbook import NativeChart
 from iolab.report.xlsx_cells import (
     SheetWriter,
     write_headers,
@@ -114,7 +114,7 @@ def _write_ratios(out: SheetWriter, row: int, part: Ratios) -> int:
     return max(last + 2, row + CHART_ROWS + 1)
 
 
-def _ratio_chart(out: SheetWriter, part: Ratios, first: int, last: int, column: int) -> Chart:
+def _ratio_chart(out: SheetWriter, part: Ratios, first: int, last: int, column: int) -> NativeChart:
     from xlsxwriter.utility import xl_range_abs
 
     def cells(offset: int) -> str:
@@ -171,7 +171,9 @@ def _write_shares(out: SheetWriter, row: int, part: Shares) -> int:
     return max(end + 1, row + CHART_ROWS + 1)
 
 
-def _insert(out: SheetWriter, row: int, chart: Chart, part: Ratios | Shares, rows: int) -> None:
+def _insert(
+    out: SheetWriter, row: int, chart: NativeChart, part: Ratios | Shares, rows: int
+) -> None:
     chart.set_title({"name": plain_name(part.title), "name_font": {"size": 11}, "overlay": False})
     is_single = isinstance(part, Ratios) or len(part.value_columns) == 1
     chart.set_legend({"none": True} if is_single else {"position": "bottom"})

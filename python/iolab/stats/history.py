@@ -41,7 +41,7 @@ STUDIES_MIN: Final = 2 * SEGMENT_MIN
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedStudy:
     """A stored study, and what the user calls it."""
 
     name: str
@@ -68,7 +68,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class LevelChange:
     """A place where the level of a group's values changes."""
 
     at: str
@@ -96,11 +96,11 @@ class Group:
     cells: tuple[str, ...]
     """Labels of the cells that all have."""
     entries: tuple[Entry, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[LevelChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class StudyApart:
     """A study that is comparable with no other, and why."""
 
     name: str
@@ -110,14 +110,14 @@ class Apart:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class MetricHistory:
     """One metric over studies."""
 
     metric: str
     margin: float
     groups: tuple[Group, ...]
     """Those with at least two studies, the one with the newest study first."""
-    apart: tuple[Apart, ...]
+    apart: tuple[StudyApart, ...]
 
     def to_dict(self) -> dict[str, object]:
         """Return plain data for JSON."""
@@ -125,11 +125,11 @@ class History:
 
 
 def history_of(
-    studies: Sequence[Named],
+    studies: Sequence[NamedStudy],
     metric: str | None = None,
     margin: float | None = None,
     only: str = "",
-) -> History:
+) -> MetricHistory:
     """Sort studies into groups, and find the changes in each.
 
     Parameters
@@ -146,12 +146,12 @@ def history_of(
     ordered = sorted(studies, key=lambda one: one.data.study.created_at_unix_ns)
     name = metric or _metric_of(ordered)
     wanted = margin if margin is not None else ordered[-1].data.study.margin
-    slim = [Named(one.name, _of_metric(one.data, name)) for one in ordered]
+    slim = [NamedStudy(one.name, _of_metric(one.data, name)) for one in ordered]
     members, apart = _Sorting(name, only).sort(slim)
     groups = tuple(
         _group(found, METRIC_BY_NAME[name], (wanted, only)) for found in members if len(found) > 1
     )
-    return History(name, wanted, groups, tuple(apart))
+    return MetricHistory(name, wanted, groups, tuple(apart))
 
 
 def _of_metric(data: StudyData, metric: str) -> StudyData:
@@ -159,7 +159,7 @@ def _of_metric(data: StudyData, metric: str) -> StudyData:
     return replace(data, measurements=[m for m in data.measurements if m.metric == metric])
 
 
-def _metric_of(ordered: Sequence[Named]) -> str:
+def _metric_of(ordered: Sequence[NamedStudy]) -> str:
     for one in reversed(ordered):
         ledger = build_ledger(one.data)
         for place in ledger.places():
@@ -176,12 +176,14 @@ class _Sorting:
 
     def __init__(self, metric: str, only: str) -> None:
         self._metric, self._only = metric, only
-        self._groups: list[list[Named]] = []
-        self._apart: list[Apart] = []
+        self._groups: list[list[NamedStudy]] = []
+        self._apart: list[StudyApart] = []
         self._seen: dict[str, str] = {}
         self._shapes: dict[str, tuple[object, ...]] = {}
 
-    def sort(self, ordered: Sequence[Named]) -> tuple[list[list[Named]], list[Apart]]:
+    def sort(
+        self, ordered: Sequence[NamedStudy]
+    ) -> tuple[list[list[NamedStudy]], list[StudyApart]]:
         """Groups, that of the newest study first, and what fits none, oldest first."""
         for one in reversed(ordered):
             self._put(one)
@@ -197,7 +199,7 @@ class _Sorting:
             self._leave_out(one, *dict.fromkeys(reasons))
         return self._groups, sorted(self._apart, key=lambda one: one.created_at_unix_ns)
 
-    def _put(self, one: Named) -> None:
+    def _put(self, one: NamedStudy) -> None:
         same = self._seen.setdefault(one.data.study.study_id, one.name)
         if same != one.name:
             self._leave_out(one, f"it is the same study as {same}")
@@ -215,7 +217,7 @@ class _Sorting:
                 return
         self._groups.append([one])
 
-    def _shape(self, one: Named) -> tuple[object, ...]:
+    def _shape(self, one: NamedStudy) -> tuple[object, ...]:
         """Everything that makes the cells of a study; equal ones have all cells in common."""
         if one.name not in self._shapes:
             study, (cells,) = one.data.study, _cells_of([one], self._metric, self._only)
@@ -231,11 +233,11 @@ class _Sorting:
             )
         return self._shapes[one.name]
 
-    def _leave_out(self, one: Named, *reasons: str) -> None:
+    def _leave_out(self, one: NamedStudy, *reasons: str) -> None:
         told = reasons or ("there is no other study to compare it with",)
-        self._apart.append(Apart(one.name, one.data.study.created_at_unix_ns, told))
+        self._apart.append(StudyApart(one.name, one.data.study.created_at_unix_ns, told))
 
-    def _why_apart(self, speaker: Named, one: Named) -> str:
+    def _why_apart(self, speaker: NamedStudy, one: NamedStudy) -> str:
         """Reason why a study cannot be compared with another; empty if it can."""
         machines = other_machines(speaker.data, one.data)
         if machines and machines[0].name == KIND:
@@ -250,13 +252,13 @@ class _Sorting:
         return f"it has no cell in common with {speaker.name}: {_DIFFER} ({example})"
 
 
-def _cells_of(members: Sequence[Named], metric: str, only: str) -> list[dict[str, Samples]]:
+def _cells_of(members: Sequence[NamedStudy], metric: str, only: str) -> list[dict[str, Samples]]:
     """Samples of each study by label, of the cells that all have and that are wanted."""
     found = common_cells([one.data for one in members], metric)
     return [{label: cell for label, cell in one.items() if only in label} for one in found]
 
 
-def _group(members: Sequence[Named], metric: Metric, asked: tuple[float, str]) -> Group:
+def _group(members: Sequence[NamedStudy], metric: Metric, asked: tuple[float, str]) -> Group:
     margin, only = asked
     cells = _cells_of(members, metric.name, only)
     logs = [_round_logs(list(found.values())) for found in cells]
@@ -293,7 +295,7 @@ def _round_logs(cells: Sequence[Samples]) -> list[float]:
 
 
 def _entry(
-    members: Sequence[Named], place: int, metric: Metric, found: tuple[list[float], float]
+    members: Sequence[NamedStudy], place: int, metric: Metric, found: tuple[list[float], float]
 ) -> Entry:
     data, (logs, margin) = members[place].data, found
     estimate = estimate_mean(logs)
@@ -325,14 +327,16 @@ def _causes(found: Iterable[Difference]) -> list[Difference]:
     return [difference for difference in found if difference.name not in _RESULTS]
 
 
-def _changes(members: Sequence[Named], series: Sequence[float], margin: float) -> list[Change]:
+def _changes(
+    members: Sequence[NamedStudy], series: Sequence[float], margin: float
+) -> list[LevelChange]:
     """Changes of a series of ln values, above which is better."""
     if len(series) < STUDIES_MIN:
         return []
     middle = math.fsum(series) / len(series)
     places = change_points([math.exp(v - middle) for v in series], smallest_change=margin)
     edges = [0, *places, len(series)]
-    found: list[Change] = []
+    found: list[LevelChange] = []
     for number, place in enumerate(places):
         begin, end = edges[number], edges[number + 2]
         estimate = estimate_difference(series[place:end], series[begin:place])
@@ -340,7 +344,7 @@ def _changes(members: Sequence[Named], series: Sequence[float], margin: float) -
         bounds = Interval(math.exp(estimate.mean - half), math.exp(estimate.mean + half), 0.95)
         before, first = members[place - 1].data, members[place]
         found.append(
-            Change(
+            LevelChange(
                 at=first.name,
                 created_at_unix_ns=first.data.study.created_at_unix_ns,
                 before=place - begin,

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from operator import itemgetter
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from iolab.store.cells import CellError, read_json
 from iolab.store.natures import has_natures, unknown_natures
@@ -124,6 +124,8 @@ def long_groups(connection: sqlite3.Connection) -> Iterator[LongGroup]:
             yield (*before, operation, kind, access, size, share), values
 
 
+_Row: TypeAlias = tuple[int, *tuple[Value, ...]]
+"""Row of a query that begins with the number of a record."""
 _Phase: TypeAlias = tuple[str, Value, Value, Value, Value]
 _Phases: TypeAlias = list[tuple[_Phase, list[tuple[str, float]]]]
 
@@ -157,11 +159,11 @@ def _phases(
 class _Groups:
     """Rows that begin with the number of a record and come in its order, taken record by record."""
 
-    def __init__(self, rows: Iterator[tuple[Any, ...]]) -> None:
+    def __init__(self, rows: Iterator[_Row]) -> None:
         self._groups = groupby(rows, itemgetter(0))
         self._next = next(self._groups, None)
 
-    def take(self, record_id: int) -> list[tuple[Any, ...]]:
+    def take(self, record_id: int) -> list[_Row]:
         """Rows of a record; those of records before it are passed over."""
         while self._next is not None and self._next[0] < record_id:
             self._next = next(self._groups, None)
@@ -172,12 +174,13 @@ class _Groups:
         return found
 
 
-def _matched(phases: Sequence[tuple[Any, ...]], values: Sequence[tuple[Any, ...]]) -> _Phases:
+def _matched(phases: Sequence[_Row], values: Sequence[_Row]) -> _Phases:
     """Phases in their order, each with its values."""
     if len(phases) == 1:  # The usual case.
         operation = phases[0][1]
-        return [(phases[0][1:], [row[2:] for row in values if row[1] == operation])]
-    by_operation = dict[str, list[tuple[str, float]]]()
-    for _, operation, metric, value in values:
-        by_operation.setdefault(operation, []).append((metric, value))
-    return [(row[1:], by_operation.get(row[1], [])) for row in phases]
+        only = [(phases[0][1:], [row[2:] for row in values if row[1] == operation])]
+        return cast("_Phases", only)
+    by_operation = dict[Value, list[tuple[Value, ...]]]()
+    for row in values:
+        by_operation.setdefault(row[1], []).append(row[2:])
+    return cast("_Phases", [(row[1:], by_operation.get(row[1], [])) for row in phases])
