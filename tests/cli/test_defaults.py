@@ -69,6 +69,18 @@ def test_results_go_below_the_directory_of_the_file(iolab, tmp_path, monkeypatch
     assert (tmp_path / "named" / "study.db").exists()
 
 
+def test_a_stored_command_line_runs_again_whatever_the_units_of_the_file(iolab, tmp_path):
+    stored, again = tmp_path / "stored", tmp_path / "again"
+    line = ("--on", "sim:fixed-100us", "--out", stored, "iozone", "-I", "-s", "1m", "-i", "0")
+    assert iolab(*line)[0] == 0
+    write(tmp_path, 'units = "si"\n')
+    code, _, err = iolab("run", stored, "--out", again)
+    assert code == 0, err
+    code, _, err = iolab("run", stored, "--units", "iec", "--out", tmp_path / "other")
+    assert code == 1
+    assert "--units iec is about the report" in err
+
+
 def test_the_newest_study_below_that_directory_is_resumed(iolab, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(tmp_path, f'out = "{tmp_path}/studies"\n')

@@ -53,8 +53,11 @@ def _refuse_shown(path: Path, arguments: argparse.Namespace) -> None:
     ------
     StudyError : one was given.
     """
+    from iolab.cli.defaults import read_defaults
+
+    usual = read_defaults().get("units", flags.DEFAULT_UNITS)
     given = "--strict" if arguments.strict else f"--units {arguments.units}"
-    if arguments.strict or arguments.units != flags.DEFAULT_UNITS:
+    if arguments.strict or arguments.units != usual:
         raise StudyError(
             f"{given} is about the report, and {path} holds the command line of another program, "
             "which prints its own table",
