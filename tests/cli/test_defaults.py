@@ -1,6 +1,7 @@
 """Defaults of the user's own file: behind flags, never over a study file, bad keys named."""
 
 import io
+import os
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,8 @@ def test_the_newest_study_below_that_directory_is_resumed(iolab, tmp_path, monke
         ("margin = ", "is no TOML"),
         ('out = ""', "out = '' names no directory"),
         ("out = 3", "out = 3 names no directory"),
+        (f"margin = {'1' * 5000}", "is no TOML: "),
+        (f"# {'long ' * 20_000}", "is larger than 64 KiB"),
         ('out = "~nobody-of-this-name/x"', "names no directory"),
     ],
 )
@@ -108,3 +111,10 @@ def test_what_is_wrong_in_the_file_is_named(iolab, tmp_path, text, message):
     assert f"{tmp_path}/config/iolab.toml" in err
     assert message in err
     assert not (tmp_path / "a").exists()
+
+
+def test_a_pipe_in_place_of_the_file_is_refused_and_not_waited_for(iolab, tmp_path):
+    os.mkfifo(tmp_path / "config" / "iolab.toml")
+    code, _, err = iolab("import", D2, "--out", tmp_path / "a")
+    assert code == 1
+    assert "iolab.toml is no regular file" in err

@@ -187,7 +187,7 @@ def test_a_chart_is_shown_and_saved(result, tmp_path):
     (tmp_path / "mine.html").write_text("mine", encoding="utf-8")
     with pytest.raises(RefusedError, match="overwrite=True"):
         chart.save(tmp_path / "mine.html")
-    with pytest.raises(iolab.IolabError, match=r"'.png' is no kind of chart"):
+    with pytest.raises(iolab.IolabError, match=r"no chart is written as '.png'"):
         chart.save(tmp_path / "a.png")
     with pytest.raises(iolab.StudyError, match="no factor 'shed'"):
         result.chart("p99", "shed")

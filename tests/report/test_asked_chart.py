@@ -98,8 +98,8 @@ def test_one_trial_has_no_interval_and_the_caption_tells_it(canned: ModuleType) 
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("p99", "it has not the form METRIC:FACTOR[:BY]", "as in p99:scheduler"),
-        (":scheduler", "it has not the form", "as in"),
+        ("p99", "this is not of the form METRIC:FACTOR[:BY]", "as in p99:scheduler"),
+        (":scheduler", "this is not of the form", "as in"),
         ("thruput:scheduler", "there is no metric 'thruput'", "it has throughput_bytes_per_s"),
         ("flush:scheduler", "this study has not measured flush_ns_p99", "short names: "),
         ("throughput:shed", "no factor 'shed'", "name one of scheduler, "),

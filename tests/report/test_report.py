@@ -99,7 +99,13 @@ def test_page_is_well_formed_and_loads_nothing(study: StudyData) -> None:
 
 def test_first_page_comes_first(canned: ModuleType) -> None:
     text = _html(canned.demo())
-    marks = ['class="question"', 'class="verdict ', 'id="forest"', "How far to trust", ">Verdicts<"]
+    marks = [
+        'class="question"',
+        'class="verdict ',
+        'id="forest"',
+        ">How far to trust",
+        ">Verdicts<",
+    ]
     places = [text.index(mark) for mark in marks]
     assert places == sorted(places)
     for wanted in ("harness cost per op", "85 ns", "44 / 45", "Methods", "study.toml", "Changed"):

@@ -77,13 +77,33 @@ impl fmt::Display for Diagnostic {
         if !self.place.is_empty() {
             write!(f, "{}: ", self.place)?;
         }
-        write!(f, "{what}\n  {}\n", self.line)?;
-        if !self.marked.is_empty() {
-            let blanks = " ".repeat(self.marked.start);
-            writeln!(f, "  {blanks}{}", "^".repeat(self.marked.len()))?;
+        let (line, marked) = shortened(&self.line, &self.marked);
+        write!(f, "{what}\n  {line}\n")?;
+        if !marked.is_empty() {
+            let blanks = " ".repeat(marked.start);
+            writeln!(f, "  {blanks}{}", "^".repeat(marked.len()))?;
         }
         write!(f, "  {remedy}")
     }
+}
+
+/// Characters of a line that are shown at most, and before the marked ones.
+const SHOWN_MAX: usize = 600;
+const SHOWN_BEFORE: usize = 100;
+
+/// A line that is not longer than a screen, with what is marked in it.
+fn shortened(line: &str, marked: &Range<usize>) -> (String, Range<usize>) {
+    let length = line.chars().count();
+    if length.max(marked.end) <= SHOWN_MAX {
+        return (line.to_owned(), marked.clone());
+    }
+    let from = marked.start.min(length).saturating_sub(SHOWN_BEFORE);
+    let to = (from + SHOWN_MAX).min(length);
+    let dots = |is_cut: bool| if is_cut { "..." } else { "" };
+    let (before, after) = (dots(from > 0), dots(to < length));
+    let part: String = line.chars().skip(from).take(to - from).collect();
+    let place = |at: usize| at.clamp(from, to + 1) - from + before.len();
+    (format!("{before}{part}{after}"), place(marked.start)..place(marked.end))
 }
 
 /// A word as a shell would need it.
@@ -119,6 +139,18 @@ mod tests {
         let problem = Problem::new("missing", "add it");
         let shown = Diagnostic::of_words("iozone", &words("-s"), (1, 0..0), problem);
         assert_eq!(shown.to_string(), "missing\n  iozone -s\n            ^\n  add it");
+    }
+
+    #[test]
+    fn a_long_line_is_shown_around_what_is_wrong() {
+        let line = "{".repeat(1_000_000);
+        let problem = Problem::new("wrong", "correct it");
+        let place = "s.f:1:5001".to_owned();
+        let shown = Diagnostic { place, line, marked: 5000..5001, problem }.to_string();
+        let lines: Vec<&str> = shown.lines().collect();
+        assert!(shown.len() < 1000 && lines[1].starts_with("  ...{{"), "{shown}");
+        assert_eq!(lines[2].trim_start(), "^");
+        assert_eq!(lines[2].len(), 2 + 3 + SHOWN_BEFORE + 1);
     }
 
     #[test]

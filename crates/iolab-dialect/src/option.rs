@@ -195,8 +195,8 @@ pub const COMMON: &[OptionRow<Common>] = &[
         name: "--on",
         takes: Takes::Value("TESTBED"),
         group: GROUP,
-        doc: "where: dir:PATH, loop:SIZE, device:PATH, sim:STACK, null: (default: where the \
-              command says)",
+        doc: "where: dir:PATH, loop:SIZE, device:PATH, sim:STACK, null: (default: the files or \
+              the directory that the command line names)",
         standing: Standing::Done,
         update: |common, given| {
             common.on = Some(given.value.to_owned());
@@ -207,7 +207,7 @@ pub const COMMON: &[OptionRow<Common>] = &[
         name: "--repeat",
         takes: Takes::Value("N"),
         group: GROUP,
-        doc: "measure the whole N times; intervals are in the report",
+        doc: "run everything N times; the report then has intervals",
         standing: Standing::Done,
         update: repeat,
     },

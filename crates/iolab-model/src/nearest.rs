@@ -1,9 +1,20 @@
 //! The nearest valid name, for messages about unknown ones.
 
-/// The name that was probably meant, if one is near.
+/// Characters of a name from which its beginning is enough to know it.
+const BEGINNING_LEAST: usize = 3;
+
+/// The name that was probably meant, if one is near: one letter away, the shortest that begins with
+/// `name`, or the nearest.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let known: Vec<&str> = known.into_iter().collect();
     let distance = |candidate: &&str| edit_distance(name, candidate);
-    let best = known.into_iter().min_by_key(distance)?;
+    let best = known.iter().copied().min_by_key(distance)?;
+    if edit_distance(name, best) > 1 && name.chars().count() >= BEGINNING_LEAST {
+        let begun = known.iter().copied().filter(|candidate| candidate.starts_with(name));
+        if let Some(longer) = begun.min_by_key(|candidate| candidate.len()) {
+            return Some(longer);
+        }
+    }
     (edit_distance(name, best) <= name.chars().count().div_ceil(3)).then_some(best)
 }
 
@@ -59,5 +70,6 @@ mod tests {
         assert_eq!(nearest("dedline", known), Some("deadline"));
         assert_eq!(nearest("elevator", known), None);
         assert_eq!(nearest("x", []), None);
+        assert_eq!(nearest("sata7200", ["sata-2009", "sata7200-4tb"]), Some("sata7200-4tb"));
     }
 }

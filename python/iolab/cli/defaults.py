@@ -52,14 +52,19 @@ def read_defaults() -> dict[str, str]:
     if path is None:
         return {}
     try:
+        if path.exists() and not path.is_file():
+            raise IolabError(f"{path} is no regular file", "write one, or remove it")
         with path.open("rb") as file:
-            content = file.read(_BYTES_MAX)
+            content = file.read(_BYTES_MAX + 1)
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise IolabError(
             f"{path} cannot be read: {error.strerror}", "correct it, or remove it"
         ) from None
+    if len(content) > _BYTES_MAX:
+        what = f"{path} is larger than {_BYTES_MAX >> 10} KiB"
+        raise IolabError(what, "keep only the defaults in it")
     return _understood(path, content)
 
 
@@ -70,7 +75,7 @@ def _understood(path: Path, content: bytes) -> dict[str, str]:
 
     try:
         found = tomllib.loads(content.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # The first are also numbers of many digits.
         raise IolabError(f"{path} is no TOML: {error}", 'as in: margin = "3%"') from None
     for key, value in found.items():
         if key not in KEYS:

@@ -72,7 +72,7 @@ def drawn(state: LiveState, width: int) -> RenderableType:
     elif not state.n_done:
         parts += ["", Text("No trial is finished yet.")]
     if state.caveats:
-        parts += ["", Text("Caveats so far", style="bold")]
+        parts += ["", Text(state.caveats_title, style="bold")]
         parts += [Padding(_text(f"- {text}"), (0, 0, 0, 1)) for text in state.caveats]
         if state.caveats_left_out:
             parts.append(Text(f" - and {state.caveats_left_out} more (iolab report DIR --full)"))

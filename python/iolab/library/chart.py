@@ -148,7 +148,7 @@ def check_ending(place: Path) -> None:
     """
     if place.suffix.lower() not in ENDINGS:
         raise IolabError(
-            f"{place}: '{place.suffix}' is no kind of chart{nearest(place.suffix, ENDINGS)}",
+            f"{place}: no chart is written as '{place.suffix}'{nearest(place.suffix, ENDINGS)}",
             f"end the name in {' or '.join(ENDINGS)}",
         )
 

@@ -33,6 +33,8 @@ STEPS_MAX = 3
 TAKE_MAX = 12
 NOISY_MARGINS = 3
 """From a noise floor of so many margins on, more rounds are no remedy."""
+POINT_WIDTH = 1e-6
+"""An interval of a ratio below this width has no width: all rounds gave the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,8 @@ def _by_primary(verdict: StudyVerdict, rows: list[Condition]) -> Take:
     equal = [row.level for row in rows if row.is_winner]
     candidates = [row.level for row in rows if row.may_be_best]
     margin = margin_text(verdict.margin)
+    if len(equal) > 1 and len(equal) == len(rows):
+        return Take(purpose, _names(equal, factor, "or"), f"equally good within {margin}: take any")
     if len(candidates) == 1:
         rest = [level for level in equal if level != candidates[0]]
         reason = "the only one that can be the best (95 % confidence)"
@@ -156,6 +160,8 @@ def _sure(data: StudyData, verdict: StudyVerdict) -> tuple[str, ...]:
         size = percent(floor - 1)
         margin = margin_text(verdict.margin)
         sure.append(f"noise floor of these {unit}s {size}, {fits} the margin of {margin}")
+    if data.study.is_simulated and headline and all(_is_a_point(c) for c in headline):
+        sure.append(f"every {unit} gave the same ratio: more of them add nothing")
     words = [c.effect.word for c in headline]
     if words:
         settled = len(words) - words.count("undecided") - words.count("depends")
@@ -163,10 +169,15 @@ def _sure(data: StudyData, verdict: StudyVerdict) -> tuple[str, ...]:
         sure.append(f"{settled} of {len(words)} comparisons decided, {pairs}")
     if verdict.caveats:
         count = len(verdict.caveats)
-        sure.append(f"{counted(count, 'caveat')}, in the trust box")
+        sure.append(f"{counted(count, 'caveat')}, under 'How far to trust this'")
     if data.study.is_simulated:
         sure.append("simulated: as good as the model, no more")
     return tuple(sure)
+
+
+def _is_a_point(comparison: Comparison) -> bool:
+    found = comparison.effect.interval_95
+    return found is not None and found.high - found.low < POINT_WIDTH
 
 
 def _steps(

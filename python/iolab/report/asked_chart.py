@@ -79,7 +79,7 @@ def parse_chart(text: str, data: StudyData) -> AskedChart:
     metric, colon, rest = text.strip().partition(":")
     if not colon or not metric.strip() or not rest.strip():
         raise StudyError(
-            f"chart '{text}': it has not the form {FORM}",
+            f"chart '{text}': this is not of the form {FORM}",
             "as in p99:scheduler, or throughput:record_size:scheduler",
         )
     parts = [part.strip() for part in rest.split(":")]
@@ -301,7 +301,8 @@ def _caption(
         text += " An interval that cannot be seen is narrower than its mark."
     text += _only(ledger, found)
     if is_log:
-        text += f" The axis is logarithmic: values span more than {LOG_SPAN:.0f} times."
+        text += " The axis is logarithmic: the largest value is more than"
+        text += f" {LOG_SPAN:.0f} times the smallest."
     if any(t.is_page_cache for t in found):
         text += " Hollow marks: most bytes came from the page cache."
     rejected = ledger.rejected.get(metric.name, 0)

@@ -183,14 +183,26 @@ def _whole_blocks(
     for name, text in blocks:
         n_more = _height(text) + 1 - room
         if name == cut and 0 < n_more < _height(text) - _ROWS_MIN:
-            text = "\n".join(text.split("\n")[:-n_more])
-            left_out.append(counted(n_more, "value"))
+            text, n_gone = _first_lines(text, n_more)
+            left_out.append(counted(n_gone, "value"))
         if _height(text) + 1 > room:
             left_out.append(name)
             continue
         shown.append(text)
         room -= _height(text) + 1
     return shown, left_out, room
+
+
+def _first_lines(text: str, n_cut: int) -> tuple[str, int]:
+    """Cut lines off a block of rows; the block, with its number of rows right, and rows gone."""
+    lines = text.split("\n")
+    rows = [len(re.findall(r"(?m)^  \S", "\n".join(part))) for part in (lines, lines[:-n_cut])]
+    found = re.search(r"The first \d+ of (\d+) rows:", text)
+    total = int(found[1]) if found else rows[0]
+    kept = "\n".join(lines[:-n_cut])
+    if found:
+        kept = kept.replace(found[0], f"The first {rows[1]} of {total} rows:")
+    return kept, total - rows[1]
 
 
 def _small(title: str, text: str) -> tuple[str, str]:

@@ -56,7 +56,7 @@ def chart_page(data: StudyData, charts: Sequence[tuple[ChartSpec, str]]) -> str:
 
 def chart_svg(data: StudyData, spec: ChartSpec) -> str:
     """Draw a chart as a file of its own, with title and caption."""
-    return plain_svg(spec, f"{data.study.name}. {spec.caption}")
+    return plain_svg(spec, f"Study {data.study.name}. {spec.caption}")
 
 
 def plain_svg(spec: ChartSpec, caption: str) -> str:

@@ -38,7 +38,7 @@ def history_chart(history: MetricHistory) -> ChartSpec:
     )
     if values.scale == "log":
         caption += " The axis is logarithmic: values span more than 10 times."
-    if any(group.kind == "simulated" for group in history.groups):
+    if any(group.is_simulated for group in history.groups):
         caption += " Simulated studies are not measured."
     return ChartSpec(
         name=f"history-{metric.name}",

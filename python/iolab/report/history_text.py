@@ -100,8 +100,9 @@ def _end(history: MetricHistory, group: Group, width: int) -> Iterator[str]:
     if n < STUDIES_MIN:
         yield fold_text(
             f"  {n} studies are too few to find changes of level: {STUDIES_MIN} comparable ones"
-            " are needed, four before a change and four from it on. The words compare neighbours;"
-            " from one session a side it cannot be known how much two sessions differ anyway.",
+            " are needed, four before a change and four from it on. The words compare neighbours:"
+            " with one session each, a real change cannot be told from the usual difference"
+            " between two sessions.",
             width,
             "  ",
         )

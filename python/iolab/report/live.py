@@ -96,10 +96,16 @@ class LiveState:
         if self.n_failed:
             parts.append(f"{self.n_failed} failed")
         if self.elapsed_ns:
-            parts.append(f"{units.format_duration_rounded(self.elapsed_ns)} so far")
+            took = units.format_duration_rounded(self.elapsed_ns)
+            parts.append(f"{took} so far" if self.status == "running" else f"in {took}")
         if self.left_ns and self.status == "running":
             parts.append(f"about {units.format_duration_rounded(self.left_ns)} left")
         return ", ".join(parts)
+
+    @property
+    def caveats_title(self) -> str:
+        """Heading of the caveats."""
+        return "Caveats so far" if self.status == "running" else "Caveats"
 
     def note(self) -> str:
         """Say what must be kept in mind about what is seen now."""
@@ -287,7 +293,7 @@ def live_text(state: LiveState, width: int = 80) -> str:
         lines.append(fold_text(f"now: {state.upcoming}", width, "  "))
     lines += _level_lines(state, width)
     if state.caveats:
-        lines += ["", "Caveats so far:"]
+        lines += ["", f"{state.caveats_title}:"]
         lines += [fold_text(f"- {text}", width, "  ") for text in state.caveats]
         if state.caveats_left_out:
             lines.append(f"- and {state.caveats_left_out} more (iolab report DIR --full)")

@@ -97,7 +97,7 @@ def _floor(data: StudyData, verdict: StudyVerdict) -> Reason:
     floor = noise_floor(verdict)
     if floor is None:
         is_simulated = data.study.is_simulated and len(verdict.headline) > 0
-        text = "none: rounds differ by seed" if is_simulated else "not known"
+        text = "none: a simulation has no noise, only seeds" if is_simulated else "not known"
         return Reason("noise floor of these rounds", text, "plain" if is_simulated else "unknown")
     sign: Sign = "good" if floor - 1 <= verdict.margin else "mind"
     value = f"±{percent(floor - 1)} (margin {margin_text(verdict.margin)})"

@@ -90,6 +90,7 @@ class Group:
     """Studies that are comparable with each other, oldest first."""
 
     kind: str
+    is_simulated: bool
     testbeds: tuple[str, ...]
     machine: str
     """Model of its processor; empty if that is not known, or simulated."""
@@ -270,6 +271,7 @@ def _group(members: Sequence[NamedStudy], metric: Metric, asked: tuple[float, st
     last = members[-1].data.study
     return Group(
         kind=last.kind,
+        is_simulated=last.is_simulated,
         machine="" if last.is_simulated else members[-1].data.facts.get("cpu.model", ""),
         testbeds=tuple(dict.fromkeys(one.data.study.testbed for one in members)),
         cells=tuple(cells[0]),

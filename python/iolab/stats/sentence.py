@@ -380,7 +380,7 @@ def _undecided(verdict: StudyVerdict, metric: Metric, ours: str, base: str, effe
     if effect.sign != "none":
         claim = _claim(metric, ours, base, effect)
         margin = margin_text(verdict.margin)
-        if effect.is_further_rounds_at_least and _is_beyond(effect, verdict.margin):
+        if effect.is_further_rounds_at_least and _is_settled(effect, verdict.margin):
             return f"{claim}, but in too few {unit_of(verdict)}s to judge by: undecided; {rounds}"
         return f"{claim}, but perhaps by less than {margin}: undecided; {rounds}"
     if metric.is_rate:
@@ -390,10 +390,13 @@ def _undecided(verdict: StudyVerdict, metric: Metric, ours: str, base: str, effe
     return f"Undecided whether {question}: measured {size_text(metric, effect)}; {rounds}"
 
 
-def _is_beyond(effect: Effect, margin: float) -> bool:
-    """Tell whether the whole interval lies on one side of the margin."""
+def _is_settled(effect: Effect, margin: float) -> bool:
+    """Tell whether the whole interval lies on one side of the margin, or within it."""
     found = effect.interval_95
-    return found is not None and (found.low > 1 + margin or found.high < 1 / (1 + margin))
+    if found is None:
+        return False
+    least, most = 1 / (1 + margin), 1 + margin
+    return found.low > most or found.high < least or least < found.low <= found.high < most
 
 
 def _many_levels(verdict: StudyVerdict, headline: list[Comparison]) -> str:

@@ -83,14 +83,14 @@ def winner_text(verdict: StudyVerdict, group: Group) -> str:
         return ""
     if all(c.effect.is_further_rounds_at_least for c in pooled):
         return ""  # Too few rounds to judge by are too few to name the best.
+    if len(found.winners) == len(levels) + 1:
+        return "all levels are equally good within the margin"
     how = "95 % confidence, all levels jointly" if found.is_joint else "95 % confidence"
     if len(found.candidates) == 1:
         rest = [level for level in found.winners if level not in found.candidates]
         near = f"; within the margin of it: {', '.join(rest)}" if rest else ""
         return f"the best is {found.candidates[0]} ({how}){near}"
     if len(found.candidates) == len(levels) + 1:
-        if len(found.winners) == len(found.candidates):
-            return "all levels are equally good within the margin"
         return "no level is ruled out as the best"
     text = f"may be the best: {', '.join(found.candidates)} ({how})"
     return f"{text}; equally good within the margin" if found.winners else text

@@ -105,8 +105,20 @@ pub const ROWS: &[ScriptOptionRow] = &[
             Ok(())
         },
     ),
-    row("-s", Value("SECONDS"), "time of shared memory", Ignored("there is none"), |_, _| Ok(())),
-    row("--set", Value("NAME=VALUE"), "the variable $NAME has this value", OURS, set_variable),
+    row(
+        "-s",
+        Value("SECONDS"),
+        "seconds to wait for shared memory",
+        Ignored("there is none"),
+        |_, _| Ok(()),
+    ),
+    row(
+        "--set",
+        Value("NAME=VALUE"),
+        "sets the variable $NAME, as in nfiles=1000",
+        OURS,
+        set_variable,
+    ),
     row("--run", Value("SECONDS"), "time of the run", OURS, |typed, text| {
         let seconds = text.parse().ok().filter(|seconds| (1..=10_000_000).contains(seconds));
         let Some(seconds) = seconds else {

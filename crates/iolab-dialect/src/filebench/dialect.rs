@@ -1,18 +1,19 @@
 //! The dialect as the list of dialects knows it: JSON in, JSON and text out.
 
 use std::fmt::Write as _;
+use std::io::Read as _;
 
 use iolab_model::nearest::did_you_mean;
 
 use super::command::{self, Takes, Typed};
-use super::lex::{LexemeKind, Source, tokens};
+use super::lex::{LexemeKind, SCRIPT_BYTES_MAX, Source, tokens};
 use super::lower::{self, LoweredScript, LoweringWishes};
 use super::personality::{self, PERSONALITIES};
 use super::plan::{Plan, Show};
 use super::render;
 use super::result::{Event, ReportEvent, RowResult};
 use super::script::{self, variables_of};
-use super::words::{ATTRIBUTES, CUSTOM, DISTRIBUTIONS, FLOWOPS, Of, STATEMENTS};
+use super::words::{ATTRIBUTES, CUSTOM, DISTRIBUTIONS, FLOWOPS, Of, STATEMENTS, StatementRow};
 use crate::diagnostic::{Diagnostic, Problem, quoted};
 use crate::option::{Grammar, Standing, help_text, reference_text};
 use crate::plan::{Asked, Row};
@@ -79,9 +80,13 @@ impl Dialect for Filebench {
         for row in FLOWOPS {
             let _ = write!(text, " {}", row.name);
         }
-        text += "\nstatements:";
-        for row in STATEMENTS {
-            let _ = write!(text, " {}{}", row.name, if row.name == "vars" { "" } else { "," });
+        for (head, is_refused) in [("statements", false), ("refused statements", true)] {
+            let are_refused =
+                |row: &&StatementRow| matches!(row.standing, Standing::Refused(..)) == is_refused;
+            let mut names: Vec<&str> =
+                STATEMENTS.iter().filter(are_refused).map(|row| row.name).collect();
+            names.dedup();
+            let _ = write!(text, "\n{head}: {}", names.join(", "));
         }
         text += "\n";
         text + &help_text(&GRAMMAR)
@@ -187,6 +192,19 @@ fn only_text(typed: &Typed) -> Result<Option<String>, Problem> {
     }
 }
 
+/// Text of a script; a device or a pipe, which might have no end, is none.
+fn text_of(name: &str) -> Result<String, String> {
+    let found = std::fs::metadata(name).map_err(|error| error.to_string())?;
+    if !found.is_file() {
+        return Err("it is no regular file".into());
+    }
+    let mut text = String::new();
+    let most = SCRIPT_BYTES_MAX as u64 + 1;
+    let file = std::fs::File::open(name).map_err(|error| error.to_string())?;
+    file.take(most).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    Ok(text)
+}
+
 /// The script that a command line names.
 fn source(typed: &Typed, words: &[String]) -> Result<Source, Diagnostic> {
     let at = |problem| match typed.script_word {
@@ -196,9 +214,8 @@ fn source(typed: &Typed, words: &[String]) -> Result<Source, Diagnostic> {
     match (&typed.script, &typed.file, &typed.personality) {
         (Some(text), None, None) => Ok(Source { name: "script".to_owned(), text: text.clone() }),
         (None, Some(name), None) => {
-            let read = std::fs::read_to_string(name);
-            let text = read.map_err(|error| {
-                at(Problem::new(format!("{name} cannot be read: {error}"), "name a script (*.f)"))
+            let text = text_of(name).map_err(|reason| {
+                at(Problem::new(format!("{name} cannot be read: {reason}"), "name a script (*.f)"))
             })?;
             Ok(Source { name: name.clone(), text })
         }

@@ -17,6 +17,8 @@ const DIR_GAMMA: u64 = 1500;
 const SIZE: u64 = 1024;
 /// Threads that make files side by side at most.
 const MAKERS: u32 = 32;
+/// Files and directories of a set at most: their names and sizes are kept.
+const FILES_MAX: u64 = 10_000_000;
 
 /// A file or fileset, lowered.
 #[derive(Clone, Debug)]
@@ -56,8 +58,15 @@ pub fn lower(files: &DefinedFiles, scope: &ScriptScope, seed: Seed) -> Result<Lo
             "write entries=1000, or leafdirs=100",
         );
     }
+    if entries.saturating_add(leafs) > FILES_MAX {
+        let what = format!("a fileset of {} files", entries.saturating_add(leafs));
+        return wrong(what, "write entries for at most 10 million");
+    }
     let mut notes = Vec::new();
     let tree = tree(files, scope, (&name, leafs), &mut notes)?;
+    if tree.width == Some(1) {
+        return wrong("directories of one entry each, without end".into(), "write dirwidth=20");
+    }
     let existing_percent = prealloc(files, scope)?;
     let set = FileSet {
         place: None,

@@ -92,7 +92,7 @@ impl Lexeme {
 }
 
 /// Longest script: it is kept in memory several times.
-const SCRIPT_BYTES_MAX: usize = 4 << 20;
+pub const SCRIPT_BYTES_MAX: usize = 4 << 20;
 
 struct Lexer {
     line: usize,

@@ -17,11 +17,18 @@ struct Parser {
     at: usize,
     /// Names of composites that are defined so far.
     composites: Vec<String>,
+    /// Values around the one that is read.
+    depth: u32,
 }
+
+/// Deepest value inside values: tables of tables, random variables with random attributes.
+const DEPTH_MAX: u32 = 16;
+/// Most operators of a calculation.
+const OPERATORS_MAX: usize = 64;
 
 /// Statements of a script.
 pub fn parse(source: &Source) -> Result<Vec<PlacedStatement>> {
-    let mut parser = Parser { tokens: tokens(source)?, at: 0, composites: Vec::new() };
+    let mut parser = Parser { tokens: tokens(source)?, at: 0, composites: Vec::new(), depth: 0 };
     let mut all = Vec::new();
     while parser.peek().kind != LexemeKind::End {
         let spot = parser.peek().spot;
@@ -35,7 +42,7 @@ pub fn lone_value(text: &str) -> Value {
     let source = Source { name: String::new(), text: text.to_owned() };
     let Ok(found) = tokens(&source) else { return Value::Quoted(text.to_owned()) };
     let is_alone = found.len() == 2;
-    let mut parser = Parser { tokens: found, at: 0, composites: Vec::new() };
+    let mut parser = Parser { tokens: found, at: 0, composites: Vec::new(), depth: 0 };
     match parser.value() {
         Ok(placed) if is_alone => placed.value,
         Ok(Placed { value: value @ Value::Random(..), .. }) => value,
@@ -173,7 +180,7 @@ impl Parser {
     /// A value, or several with operators between them, from the left to the right.
     fn calculation(&mut self) -> Result<Placed> {
         let mut left = self.value()?;
-        loop {
+        for operators in 0.. {
             let operator = match self.peek().kind {
                 LexemeKind::Symbol(symbol @ ('*' | '+')) => symbol,
                 LexemeKind::Word(ref word) if word == "-" || word == "/" => {
@@ -181,15 +188,31 @@ impl Parser {
                 }
                 _ => return Ok(left),
             };
+            if operators == OPERATORS_MAX {
+                let what = format!("a calculation of more than {OPERATORS_MAX} operators");
+                return Err(ScriptFault::new(left.spot, what, "write its value"));
+            }
             self.at += 1;
             let right = self.value()?;
             let spot = ScriptSpot { to: right.spot.to.max(left.spot.to), ..left.spot };
             let value = Value::Calculated(Box::new(left), operator, Box::new(right));
             left = Placed { value, spot };
         }
+        Ok(left)
     }
 
     fn value(&mut self) -> Result<Placed> {
+        if self.depth == DEPTH_MAX {
+            let what = format!("a value inside {DEPTH_MAX} others");
+            return Err(ScriptFault::new(self.peek().spot, what, "write fewer braces"));
+        }
+        self.depth += 1;
+        let found = self.one_value();
+        self.depth -= 1;
+        found
+    }
+
+    fn one_value(&mut self) -> Result<Placed> {
         let Lexeme { kind, spot } = self.next();
         let value = match kind {
             LexemeKind::Integer(value) => Value::Integer(value),

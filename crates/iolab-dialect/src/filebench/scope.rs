@@ -50,6 +50,8 @@ pub struct ScriptScope {
 
 /// Deepest chain of variables that are each other's values.
 const DEPTH_MAX: u32 = 64;
+/// Longest text with its variables filled in.
+const TEXT_BYTES_MAX: usize = 64 << 10;
 
 impl ScriptScope {
     /// Value of a variable.
@@ -90,7 +92,7 @@ impl ScriptScope {
             Value::Integer(value) => Bound::Integer(*value),
             Value::Boolean(value) => Bound::Boolean(*value),
             Value::Word(word) => Bound::Text(word.clone()),
-            Value::Quoted(text) => Bound::Text(self.expanded(text, spot)?),
+            Value::Quoted(text) => Bound::Text(self.expanded(text, spot, depth)?),
             Value::Variable(name) => self.variable(name, spot, depth)?,
             Value::Calculated(left, operator, right) => {
                 let left = self.resolve_at(left, depth)?;
@@ -108,7 +110,7 @@ impl ScriptScope {
     }
 
     /// Text with its variables filled in; `\n` is a new line, `\$` a dollar sign.
-    pub fn expanded(&self, text: &str, spot: ScriptSpot) -> Result<String> {
+    fn expanded(&self, text: &str, spot: ScriptSpot, depth: u32) -> Result<String> {
         let (mut found, mut rest) = (String::new(), text);
         while let Some(at) = rest.find(['$', '\\']) {
             found.push_str(&rest[..at]);
@@ -133,7 +135,11 @@ impl ScriptScope {
                 rest = &tail[1..];
                 continue;
             }
-            found.push_str(&self.variable(name, spot, 0)?.text());
+            found.push_str(&self.variable(name, spot, depth)?.text());
+            if found.len() > TEXT_BYTES_MAX {
+                let what = format!("a text of more than {} KiB", TEXT_BYTES_MAX >> 10);
+                return Err(ScriptFault::new(spot, what, "write less of it"));
+            }
             rest = &from[name.len()..];
             if inner.is_some() {
                 rest = rest.strip_prefix(['}', ')']).unwrap_or(rest);

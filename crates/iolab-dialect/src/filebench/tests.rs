@@ -47,6 +47,31 @@ fn steps(flowops: &str) -> Vec<iolab_workload::program::Node> {
 }
 
 #[test]
+fn scripts_that_grow_without_end_are_refused() {
+    let calculation = format!("set $a1=1{}\nrun 1\n", "+1".repeat(100_000));
+    assert!(refused(&calculation).contains("more than 64 operators"));
+    let table = |of: &str| format!("set $ab={}\nrun 1\n", of.repeat(100_000));
+    assert!(refused(&table("{{")).contains("inside 16 others"));
+    assert!(refused(&table("randvar(mean=")).contains("inside 16 others"));
+    let doubled: Vec<String> =
+        (1..40).map(|n| format!("set $v{n}=\"$v{0}$v{0}\"", n - 1)).collect();
+    let doubled = format!("set $v0=\"text\"\n{}\necho \"$v39\"\nrun 1\n", doubled.join("\n"));
+    assert!(refused(&doubled).contains("a text of more than 64 KiB"));
+    let own = plan(&words(&["--script", "echo \"$ab\"\nrun 1\n", "--set", "ab=\"$ab\""]));
+    assert!(own.expect_err("it is its own value").to_string().contains("is its own value"));
+    let many = "define fileset name=f,path=/tmp,size=4k,entries=1000000000\nrun 1\n";
+    assert!(refused(many).contains("a fileset of 1000000000 files"));
+    let endless = "define fileset name=f,path=/tmp,size=4k,entries=1000,dirwidth=1\nrun 1\n";
+    assert!(refused(endless).contains("directories of one entry each"));
+}
+
+#[test]
+fn a_script_is_a_regular_file() {
+    let zeros = plan(&words(&["-f", "/dev/zero"])).expect_err("it has no end").to_string();
+    assert!(zeros.contains("/dev/zero cannot be read: it is no regular file"), "{zeros}");
+}
+
+#[test]
 fn every_personality_is_read_and_lowered() {
     for row in PERSONALITIES {
         let found = plan(&words(&[row.name]));

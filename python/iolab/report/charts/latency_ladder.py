@@ -19,6 +19,7 @@ from iolab.report.curves import CLOCKS, Distributions, Step, Where, distribution
 from iolab.stats.ledger import factor_head
 from iolab.stats.longest_latencies import longest_sentence
 from iolab.stats.metrics.metric import format_ns
+from iolab.stats.sentence import margin_text
 from iolab.stats.trade_offs import trade_offs
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
@@ -238,7 +239,10 @@ def _caption(verdict: StudyVerdict, group: Group) -> str:
     ]
     if parts:
         return f"There {'is' if len(better or worse) == 1 else 'are'} {' and '.join(parts)}."
-    return f"No level's p99 is clearly different from that of {verdict.baseline}."
+    return (
+        f"No level's p99 differs from that of {verdict.baseline} by clearly more than"
+        f" {margin_text(verdict.margin)}."
+    )
 
 
 def _longest_said(verdict: StudyVerdict, group: Group, clock: str) -> str:

@@ -126,7 +126,8 @@ def _caption(data: StudyData, verdict: StudyVerdict, rounds: int) -> str:
             " running is not known, places are those of the table."
         )
     if kind_word(data.study):
-        return f"{opening}; simulated trials do not know each other, so that places do not matter."
+        said = "simulated trials do not influence each other, so their order does not matter."
+        return f"{opening}; {said}"
     if data.study.command:
         return f"{opening}; what the place in a round does cannot be told from what a row does."
     if position is None:
