@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 FILE: Final = "iolab.toml"
 KEYS: Final = ("margin", "out", "units")
-RESULTS: Final = "iolab-out"
-"""Directory for results if the file names none."""
 _MARGIN_OF: Final = ("compare", "import")
 _BYTES_MAX: Final = 1 << 16
 
@@ -94,8 +92,10 @@ def results_root() -> Path:
     ------
     IolabError : the user's file cannot be understood.
     """
+    from iolab.library.conducted import OUTPUT_ROOT
+
     named = read_defaults().get("out")
-    return Path(RESULTS if named is None else named).expanduser()
+    return OUTPUT_ROOT if named is None else Path(named).expanduser()
 
 
 def _check(path: Path, key: str, value: object) -> None:

@@ -1,7 +1,7 @@
 //! A target as a crew of workers sees it.
 //!
-//! What is compiled for each target and each crew is the plain stream alone, whose cost per op is
-//! part of what it measures. All else goes through [`Erased`]: files are made by somebody who is
+//! Only plain streams are compiled for each target and each crew: their cost per op is part of what
+//! they measure. All else goes through [`Erased`]: files are made by somebody who is
 //! not measured; a program, a set of files and data that are composed or checked cost hundreds of
 //! nanoseconds per op or more, whoever calls the lane.
 

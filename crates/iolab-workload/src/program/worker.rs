@@ -490,6 +490,8 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
             self.report.missed_ops = Some(due.saturating_sub(self.passes));
         }
         self.leave_composites();
+        // The end does not wait for who sleeps, nor does what comes after it.
+        self.thinking_until = Ns(0);
         self.go(Life::ArriveEnd, 2)
     }
 

@@ -69,7 +69,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             }
             _ if self.is_timed() && self.is_at_limit() => Begun::NoMore,
             _ if self.free.is_empty() => Begun::Later,
-            _ => match self.prepare(node, flat) {
+            _ => match self.prepare(node, flat, now) {
                 Ok(job) => self.send(node, flat, job),
                 Err(begun) => begun,
             },
@@ -233,7 +233,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
     }
 
     /// The calls of a step.
-    fn prepare(&mut self, node: usize, flat: &Flat) -> Result<Job, Begun> {
+    fn prepare(&mut self, node: usize, flat: &Flat, now: Ns) -> Result<Job, Begun> {
         let mut job = Job::new(Some(node), self.intended);
         let does = flat.node.does;
         match does.group() {
@@ -242,7 +242,9 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             _ if does == Deed::Burn => {
                 let duration = flat.node.duration_ns.as_ref();
                 let duration = Ns(duration.map_or(0, |it| it.draw(&mut self.random)));
-                job.ops[0] = Some(Op::Burn { duration });
+                // Nothing can stop it once it has begun.
+                let left = if self.is_timed() { self.deadline.since(now) } else { Ns::MAX };
+                job.ops[0] = Some(Op::Burn { duration: duration.min(left) });
             }
             _ if does.opens() => self.open(node, flat, &mut job)?,
             _ if does == Deed::Close => self.close(flat, &mut job)?,

@@ -40,7 +40,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
     /// Goes on with the list at hand; `None`: it is at its end.
     pub(super) fn go_through(&mut self, now: Ns) -> Option<Step> {
         if now < self.thinking_until {
-            return Some(Step::SleepUntil(self.thinking_until.min(self.deadline)));
+            return Some(self.sleep_until(self.thinking_until));
         }
         if self.pending.is_none()
             && let Some((node, _)) = self.waiting.step
@@ -76,7 +76,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
                 Begun::Sleep(until) => {
                     self.begins_to_wait(node, now);
                     self.thinking_until = until;
-                    return Some(Step::SleepUntil(until.min(self.deadline)));
+                    return Some(self.sleep_until(until));
                 }
                 Begun::NoMore => {
                     self.is_out_of_work = true;
@@ -87,6 +87,11 @@ impl<G: GroupState> ProgramWorker<'_, G> {
                 return Some(Step::Await);
             }
         }
+    }
+
+    /// Sleeps; inside the timed region not beyond its end.
+    fn sleep_until(&self, until: Ns) -> Step {
+        Step::SleepUntil(if self.is_timed() { until.min(self.deadline) } else { until })
     }
 
     /// Notes since when a step that is counted waits.
