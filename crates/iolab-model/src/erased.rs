@@ -1,8 +1,8 @@
 //! Targets and lanes of any type behind a table of functions.
 //!
-//! Generic code is compiled for each target, and a pump for each kind of lane and of worker. Where a
-//! system call costs far more than a call through a table, or where nobody looks at the cost of an
-//! op, the table is cheaper than all that code: [`Erased`] is a [`Target`] like the others.
+//! Generic code is compiled for each target, and a pump for each kind of lane and of worker. Where
+//! a system call costs far more than a call through a table, or where nobody looks at the cost of
+//! an op, the table is cheaper than all that code: [`Erased`] is a [`Target`] like the others.
 
 use std::path::Path;
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from iolab.report.chart import Axis, ChartSpec, Panel, Point, Series, Table, Value
-from iolab.report.charts.common import value_axis
+from iolab.report.charts.common import LOG_SPAN, value_axis
 from iolab.report.history_text import change_text, date_text, place_text, value_text
 from iolab.report.html import whole_page
 from iolab.report.markup import join, tag
@@ -37,7 +37,8 @@ def history_chart(history: MetricHistory) -> ChartSpec:
         f" over rounds; {direction} is better. {counted(n_changes, 'change')} of level found."
     )
     if values.scale == "log":
-        caption += " The axis is logarithmic: values span more than 10 times."
+        caption += " The axis is logarithmic: the largest value is more than"
+        caption += f" {LOG_SPAN:.0f} times the smallest."
     if any(group.is_simulated for group in history.groups):
         caption += " Simulated studies are not measured."
     return ChartSpec(
