@@ -92,7 +92,7 @@ def results_root() -> Path:
     ------
     IolabError : the user's file cannot be understood.
     """
-    from iolab.library.conducted import OUTPUT_ROOT
+    from iolab.library.output_root import OUTPUT_ROOT
 
     named = read_defaults().get("out")
     return OUTPUT_ROOT if named is None else Path(named).expanduser()

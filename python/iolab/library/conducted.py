@@ -15,7 +15,7 @@ from iolab.library.study import Study, checked_study, is_testbed_from_file, publ
 from iolab.run.conduct import Conducted, conduct, note_plan
 from iolab.run.dry_run import rehearse
 from iolab.run.observer import Observer
-from iolab.run.options import OUTPUT_ROOT, RunOptions
+from iolab.run.options import RunOptions
 from iolab.run.prepare import Prepared, prepare
 from iolab.run.stop import StopSwitch, pressed_by_signals
 from iolab.store.users_files import Allowed
@@ -23,7 +23,7 @@ from iolab.store.users_files import Allowed
 if TYPE_CHECKING:
     from iolab.library.flag_words import StudyKeys
 
-__all__ = ["OUTPUT_ROOT", "Conducted", "RunOptions", "conducted", "study_again"]
+__all__ = ["Conducted", "RunOptions", "conducted", "study_again"]
 
 
 def conducted(
