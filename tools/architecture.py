@@ -24,8 +24,11 @@ CRATES: Final[Picture] = {
     "iolab-sim": frozenset({"iolab-files"}),
     "iolab-trace": frozenset({"iolab-model"}),
     "iolab-kv": frozenset({"iolab-model"}),
+    "iolab-pattern": frozenset({"iolab-model", "iolab-trace"}),
     "iolab-agent": frozenset({"iolab-protocol", "iolab-real", "iolab-kv", "iolab-trace"}),
-    "iolab-py": frozenset({"iolab-dialect", "iolab-protocol", "iolab-sim", "iolab-trace"}),
+    "iolab-py": frozenset(
+        {"iolab-dialect", "iolab-pattern", "iolab-protocol", "iolab-sim", "iolab-trace"}
+    ),
 }
 """Crate to the crates it points at."""
 

@@ -68,6 +68,13 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "archive": (("iolab archive iolab-out/mine-1", "Put a study into one file."),),
     "restore": (("iolab restore", "Put back what a killed run changed."),),
     "doctor": (("iolab doctor", "Say what is possible here."),),
+    "pattern": (
+        ("iolab pattern calls.txt", "Say what a program did, from the text of strace."),
+        (
+            "iolab pattern --for 'tar cf - /etc' --emit fio",
+            "Make a job file of fio from a program.",
+        ),
+    ),
     "iostat": (("iolab iostat -x 1 5", "Show five reports, one per second."),),
     "workloads": (("iolab workloads", "List the workloads in which streams compete."),),
 }

@@ -16,6 +16,8 @@ from iolab.protocol import (
     Judgement,
     MixedRequest,
     Operation,
+    PatternFoundAnswer,
+    PatternQuestion,
     PhaseRecord,
     Prediction,
     ProbeFindings,
@@ -30,6 +32,7 @@ from iolab.protocol import (
     TraceConvertedAnswer,
     TraceFormat,
     TraceMeasuredAnswer,
+    TracePlotAnswer,
     TracesCompared,
     TraceShownAnswer,
     TraceShowOptions,
@@ -50,6 +53,8 @@ __all__ = [
     "iozone_tests",
     "iozone_workload",
     "mixed_workload",
+    "pattern_calls",
+    "pattern_of",
     "patterns",
     "recording_identity",
     "run_in_process",
@@ -78,6 +83,7 @@ __all__ = [
     "trace_formats",
     "trace_output_of",
     "trace_perf_ring",
+    "trace_plot",
     "trace_ring_pages",
     "trace_show",
     "trace_stages",
@@ -640,6 +646,29 @@ def trace_convert(
     iolab.errors.TraceError : no file is a trace, or the format cannot hold it.
     """
 
+def pattern_calls() -> JsonText[list[str]]:
+    """Return the names of the system calls that `pattern_of` understands."""
+
+def pattern_of(
+    inputs: tuple[Sequence[tuple[str, Callable[[int], bytes] | None]], Sequence[str]],
+    question_json: JsonText[PatternQuestion],
+) -> JsonText[PatternFoundAnswer]:
+    """Find access patterns in a trace of system calls or blocks; the interpreter is free meanwhile.
+
+    Parameters
+    ----------
+    inputs : as for `trace_show`.
+    question_json : which files, and what beside the figures.
+
+    Returns
+    -------
+    str : JSON, ``{"format", "caveats", "text", "report", "workload"}``.
+
+    Raises
+    ------
+    iolab.errors.TraceError : no file is a trace.
+    """
+
 def trace_column_kinds() -> str:
     """Columns of `trace_columns` with the names of their types in Arrow, as JSON.
 
@@ -698,6 +727,24 @@ def trace_stages(
 
 def trace_perf_ring(formats: list[str], ring: bytes, span: tuple[int, int]) -> str:
     """Decode a ring of perf events between two counters; answers with counts as JSON."""
+
+def trace_plot(
+    inputs: tuple[Sequence[tuple[str, Callable[[int], bytes] | None]], Sequence[str]],
+) -> JsonText[TracePlotAnswer]:
+    """Draw a trace as data: places over time, throughput, distances; in bounded memory.
+
+    Parameters
+    ----------
+    inputs : as for `trace_show`.
+
+    Returns
+    -------
+    str : JSON, ``{"format", "caveats", "devices", "span_ns", "step"}``.
+
+    Raises
+    ------
+    iolab.errors.TraceError : no file is a trace.
+    """
 
 def trace_ring_pages(headers: tuple[str, str], formats: list[str], cpus: list[bytes]) -> str:
     """Decode raw pages of the kernel's ring buffer, as the recorder does.

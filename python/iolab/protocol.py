@@ -24,6 +24,29 @@ Access: TypeAlias = Literal["plain", "direct", "append", "mapped", "stdio"]
 """Way from a handle to its file."""
 
 
+AccessClass: TypeAlias = Literal[
+    "sequential",
+    "interleaved",
+    "backward",
+    "strided",
+    "near",
+    "random",
+]
+"""Name of a access class."""
+
+
+AccessPattern: TypeAlias = Literal[
+    "sequential",
+    "interleaved",
+    "backward",
+    "strided",
+    "near",
+    "random",
+    "mixed",
+]
+"""Name of a access pattern."""
+
+
 ActionKind: TypeAlias = Literal[
     "write_knob",
     "mkfs",
@@ -1608,6 +1631,18 @@ class ClassHistograms(TypedDict):
     write: Histogram | None
 
 
+ClassShare = TypedDict(
+    "ClassShare",
+    {
+        "accesses": int,
+        "bytes": int,
+        "class": AccessClass,
+        "share": float,
+    },
+)
+"""One row of a report."""
+
+
 class Closed(TypedDict):
     """Answer to `close_testbed`."""
 
@@ -2120,6 +2155,35 @@ class DepthSweep(TypedDict):
     rate_max: float
 
 
+class PlotColumn(TypedDict):
+    """One column of the strips below the picture."""
+
+    median_seek_bytes: int | None
+    read_bytes: int
+    requests: int
+    written_bytes: int
+
+
+class Picture(TypedDict):
+    """The picture as data: rows of columns, from the first byte on."""
+
+    column: int
+    first_byte: int
+    reads: list[list[int]]
+    row_bytes: int
+    writes: list[list[int]]
+
+
+class DevicePlot(TypedDict):
+    """Picture of one device."""
+
+    columns: list[PlotColumn]
+    device: str
+    picture: Picture
+    requests: int
+    sequential_share: float
+
+
 class RequestCounters(TypedDict):
     """Merges and times of the requests of a block device during the timed region."""
 
@@ -2148,6 +2212,14 @@ class Doctor(TypedDict):
     """Parameters of `doctor`."""
 
     paths: list[str]
+
+
+class Durations(TypedDict):
+    """Times in nanoseconds."""
+
+    mean_ns: float
+    p50_ns: int
+    p99_ns: int
 
 
 ErrorCode: TypeAlias = Literal["usage", "refused", "failed", "restore_incomplete", "interrupted"]
@@ -2268,6 +2340,66 @@ class FileMark(TypedDict):
     inode: int
     modified_ns: int
     size_bytes: int
+
+
+class PatternPhase(TypedDict):
+    """A part of a file's accesses that is alike."""
+
+    accesses: int
+    first: int
+    mean_bytes: int
+    pattern: AccessPattern
+    read_share: float
+
+
+class Moved(TypedDict):
+    """A number of accesses and their bytes."""
+
+    bytes: int
+    count: int
+
+
+class SizeShare(TypedDict):
+    """Accesses of one size."""
+
+    bytes: int
+    count: int
+    share: float
+
+
+class FilePattern(TypedDict):
+    """Access pattern of a file or a device."""
+
+    aligned_4k_share: float | None
+    alignment: int | None
+    classes: list[ClassShare]
+    depth: int
+    is_direct: bool
+    is_mapped: bool
+    is_opened_before: bool
+    is_size_by_request: bool
+    lasted_ns: int | None
+    name: str
+    pattern: AccessPattern
+    phases: list[PatternPhase]
+    picture: Picture | None
+    reads: Moved
+    reads_at_end: int
+    reuse_bytes: int | None
+    reused_share: float | None
+    sentence: str
+    service: Durations | None
+    size_count: int
+    sizes: list[SizeShare]
+    sought: int
+    sought_in_vain: int
+    span: list[int] | None
+    streams: int
+    stride: int | None
+    syncs: int
+    think: Durations | None
+    writes: Moved
+    writes_per_sync: float | None
 
 
 class ReplaceableMade(TypedDict):
@@ -3051,6 +3183,36 @@ class PairsSpec(TypedDict):
     washout_ns: int
 
 
+class PatternReport(TypedDict):
+    """Access patterns of a trace."""
+
+    bytes_left_out: int
+    calls: int
+    files: list[FilePattern]
+    files_left_out: int
+    has_times: bool
+    notes: list[str]
+
+
+class PatternFoundAnswer(TypedDict):
+    """Part of every answer beside its content."""
+
+    caveats: list[TraceCaveat]
+    format: str
+    report: PatternReport
+    text: str
+    workload: str | None
+
+
+class PatternQuestion(TypedDict):
+    """Wishes of who asks for patterns."""
+
+    files_max: NotRequired[int | None]
+    form: NotRequired[str | None]
+    has_pictures: bool
+    only: str
+
+
 class Segment(TypedDict):
     """Ops that ended between two cuts."""
 
@@ -3735,6 +3897,16 @@ class TraceMeasuredAnswer(TypedDict):
     format: str
     report: StagesReport
     text: str
+
+
+class TracePlotAnswer(TypedDict):
+    """Part of every answer beside its content."""
+
+    caveats: list[TraceCaveat]
+    devices: list[DevicePlot]
+    format: str
+    span_ns: int
+    step: str
 
 
 class TraceRecorded(TypedDict):

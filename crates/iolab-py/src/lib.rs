@@ -5,6 +5,7 @@ mod dialect;
 mod error;
 mod histogram;
 mod mechanism;
+mod pattern;
 mod refusals;
 mod run;
 mod schema;
@@ -56,6 +57,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(dialect::dialect_file, module)?)?;
     module.add_function(wrap_pyfunction!(dialect::dialect_help, module)?)?;
     module.add_function(wrap_pyfunction!(dialect::dialect_reference, module)?)?;
+    module.add_function(wrap_pyfunction!(pattern::pattern_calls, module)?)?;
+    module.add_function(wrap_pyfunction!(pattern::pattern_of, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_formats, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_show, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_convert, module)?)?;
@@ -64,6 +67,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace::trace_columns, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_stages, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_diff, module)?)?;
+    module.add_function(wrap_pyfunction!(trace::trace_plot, module)?)?;
     module.add_function(wrap_pyfunction!(schema::extension_schema, module)?)?;
     module.add_function(wrap_pyfunction!(trace_ring::trace_ring_pages, module)?)?;
     module.add_function(wrap_pyfunction!(trace_ring::trace_perf_ring, module)?)?;

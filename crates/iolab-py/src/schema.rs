@@ -10,6 +10,7 @@ use iolab_sim::Profile;
 use iolab_sim::probe::Findings;
 use iolab_sim::replay::{Prediction, Twin};
 use iolab_sim::scenario::Judgement;
+use iolab_trace::plot::TracePlot;
 use iolab_workload::Workload;
 use iolab_workload::operation::Operation;
 use iolab_workload::preset::{IozoneRequest, MixedRequest};
@@ -21,6 +22,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::books::SchedulerBook;
+use crate::pattern::{Found, PatternQuestion};
 use crate::refusals::Asked;
 use crate::simulate::{Description, TrialSpec, WhatIsPossible};
 use crate::trace::{
@@ -58,6 +60,7 @@ fn given(mut generator: SchemaGenerator) -> Map<String, Value> {
         Description, WhatIsPossible, Profile, SchedulerBook, Judgement, Prediction, Twin, Findings,
         Capabilities, FormatRow,
         Answer<Shown>, Answer<Converted>, Answer<Measured>, Answer<OnlyRead>, Compared,
+        Answer<Found>, Answer<TracePlot>,
         ExtensionError,
     }
     generator.take_definitions(true)
@@ -65,7 +68,7 @@ fn given(mut generator: SchemaGenerator) -> Map<String, Value> {
 
 fn taken(mut generator: SchemaGenerator) -> Map<String, Value> {
     add! { generator:
-        IozoneRequest, MixedRequest, TrialSpec, Asked, ShowOptions,
+        IozoneRequest, MixedRequest, TrialSpec, Asked, ShowOptions, PatternQuestion,
         iozone::result::RowResult, iozone::side::Part, bonnie::result::Event,
         mkfile::render::Event, fio::result::RowResult, filebench::result::RowResult,
         ycsb::render::RowResult,

@@ -11,6 +11,7 @@ use iolab_trace::error::Caveat;
 use iolab_trace::event::Device;
 use iolab_trace::format::events_csv::Column;
 use iolab_trace::format::{self, FORMATS};
+use iolab_trace::plot::TracePlot;
 use iolab_trace::show::{Show, show};
 use iolab_trace::source::{Facts, Input};
 use iolab_trace::stages::{By, Pairing, Report, Rules, btt, compare, text};
@@ -28,23 +29,24 @@ use crate::error::trace_error;
 const EVENTS_PER_QUESTION: u32 = 1 << 16;
 
 /// A file by name, or something that gives bytes when it is asked for so many.
-type GivenFile = (String, Option<Py<PyAny>>);
+pub type GivenFile = (String, Option<Py<PyAny>>);
 
 /// Files of a trace, and the devices that are wanted of it; none: all.
-type Given = (Vec<GivenFile>, Vec<String>);
+pub type Given = (Vec<GivenFile>, Vec<String>);
 
 /// The exception of Python that ended the work, if one did.
 #[derive(Clone, Default)]
-struct Raised(Arc<Mutex<Option<PyErr>>>);
+pub struct Raised(Arc<Mutex<Option<PyErr>>>);
 
 impl Raised {
-    fn keep(&self, error: PyErr) -> io::Error {
+    /// Keeps an exception; the error that ends the work.
+    pub fn keep(&self, error: PyErr) -> io::Error {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
         io::Error::other("ended by the caller")
     }
 
     /// The exception, or the error as one.
-    fn exception(&self, py: Python<'_>, error: &Error) -> PyErr {
+    pub fn exception(&self, py: Python<'_>, error: &Error) -> PyErr {
         let raised = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         raised.unwrap_or_else(|| trace_error(py, error))
     }
@@ -108,7 +110,8 @@ impl Source for Watched {
     }
 }
 
-fn open((files, devices): Given, raised: &Raised) -> Result<(&'static str, Watched), Error> {
+/// Files that are read when they are needed.
+pub fn inputs_of(files: Vec<GivenFile>, raised: &Raised) -> Result<Vec<Input>, Error> {
     let mut inputs = Vec::new();
     for (name, read) in files {
         inputs.push(match read {
@@ -125,7 +128,11 @@ fn open((files, devices): Given, raised: &Raised) -> Result<(&'static str, Watch
             }
         });
     }
-    let (format, mut inner) = format::open(inputs)?;
+    Ok(inputs)
+}
+
+fn open((files, devices): Given, raised: &Raised) -> Result<(&'static str, Watched), Error> {
+    let (format, mut inner) = format::open(inputs_of(files, raised)?)?;
     if !devices.is_empty() {
         inner = Box::new(Chosen::new(inner, &devices));
     }
@@ -158,11 +165,17 @@ pub struct TraceCaveat {
 #[derive(Serialize, JsonSchema)]
 pub struct OnlyRead {}
 
+impl<T> Answer<T> {
+    /// The content with the format and what was found beside it.
+    pub fn new(format: &str, caveats: &[Caveat], content: T) -> Self {
+        let tell =
+            |caveat: &Caveat| TraceCaveat { text: caveat.to_string(), is_damage: caveat.is_damage };
+        Self { format: format.to_owned(), caveats: caveats.iter().map(tell).collect(), content }
+    }
+}
+
 fn answered<T: Serialize>(format: &'static str, source: &Watched, content: T) -> Answer<T> {
-    let tell =
-        |caveat: &Caveat| TraceCaveat { text: caveat.to_string(), is_damage: caveat.is_damage };
-    let caveats = source.caveats().iter().map(tell).collect();
-    Answer { format: format.to_owned(), caveats, content }
+    Answer::new(format, source.caveats(), content)
 }
 
 fn answer<T: Serialize>(format: &'static str, source: &Watched, content: T) -> String {
@@ -391,6 +404,18 @@ pub fn trace_stages(
             _ => text::stages(&report),
         };
         Ok(answer(format, &source, Measured { text, report }))
+    });
+    done.map_err(|error: Error| raised.exception(py, &error))
+}
+
+/// Pictures of the devices of a trace, as data.
+#[pyfunction]
+pub fn trace_plot(py: Python<'_>, inputs: Given) -> PyResult<String> {
+    let raised = Raised::default();
+    let done = py.detach(|| {
+        let (format, mut source) = open(inputs, &raised)?;
+        let plot = TracePlot::of(&mut source)?;
+        Ok(answer(format, &source, plot))
     });
     done.map_err(|error: Error| raised.exception(py, &error))
 }

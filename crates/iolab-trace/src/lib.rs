@@ -9,12 +9,14 @@
 
 pub mod choice;
 pub mod convert;
+pub mod density;
 pub mod error;
 pub mod event;
 pub mod format;
 pub mod names;
 pub mod native;
 pub mod number;
+pub mod plot;
 pub mod ring;
 pub mod show;
 pub mod simulated;

@@ -76,7 +76,12 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     (
         "trace",
         "trace",
-        "record and read block traces: record, show, convert, stages, summary, diff",
+        "record and read block traces: record, show, convert, stages, summary, plot, diff",
+    ),
+    (
+        "pattern",
+        "pattern",
+        "say how an application reads and writes its files, from strace, truss or a block trace",
     ),
     (
         "iostat",

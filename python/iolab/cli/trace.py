@@ -14,6 +14,7 @@ from iolab.cli.subjects import Subject, add_subjects, execute_subject
 from iolab.library import block_traces
 from iolab.library.block_traces import Traced
 from iolab.library.services import Services
+from iolab.wording import counted
 
 if TYPE_CHECKING:
     from iolab.protocol import (
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     )
 
 NAME = "trace"
-HELP = "record and read block traces: record, show, convert, stages, summary, diff"
+HELP = "record and read block traces: record, show, convert, stages, summary, plot, diff"
 
 EXIT_DAMAGED: Final = 5
 _FILE_HELP: Final = "the trace; several files of blktrace, or their common name, are one trace"
@@ -41,7 +42,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     return execute_subject(NAME, SUBJECTS, arguments, (services, console))
 
 
-def _tell_caveats(told: OnlyReadAnswer, console: Console) -> int:
+def tell_caveats(told: OnlyReadAnswer, console: Console) -> int:
     """Print what the reader found; returns the exit code."""
     for caveat in told["caveats"]:
         console.note(f"iolab: note: {caveat['text']}")
@@ -94,7 +95,7 @@ def _show(arguments: argparse.Namespace, services: Services, console: Console) -
         "has_programs": arguments.programs,
     }
     told = block_traces.show_trace(_traced(arguments), options, console.stream, services)
-    return _tell_caveats(told, console)
+    return tell_caveats(told, console)
 
 
 # Convert.
@@ -116,7 +117,7 @@ def _convert(arguments: argparse.Namespace, services: Services, console: Console
     output = block_traces.output_format(arguments.out, arguments.to, services)
     if arguments.out == block_traces.STANDARD:
         told = block_traces.convert_trace(traced, output, console.stream, services)
-        return _tell_caveats(told, console)
+        return tell_caveats(told, console)
     told = block_traces.convert_into(traced, output, out, arguments.overwrite, services)
     console.result(f"{told['format']}: {told['written']} events in {out} ({told['output']})")
     if told["left_out"]:
@@ -124,7 +125,7 @@ def _convert(arguments: argparse.Namespace, services: Services, console: Console
             f"iolab: note: {told['left_out']} events have no place in {told['output']} and are "
             "left out"
         )
-    return _tell_caveats(told, console)
+    return tell_caveats(told, console)
 
 
 # Measures.
@@ -159,7 +160,7 @@ def _summary(arguments: argparse.Namespace, services: Services, console: Console
 
 def _tell_measures(told: TraceMeasuredAnswer, console: Console, *, is_json: bool) -> int:
     console.stream((_as_json(told["report"]) if is_json else told["text"]).encode())
-    return _tell_caveats(told, console)
+    return tell_caveats(told, console)
 
 
 def _declare_diff(parser: argparse.ArgumentParser) -> None:
@@ -175,7 +176,43 @@ def _diff(arguments: argparse.Namespace, services: Services, console: Console) -
     )
     told: TracesCompared = block_traces.diff_traces(first, second, services)
     console.stream((_as_json(told["pairs"]) if arguments.json else told["text"]).encode())
-    return max(_tell_caveats(trace, console) for trace in told["traces"])
+    return max(tell_caveats(trace, console) for trace in told["traces"])
+
+
+def _declare_plot(parser: argparse.ArgumentParser) -> None:
+    _declare_trace(parser)
+    parser.add_argument(
+        "-o", "--out", metavar="FILE", required=True, help="page (.html) or drawing (.svg) to make"
+    )
+    parser.add_argument(
+        "--beside", metavar="FILE", help="a second trace, beside the first one on the same axes"
+    )
+    add_overwrite_flag(parser)
+
+
+def _plot(arguments: argparse.Namespace, services: Services, console: Console) -> int:
+    from shlex import join
+
+    traces = [(Path(arguments.files[0]).name, _traced(arguments))]
+    words = ["iolab", "trace", "plot", *arguments.files]
+    if arguments.beside is not None:
+        other = Traced([arguments.beside], arguments.device)
+        traces.append((Path(arguments.beside).name, other))
+        words += ["--beside", arguments.beside]
+    for device in arguments.device:
+        words += ["--device", device]
+    command = join([*words, "-o", arguments.out])
+    out = Path(arguments.out)
+    plots = block_traces.plot_traces(traces, out, command, arguments.overwrite, services)
+    for (name, _), plot in zip(traces, plots, strict=True):
+        for device in plot["devices"]:
+            title = name if name == device["device"] else f"{name}, {device['device']}"
+            console.result(
+                f"{title}: {counted(device['requests'], 'request')}, "
+                f"{device['sequential_share']:.0%} sequential, in {plot['span_ns'] / 1e9:.3g} s"
+            )
+    console.result(f"picture: {out}")
+    return max(tell_caveats(plot, console) for plot in plots)
 
 
 def _declare_json(parser: argparse.ArgumentParser, what: str) -> None:
@@ -203,6 +240,11 @@ SUBJECTS: Final[dict[str, Subject]] = {
         _declare_summary,
         _summary,
         "Tell what the devices did, where the time went, and which process asked for it.",
+    ),
+    "plot": (
+        _declare_plot,
+        _plot,
+        "Draw places over time, throughput, and distances; two traces beside each other.",
     ),
     "diff": (_declare_diff, _diff, "Compare the figures of two traces."),
 }

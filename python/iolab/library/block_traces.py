@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         OnlyReadAnswer,
         TraceConvertedAnswer,
         TraceMeasuredAnswer,
+        TracePlotAnswer,
         TracesCompared,
         TraceShowOptions,
     )
@@ -52,6 +53,7 @@ class _Reader(trace_tables.ColumnsCore, Protocol):
     ) -> str: ...
     def trace_output_of(self, name: str, /) -> str | None: ...
     def trace_stages(self, inputs: trace_tables.Inputs, by: str, style: str, /) -> str: ...
+    def trace_plot(self, inputs: trace_tables.Inputs, /) -> str: ...
     def trace_diff(self, first: trace_tables.Inputs, second: trace_tables.Inputs, /) -> str: ...
 
 
@@ -68,7 +70,7 @@ def show_trace(
     ------
     TraceError : no file is a trace, or an option cannot be understood.
     """
-    with _inputs(traced) as inputs:
+    with inputs_of(traced) as inputs:
         told = _reader(services).trace_show(inputs, json.dumps(options), sink)
     return json.loads(told)
 
@@ -104,7 +106,7 @@ def convert_trace(
     ------
     TraceError : no file is a trace, or the format cannot hold it.
     """
-    with _inputs(traced) as inputs:
+    with inputs_of(traced) as inputs:
         names = ", ".join(Path(name).name for name, _ in inputs[0])
         facts = json.dumps({"converted from": names})
         return json.loads(_reader(services).trace_convert(inputs, output, facts, sink))
@@ -124,7 +126,7 @@ def convert_into(
         with opened_new(out, Allowed.of(overwrite)) as file:
             if output not in trace_tables.KINDS:
                 return convert_trace(traced, output, file.write, services)
-            with _inputs(traced) as inputs:
+            with inputs_of(traced) as inputs:
                 return trace_tables.write_table(_reader(services), inputs, output, file)
     except OSError as error:
         raise TraceError(
@@ -141,7 +143,7 @@ def measure_trace(
     ------
     TraceError : no file is a trace.
     """
-    with _inputs(traced) as inputs:
+    with inputs_of(traced) as inputs:
         return json.loads(_reader(services).trace_stages(inputs, by, style))
 
 
@@ -152,13 +154,62 @@ def diff_traces(first: Traced, second: Traced, services: Services) -> TracesComp
     ------
     TraceError : one of them is no trace.
     """
-    with _inputs(first) as one, _inputs(second) as other:
+    with inputs_of(first) as one, inputs_of(second) as other:
         return json.loads(_reader(services).trace_diff(one, other))
 
 
+def plot_traces(
+    traces: Sequence[tuple[str, Traced]],
+    out: Path,
+    command: str,
+    overwrite: Sequence[str],
+    services: Services,
+) -> list[TracePlotAnswer]:
+    """Draw traces beside each other into a new file: a page (``.html``) or a drawing (``.svg``).
+
+    Parameters
+    ----------
+    traces : one or two, with the names that stand above them.
+    out : the file; a drawing has the device with the most requests only.
+    command : what draws it again.
+    overwrite : files of the user's own that may be replaced.
+
+    Returns
+    -------
+    list : what was drawn, trace by trace.
+
+    Raises
+    ------
+    TraceError : no file is a trace, none has a request, or `out` ends otherwise.
+    RefusedError : the file exists, and `overwrite` does not name it.
+    """
+    from iolab.report.trace_picture import PICTURE_ENDINGS, picture_file
+
+    if out.suffix not in PICTURE_ENDINGS:
+        raise TraceError(
+            f"{out} ends neither in .html nor in .svg",
+            "name a page (.html) or a drawing (.svg); every browser makes PNG of both",
+        )
+    plots: list[TracePlotAnswer] = []
+    for name, traced in traces:
+        with inputs_of(traced) as inputs:
+            plots.append(json.loads(_reader(services).trace_plot(inputs)))
+        if not plots[-1]["devices"]:
+            raise TraceError(f"{name} has no request to draw", "name a trace with requests")
+    named = [(name, plot) for (name, _), plot in zip(traces, plots, strict=True)]
+    try:
+        with opened_new(out, Allowed.of(overwrite)) as file:
+            file.write(picture_file(named, command, out.suffix).encode())
+    except OSError as error:
+        raise TraceError(
+            f"{out} cannot be written: {error.strerror or error}", "name another place"
+        ) from None
+    return plots
+
+
 @contextmanager
-def _inputs(traced: Traced) -> Generator[trace_tables.Inputs, None, None]:
-    """Files of a trace: by name, or by the name that the files of blktrace share."""
+def inputs_of(traced: Traced) -> Generator[trace_tables.Inputs, None, None]:
+    """Files of a trace: by name, or by the name that the files of blktrace or strace share."""
     with ExitStack() as stack:
         files: list[tuple[str, Callable[[int], bytes] | None]] = []
         for name in traced.files:
@@ -193,8 +244,8 @@ def _only_trace_in(directory: Path) -> Path:
 
 
 def _is_part_of(part: Path, name: str) -> bool:
-    """Tell whether a file is ``NAME.blktrace.CPU``."""
-    rest = part.name.removeprefix(f"{name}.blktrace.")
+    """Tell whether a file is ``NAME.blktrace.CPU``, or ``NAME.THREAD`` as `strace -ff` makes it."""
+    rest = part.name.removeprefix(f"{name}.").removeprefix("blktrace.")
     return rest != part.name and rest.isdecimal()
 
 

@@ -66,7 +66,18 @@ def plain_svg(spec: ChartSpec, caption: str) -> str:
     ----------
     caption : text below it.
     """
-    inner = render_svg(spec)
+    return framed_svg(spec.title, render_svg(spec), caption)
+
+
+def framed_svg(title: str, inner: str, caption: str) -> str:
+    """Frame a drawing of a page as a file of its own.
+
+    Parameters
+    ----------
+    title : text above it.
+    inner : the drawing, which uses the page's classes.
+    caption : text below it.
+    """
     found = re.search(r'viewBox="0 0 \d+ (\d+)"', inner)
     height = int(found[1]) if found else WIDTH
     lines = textwrap.wrap(caption, _CAPTION_CHARS)
@@ -79,7 +90,7 @@ def plain_svg(spec: ChartSpec, caption: str) -> str:
         "svg",
         tag("style", Markup(_style())),
         tag("rect", x=0, y=0, width=WIDTH, height=total, fill="#ffffff"),
-        tag("text", spec.title, x=8, y=20, class_="strong title"),
+        tag("text", title, x=8, y=20, class_="strong title"),
         tag("svg", Markup(inner), x=0, y=_TITLE, width=WIDTH, height=height),
         *texts,
         xmlns="http://www.w3.org/2000/svg",

@@ -125,10 +125,17 @@ pub const FORMATS: &[Format] = &[
 /// [`Error::Read`] if a file cannot be read, [`Error::Damaged`] if it is damaged from its
 /// beginning.
 pub fn open(inputs: Vec<Input>) -> Result<(&'static Format, Box<dyn Source>), Error> {
+    open_windows(inputs.into_iter().map(Window::new).collect())
+}
+
+/// Opens a trace of which the beginning may have been looked at, see [`open`].
+///
+/// # Errors
+/// As for [`open`].
+pub fn open_windows(given: Vec<Window>) -> Result<(&'static Format, Box<dyn Source>), Error> {
     let mut windows = Vec::new();
     let mut found: Option<&'static Format> = None;
-    for input in inputs {
-        let mut window = Window::new(input);
+    for mut window in given {
         window.ensure(HEAD_BYTES)?;
         let head = window.bytes();
         if head.is_empty() {

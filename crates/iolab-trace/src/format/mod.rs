@@ -11,4 +11,4 @@ mod list;
 pub mod msr;
 pub mod text;
 
-pub use list::{FORMATS, Format, open};
+pub use list::{FORMATS, Format, open, open_windows};

@@ -1,0 +1,67 @@
+//! Accesses of programs to files: the form that system calls and block events share.
+
+/// Number of a file in the list of files.
+pub type FileId = usize;
+
+/// A stream of accesses: those of one task through one open file description.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AccessStream {
+    /// File.
+    pub file: FileId,
+    /// Open file description; 0 of block events.
+    pub description: usize,
+    /// Thread; of block events the process.
+    pub task: u32,
+}
+
+/// One transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileAccess {
+    /// Stream.
+    pub stream: AccessStream,
+    /// True of a write.
+    pub is_write: bool,
+    /// First byte; None at the end of a file whose size is not known.
+    pub offset: Option<u64>,
+    /// Bytes that were transferred.
+    pub bytes: u64,
+    /// Bytes that were asked for.
+    pub requested: u64,
+    /// Beginning, if it is known.
+    pub begin_ns: Option<u64>,
+    /// End, if it is known.
+    pub end_ns: Option<u64>,
+    /// True if the position was set by a call of its own just before.
+    pub is_sought: bool,
+}
+
+/// Something that happened to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// A transfer.
+    Access(FileAccess),
+    /// The file was asked to be on stable storage: `fsync` and its like, or a write that waits.
+    Synced(FileId),
+    /// The position was set and not used before the next time it was set, or the end.
+    SoughtInVain(FileId),
+    /// Requests of a queue that are under way at once.
+    Depth(FileId, u64),
+}
+
+/// A file, or a device.
+#[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct File {
+    /// Path, or words if nobody knows it; any bytes.
+    pub name: Vec<u8>,
+    /// Size, as far as the calls tell it.
+    pub size: Option<u64>,
+    /// True if no call opened it: offsets count from where it was.
+    pub is_opened_before: bool,
+    /// True if it was opened around the page cache.
+    pub is_direct: bool,
+    /// True if every write waits for stable storage.
+    pub is_synchronous: bool,
+    /// True if it was mapped into memory.
+    pub is_mapped: bool,
+}

@@ -1,0 +1,218 @@
+//! A whole trace, from its first line to the tallies of all files.
+
+use std::collections::HashMap;
+
+use iolab_trace::Error;
+use iolab_trace::choice::Chosen;
+use iolab_trace::error::Caveat;
+use iolab_trace::event::{Action, Categories, Event};
+use iolab_trace::format::open_windows;
+use iolab_trace::source::{Input, Source, Window};
+
+use crate::access::{AccessStream, File, FileAccess, Happening};
+use crate::processes::TracedProcesses;
+use crate::stream::tally::{FileTally, Stream};
+use crate::text::reader::{Reader, knows};
+
+/// Tallies of a trace.
+#[derive(Default)]
+pub struct PatternAnalysis {
+    /// Name of the format.
+    pub format: String,
+    /// Files, by their numbers.
+    pub files: Vec<File>,
+    /// Tally of each file.
+    pub tallies: Vec<FileTally>,
+    /// Number of calls or events.
+    pub calls: u64,
+    /// True if requests went through `io_uring`, which no trace of calls shows.
+    pub has_ring: bool,
+    /// Requests of `io_submit` that the text leaves out.
+    pub hidden: u64,
+    /// True if the trace has times.
+    pub has_times: bool,
+    /// Findings about lines.
+    pub caveats: Vec<Caveat>,
+    streams: HashMap<AccessStream, Stream>,
+    /// End of the last access of a task.
+    last_end: HashMap<u32, u64>,
+    begin_ns: Option<u64>,
+    ordinal: u64,
+}
+
+impl PatternAnalysis {
+    /// Follows the calls of a text of strace or truss.
+    pub fn of_calls(windows: Vec<Window>) -> Result<Self, Error> {
+        let mut reader = Reader::new(windows);
+        let (mut analysis, mut processes) = (Self::default(), TracedProcesses::default());
+        analysis.caveats = processes.follow(&mut reader, |happening| {
+            analysis.take(happening);
+            Ok(())
+        })?;
+        let format = if reader.is_of_truss() { "truss" } else { "strace" };
+        format.clone_into(&mut analysis.format);
+        analysis.files = processes.files().to_vec();
+        (analysis.calls, analysis.hidden) = (processes.calls, processes.hidden);
+        analysis.has_ring = processes.has_ring;
+        analysis.finish();
+        Ok(analysis)
+    }
+
+    /// Follows the requests of a block trace: every device is a file, and its accesses are the bios
+    /// that entered its queue; of a trace without these, the requests that were issued.
+    pub fn of_blocks(source: &mut dyn Source, format: &str) -> Result<Self, Error> {
+        let mut analysis = Self { format: format.to_owned(), ..Self::default() };
+        let mut devices = HashMap::new();
+        let mut event = Event::default();
+        let mut entered: Option<Action> = None;
+        while source.next(&mut event)? {
+            analysis.calls += 1;
+            let is_entry = matches!(event.action, Action::Queued | Action::Issued);
+            if !is_entry && event.action != Action::Completed {
+                continue;
+            }
+            let next = devices.len();
+            let (file, under_way) = devices.entry(event.device).or_insert((next, 0_u64));
+            let file = *file;
+            match event.action {
+                Action::Issued => {
+                    *under_way += 1;
+                    analysis.take(&Happening::Depth(file, *under_way));
+                }
+                Action::Completed => *under_way = under_way.saturating_sub(1),
+                _ => {}
+            }
+            if !is_entry || *entered.get_or_insert(event.action) != event.action {
+                continue;
+            }
+            if event.categories.has(Categories::FLUSH) {
+                analysis.take(&Happening::Synced(file));
+            }
+            if event.bytes == 0 {
+                continue;
+            }
+            let offset = event.sector.saturating_mul(512);
+            analysis.take(&Happening::Access(FileAccess {
+                stream: AccessStream { file, description: 0, task: event.pid },
+                is_write: event.is_write(),
+                offset: Some(offset),
+                bytes: u64::from(event.bytes),
+                requested: u64::from(event.bytes),
+                begin_ns: Some(event.time_ns),
+                end_ns: None,
+                is_sought: false,
+            }));
+        }
+        let names: HashMap<_, _> = source.devices().into_iter().collect();
+        analysis.files = vec![File::default(); devices.len()];
+        for (device, (file, _)) in devices {
+            let name = names.get(&device).cloned().unwrap_or_else(|| device.to_string());
+            analysis.files[file].name = name.into_bytes();
+        }
+        analysis.caveats = source.caveats().to_vec();
+        analysis.finish();
+        Ok(analysis)
+    }
+
+    fn tally(&mut self, file: usize) -> &mut FileTally {
+        if self.tallies.len() <= file {
+            self.tallies.resize_with(file + 1, FileTally::default);
+        }
+        &mut self.tallies[file]
+    }
+
+    fn take(&mut self, happening: &Happening) {
+        match happening {
+            Happening::Access(access) => self.take_access(access),
+            Happening::Synced(file) => self.tally(*file).syncs += 1,
+            Happening::SoughtInVain(file) => self.tally(*file).sought_in_vain += 1,
+            Happening::Depth(file, depth) => {
+                let tally = self.tally(*file);
+                tally.depth = tally.depth.max(*depth);
+            }
+        }
+    }
+
+    fn take_access(&mut self, access: &FileAccess) {
+        let at = self.place_of(access);
+        self.has_times |= access.begin_ns.is_some();
+        let task = access.stream.task;
+        let before = self.last_end.get(&task).copied();
+        let think_ns = access.begin_ns.zip(before).map(|(begin, end)| begin.saturating_sub(end));
+        if let Some(end) = access.end_ns.or(access.begin_ns) {
+            self.last_end.insert(task, end);
+        }
+        let mut stream = self.streams.remove(&access.stream).unwrap_or_default();
+        self.tally(access.stream.file).add(&mut stream, access, at, think_ns);
+        self.streams.insert(access.stream, stream);
+        self.ordinal += 1;
+    }
+
+    /// Place along the time of a picture: nanoseconds since the first access, or its number.
+    fn place_of(&mut self, access: &FileAccess) -> u64 {
+        match access.begin_ns {
+            Some(begin) => begin.saturating_sub(*self.begin_ns.get_or_insert(begin)),
+            None => self.ordinal,
+        }
+    }
+
+    fn finish(&mut self) {
+        let mut streams: Vec<_> = std::mem::take(&mut self.streams).into_iter().collect();
+        streams.sort_by_key(|(key, _)| (key.file, key.description, key.task));
+        for (key, mut stream) in streams {
+            let (begin, mut ordinal) = (self.begin_ns, 0);
+            self.tally(key.file).finish_stream(&mut stream, |access| {
+                if let Some((at, begin)) = access.begin_ns.zip(begin) {
+                    at.saturating_sub(begin)
+                } else {
+                    ordinal += 1;
+                    ordinal - 1
+                }
+            });
+        }
+        let files = self.files.len();
+        self.tallies.resize_with(files, FileTally::default);
+        self.tallies.iter_mut().for_each(FileTally::finish);
+    }
+}
+
+/// Bytes by which a text of calls is known: the first lines may be those of a long `execve`.
+const HEAD_BYTES: usize = 1 << 16;
+
+impl PatternAnalysis {
+    /// Follows a trace in one file or several, whichever kind it is.
+    ///
+    /// # Errors
+    /// The files are no trace, cannot be read, or have none of the devices that are asked for.
+    pub fn of(inputs: Vec<Input>, devices: &[String]) -> Result<Self, Error> {
+        let mut windows: Vec<Window> = inputs.into_iter().map(Window::new).collect();
+        let mut is_calls = false;
+        for window in &mut windows {
+            window.ensure(HEAD_BYTES)?;
+            is_calls |= knows(window.bytes());
+        }
+        if is_calls {
+            if let Some(device) = devices.first() {
+                return Err(Error::Option(format!(
+                    "a trace of system calls has no devices, and {device} is asked for"
+                )));
+            }
+            return Self::of_calls(windows);
+        }
+        let (format, mut source) = open_windows(windows).map_err(neither)?;
+        if !devices.is_empty() {
+            source = Box::new(Chosen::new(source, devices));
+        }
+        Self::of_blocks(source.as_mut(), format.name)
+    }
+}
+
+fn neither(error: Error) -> Error {
+    match error {
+        Error::Unknown { name, what, formats } => Error::Option(format!(
+            "{name} is neither a text of strace or truss nor a block trace: {what}; formats of \
+             block traces are {formats}"
+        )),
+        other => other,
+    }
+}

@@ -1,0 +1,395 @@
+//! Calls followed from the first to the last: what each did to which file, and where.
+
+use iolab_trace::Error;
+use iolab_trace::error::Caveat;
+
+use crate::access::{AccessStream, File, FileAccess, FileId, Happening};
+use crate::calls::{CallEffect, OpenFlags, Transfer, effect_of};
+use crate::descriptors::Descriptors;
+use crate::text::line::{CallOutcome, CallText};
+use crate::text::reader::{CallDeed, Moment, Reader};
+use crate::text::scan;
+
+/// `CLONE_FILES` of include/uapi/linux/sched.h.
+const CLONE_FILES: i64 = 0x400;
+
+/// State of all processes of a trace.
+#[derive(Debug, Default)]
+pub struct TracedProcesses {
+    descriptors: Descriptors,
+    happenings: Vec<Happening>,
+    /// Requests under way in the kernel's queue, and the file that the last one was for.
+    in_queue: u64,
+    queue_file: Option<FileId>,
+    /// Number of calls that were understood or of no interest.
+    pub calls: u64,
+    /// True if requests went through `io_uring`, which no trace of calls shows.
+    pub has_ring: bool,
+    /// Requests of `io_submit` that the text leaves out.
+    pub hidden: u64,
+}
+
+impl TracedProcesses {
+    /// Files that were met.
+    pub fn files(&self) -> &[File] {
+        self.descriptors.files()
+    }
+
+    /// Goes to the end of a trace; `take` is given what happens to files.
+    pub fn follow(
+        &mut self,
+        reader: &mut Reader,
+        mut take: impl FnMut(&Happening) -> Result<(), Error>,
+    ) -> Result<Vec<Caveat>, Error> {
+        while let Some(moment) = reader.advance()? {
+            self.step(&moment, reader.call());
+            for happening in self.happenings.drain(..) {
+                take(&happening)?;
+            }
+        }
+        Ok(reader.caveats())
+    }
+
+    fn step(&mut self, moment: &Moment, call: &CallText) {
+        if moment.deed == CallDeed::Ended {
+            self.descriptors.end_task(moment.task);
+            return;
+        }
+        let Some(effect) = effect_of(call.name()) else {
+            self.calls += u64::from(moment.deed == CallDeed::Call);
+            return;
+        };
+        if moment.deed == CallDeed::Begun {
+            if effect == CallEffect::Fork {
+                self.descriptors.begin_fork(moment.task, shares_files(call));
+            }
+            return;
+        }
+        self.calls += 1;
+        match call.outcome() {
+            Some(CallOutcome::Done(result)) => self.done(moment, call, effect, result as u64),
+            _ if effect == CallEffect::Fork => {
+                self.descriptors.end_fork(moment.task, None, shares_files(call));
+            }
+            _ => {}
+        }
+    }
+
+    fn done(&mut self, moment: &Moment, call: &CallText, effect: CallEffect, result: u64) {
+        let task = moment.task;
+        match effect {
+            CallEffect::Open(path, flags) => {
+                let name = call.outcome_path().or_else(|| scan::string(call.argument(path)));
+                let flags = flags
+                    .map_or(OpenFlags { is_truncated: true, ..OpenFlags::default() }, |index| {
+                        OpenFlags::parse(call.argument(index))
+                    });
+                self.descriptors.open(task, result, name, flags);
+            }
+            CallEffect::MakeOther => self.make_other(task, call, result),
+            CallEffect::Ring => {
+                self.has_ring = true;
+                self.descriptors.open_other(task, result);
+            }
+            CallEffect::Close => {
+                if let Some(descriptor) = descriptor(call, 0) {
+                    self.descriptors.close(task, descriptor, descriptor);
+                }
+            }
+            CallEffect::CloseRange => {
+                let last = scan::number(call.argument(1)).map_or(u64::MAX, |last| last as u64);
+                if let Some(first) = descriptor(call, 0) {
+                    self.descriptors.close(task, first, last.max(first));
+                }
+            }
+            CallEffect::Duplicate => self.duplicate(task, call, result),
+            CallEffect::Control => self.control(task, call, result),
+            CallEffect::Fork => {
+                // truss prints the call in the child, too, with the parent's number.
+                let is_child = scan::find(&call.body, b"returning as child").is_some();
+                let child = u32::try_from(result).ok().filter(|child| *child > 0 && !is_child);
+                self.descriptors.end_fork(task, child, shares_files(call));
+            }
+            CallEffect::Execute => self.descriptors.execute(task),
+            CallEffect::Transfer(transfer) => self.transfer(moment, call, transfer, result),
+            CallEffect::Copy(from, from_at, to, to_at) => {
+                self.copy_part(moment, call, (from, from_at, false), result);
+                self.copy_part(moment, call, (to, to_at, true), result);
+            }
+            CallEffect::Seek => self.seek(task, call, result),
+            CallEffect::Truncate => self.truncate(task, call),
+            CallEffect::Sync => {
+                if let Some(file) = self.file_at(task, call, 0) {
+                    self.happenings.push(Happening::Synced(file));
+                }
+            }
+            CallEffect::Map => {
+                if let Some(file) = self.file_at(task, call, 4) {
+                    self.descriptors.file_mut(file).is_mapped = true;
+                }
+            }
+            CallEffect::Submit => self.submit(moment, call, result),
+            CallEffect::Reap => self.in_queue = self.in_queue.saturating_sub(result),
+            CallEffect::SolarisQueue => self.solaris_queue(moment, call, result),
+        }
+    }
+
+    fn make_other(&mut self, task: u32, call: &CallText, result: u64) {
+        // `pipe([4, 5])` and `socketpair(..., [4, 5])` give two in a list, the others one.
+        let arguments = call.arguments();
+        let list = arguments.iter().rposition(|byte| *byte == b'[').map(|at| &arguments[at + 1..]);
+        match list {
+            Some(list) if call.name().starts_with(b"pipe") || call.name() == b"socketpair" => {
+                for one in list.split(|byte| *byte == b',') {
+                    if let Some(descriptor) = scan::number(one) {
+                        self.descriptors.open_other(task, descriptor as u64);
+                    }
+                }
+            }
+            _ => self.descriptors.open_other(task, result),
+        }
+    }
+
+    fn duplicate(&mut self, task: u32, call: &CallText, result: u64) {
+        if let Some(from) = descriptor(call, 0) {
+            let is_closed = scan::find(call.argument(2), b"O_CLOEXEC").is_some();
+            self.known_at(task, call, 0);
+            self.descriptors.duplicate(task, from, result, is_closed);
+        }
+    }
+
+    fn control(&mut self, task: u32, call: &CallText, result: u64) {
+        let command = call.argument(1);
+        // Numbers of include/uapi/asm-generic/fcntl.h and include/uapi/linux/fcntl.h.
+        let number = scan::number(command);
+        let is_closed = scan::find(command, b"CLOEXEC").is_some() || number == Some(1030);
+        if scan::find(command, b"F_DUP").is_some() || matches!(number, Some(0 | 1030)) {
+            if let Some(from) = descriptor(call, 0) {
+                self.known_at(task, call, 0);
+                self.descriptors.duplicate(task, from, result, is_closed);
+            }
+            return;
+        }
+        let is_setting = command == b"F_SETFL" || number == Some(4);
+        if let Some(id) = self.known_at(task, call, 0).filter(|_| is_setting) {
+            let flags = OpenFlags::parse(call.argument(2));
+            let description = self.descriptors.description_mut(id);
+            description.flags.is_append = flags.is_append;
+            description.flags.is_direct = flags.is_direct;
+        }
+    }
+
+    /// Description of the descriptor in an argument, if it is one of a file.
+    fn known_at(&mut self, task: u32, call: &CallText, index: usize) -> Option<usize> {
+        let number = descriptor(call, index)?;
+        let is_placed = matches!(
+            effect_of(call.name()),
+            Some(CallEffect::Seek | CallEffect::Transfer(Transfer { offset: Some(_), .. }))
+        );
+        self.descriptors.at(task, number, scan::path(call.argument(index)), is_placed)
+    }
+
+    fn file_at(&mut self, task: u32, call: &CallText, index: usize) -> Option<FileId> {
+        let id = self.known_at(task, call, index)?;
+        self.descriptors.description(id).file
+    }
+
+    fn transfer(&mut self, moment: &Moment, call: &CallText, how: Transfer, result: u64) {
+        let Some(id) = self.known_at(moment.task, call, 0) else { return };
+        let requested = if how.is_vector {
+            vector_bytes(call.argument(1))
+        } else {
+            scan::number(call.argument(2)).map(|size| size as u64)
+        };
+        let flags = WriteFlags::of(call);
+        // An offset of -1 of the calls with flags means the position; it is negative as a number.
+        let at = how.offset.and_then(|index| scan::number(call.argument(index)));
+        let at = at.and_then(|at| u64::try_from(at).ok());
+        let one = One {
+            id,
+            is_write: how.is_write,
+            at,
+            bytes: result,
+            requested: requested.unwrap_or(result),
+            is_appended: flags.is_appended,
+        };
+        let file = self.access(moment, call, &one);
+        if let Some(file) = file.filter(|_| how.is_write && flags.is_synchronous) {
+            self.happenings.push(Happening::Synced(file));
+        }
+    }
+
+    /// One side of a copy between descriptors.
+    fn copy_part(
+        &mut self,
+        moment: &Moment,
+        call: &CallText,
+        (index, at, is_write): (usize, Option<usize>, bool),
+        result: u64,
+    ) {
+        let Some(id) = self.known_at(moment.task, call, index) else { return };
+        // `[0] => [65536]`: the offset before and behind it.
+        let given = at.map(|index| call.argument(index)).and_then(|text| text.strip_prefix(b"["));
+        let at = given.and_then(scan::number).map(|at| at as u64);
+        let one = One { id, is_write, at, bytes: result, requested: result, is_appended: false };
+        self.access(moment, call, &one);
+    }
+
+    /// Adds a transfer; the position moves if the call gave none.
+    fn access(&mut self, moment: &Moment, call: &CallText, one: &One) -> Option<FileId> {
+        let description = self.descriptors.description(one.id);
+        let file = description.file?;
+        let size = self.descriptors.files()[file].size;
+        let is_at_end = one.is_write && (description.flags.is_append || one.is_appended);
+        let offset = if is_at_end { size } else { one.at.or(description.position) };
+        let end = offset.map(|offset| offset.saturating_add(one.bytes));
+        if one.at.is_none() {
+            let description = self.descriptors.description_mut(one.id);
+            description.position = end;
+            description.is_sought = false;
+        }
+        if one.is_write {
+            let known = &mut self.descriptors.file_mut(file).size;
+            *known = known.zip(end).map(|(size, end)| size.max(end)).or(*known);
+        }
+        let begin_ns = moment.begin_ns;
+        let lasted = call.duration_ns();
+        self.happenings.push(Happening::Access(FileAccess {
+            stream: AccessStream { file, description: one.id, task: moment.task },
+            is_write: one.is_write,
+            offset,
+            bytes: one.bytes,
+            requested: one.requested,
+            begin_ns,
+            end_ns: begin_ns.zip(lasted).map(|(begin, lasted)| begin.saturating_add(lasted)),
+            is_sought: description.is_sought && one.at.is_none(),
+        }));
+        if one.is_write && description.flags.is_synchronous {
+            self.happenings.push(Happening::Synced(file));
+        }
+        Some(file)
+    }
+
+    fn seek(&mut self, task: u32, call: &CallText, result: u64) {
+        let Some(id) = self.known_at(task, call, 0) else { return };
+        // `_llseek(3, 0, [4096], SEEK_SET) = 0` gives the position in a list.
+        let listed = call.argument(2).strip_prefix(b"[").and_then(scan::number);
+        let position = listed.map_or(result, |at| at as u64);
+        let description = self.descriptors.description_mut(id);
+        let is_moved = description.position != Some(position);
+        let is_vain = description.is_sought && is_moved;
+        description.position = Some(position);
+        description.is_sought = true;
+        if let Some(file) = description.file.filter(|_| is_vain) {
+            self.happenings.push(Happening::SoughtInVain(file));
+        }
+    }
+
+    fn truncate(&mut self, task: u32, call: &CallText) {
+        let size = scan::number(call.argument(1)).and_then(|size| u64::try_from(size).ok());
+        if let Some(file) = self.file_at(task, call, 0) {
+            self.descriptors.file_mut(file).size = size;
+        }
+    }
+
+    /// `[{aio_data=0, aio_lio_opcode=IOCB_CMD_PREAD, aio_fildes=3, ...}, ...]`.
+    fn submit(&mut self, moment: &Moment, call: &CallText, result: u64) {
+        let list = call.argument(2).to_vec();
+        if list.ends_with(b"...]") {
+            let shown = list.windows(16).filter(|part| *part == b", aio_lio_opcode").count() as u64;
+            self.hidden += result.saturating_sub(shown);
+        }
+        let mut from = 0;
+        for _ in 0..result {
+            let Some(at) = scan::find(&list[from..], b"aio_lio_opcode=") else { break };
+            let begin = from + at + b"aio_lio_opcode=".len();
+            let opcode = &list[begin..];
+            // Numbers of include/uapi/linux/aio_abi.h; with `-X raw` only they are printed.
+            let is_write = match scan::number(opcode) {
+                Some(0 | 7) => Some(false),
+                Some(1 | 8) => Some(true),
+                None if opcode.starts_with(b"IOCB_CMD_PREAD") => Some(false),
+                None if opcode.starts_with(b"IOCB_CMD_PWRITE") => Some(true),
+                _ => None,
+            };
+            from = begin;
+            let Some(number) = scan::field(&list, b"aio_fildes=", begin) else { break };
+            let path =
+                scan::path(list[number.1..].split(|byte| *byte == b',').next().unwrap_or(&[]));
+            let descriptor = number.0 as u64;
+            let id = self.descriptors.at(moment.task, descriptor, path, true);
+            let (Some(id), Some(is_write)) = (id, is_write) else { continue };
+            let size = scan::field(&list, b"aio_nbytes=", begin).map_or(0, |found| found.0 as u64);
+            let offset = scan::field(&list, b"aio_offset=", begin).map(|found| found.0 as u64);
+            let (at, requested) = (offset, size);
+            let one = One { id, is_write, at, bytes: size, requested, is_appended: false };
+            self.queue_file = self.access(moment, call, &one);
+            self.in_queue += 1;
+        }
+        if let Some(file) = self.queue_file {
+            self.happenings.push(Happening::Depth(file, self.in_queue));
+        }
+    }
+
+    /// `kaio(AIOREAD, 3, 0xFEB9A000, 8192, 0x00012000, ...)`.
+    fn solaris_queue(&mut self, moment: &Moment, call: &CallText, result: u64) {
+        let operation = call.argument(0);
+        let is_write = scan::find(operation, b"AIOWRITE").is_some();
+        if result != 0 || !(is_write || scan::find(operation, b"AIOREAD").is_some()) {
+            return;
+        }
+        let Some(descriptor) = descriptor(call, 1) else { return };
+        let Some(id) = self.descriptors.at(moment.task, descriptor, None, true) else { return };
+        let size = scan::number(call.argument(3)).map_or(0, |size| size as u64);
+        let at = scan::number(call.argument(4)).map(|at| at as u64);
+        let one = One { id, is_write, at, bytes: size, requested: size, is_appended: false };
+        self.access(moment, call, &one);
+    }
+}
+
+/// Flags of one write, of `pwritev2`.
+struct WriteFlags {
+    is_appended: bool,
+    is_synchronous: bool,
+}
+
+impl WriteFlags {
+    /// Flags by name, or as the number that `-X raw` prints: `RWF_DSYNC`, `RWF_SYNC` and
+    /// `RWF_APPEND` of include/uapi/linux/fs.h.
+    fn of(call: &CallText) -> Self {
+        let text: &[u8] = if call.name() == b"pwritev2" { call.argument(4) } else { b"" };
+        let number = scan::number(text).unwrap_or(0);
+        let has = |name: &[u8], bits: i64| scan::find(text, name).is_some() || number & bits != 0;
+        Self { is_appended: has(b"RWF_APPEND", 0x10), is_synchronous: has(b"SYNC", 0x6) }
+    }
+}
+
+/// A transfer before it has a place.
+struct One {
+    id: usize,
+    is_write: bool,
+    at: Option<u64>,
+    bytes: u64,
+    requested: u64,
+    is_appended: bool,
+}
+
+fn descriptor(call: &CallText, index: usize) -> Option<u64> {
+    scan::number(call.argument(index)).and_then(|number| u64::try_from(number).ok())
+}
+
+fn shares_files(call: &CallText) -> bool {
+    let arguments = call.arguments();
+    scan::find(arguments, b"CLONE_FILES").is_some()
+        || scan::field(arguments, b"flags=", 0).is_some_and(|(flags, _)| flags & CLONE_FILES != 0)
+}
+
+/// Sum of the sizes of a list of buffers; None if it is printed as an address.
+fn vector_bytes(list: &[u8]) -> Option<u64> {
+    let (mut sum, mut from) = (None, 0);
+    while let Some((size, at)) = scan::field(list, b"iov_len=", from) {
+        sum = Some(sum.unwrap_or(0) + size as u64);
+        from = at;
+    }
+    sum
+}

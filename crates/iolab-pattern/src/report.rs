@@ -1,0 +1,332 @@
+//! Findings about a trace, as plain data.
+
+use iolab_trace::density::{Density, Picture};
+use serde::Serialize;
+
+use crate::access::File;
+use crate::analysis::PatternAnalysis;
+use crate::stream::class::{AccessClass, AccessPattern, ClassShare, LABEL_SHARE};
+use crate::stream::phases::{StreamPhase, phases};
+use crate::stream::tally::FileTally;
+use crate::text::scan::find;
+
+/// Access patterns of a trace.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct PatternReport {
+    /// System calls, or events of a block trace.
+    pub calls: u64,
+    /// Files with accesses, those with the most bytes first.
+    pub files: Vec<FilePattern>,
+    /// Files with accesses that are not in the list.
+    pub files_left_out: u64,
+    /// Bytes of their accesses.
+    pub bytes_left_out: u64,
+    /// True if the trace has times.
+    pub has_times: bool,
+    /// Sentences about what the trace cannot show.
+    pub notes: Vec<String>,
+}
+
+/// A number of accesses and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Moved {
+    /// Accesses.
+    pub count: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// Accesses of one size.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct SizeShare {
+    /// Bytes of one access.
+    pub bytes: u64,
+    /// Number of them.
+    pub count: u64,
+    /// Share of all accesses.
+    pub share: f64,
+}
+
+/// Times in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Durations {
+    /// Arithmetic mean.
+    pub mean_ns: f64,
+    /// Half of all are at most this long.
+    pub p50_ns: u64,
+    /// 99 of 100.
+    pub p99_ns: u64,
+}
+
+/// A part of a file's accesses that is alike.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct PatternPhase {
+    /// Its pattern.
+    pub pattern: AccessPattern,
+    /// Number of the first access, from 1 on.
+    pub first: u64,
+    /// Number of accesses.
+    pub accesses: u64,
+    /// Share of reads.
+    pub read_share: f64,
+    /// Mean bytes of an access.
+    pub mean_bytes: u64,
+}
+
+/// Access pattern of a file or a device.
+#[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct FilePattern {
+    /// Path; bytes that are no text are replaced.
+    pub name: String,
+    /// The pattern in one word.
+    pub pattern: AccessPattern,
+    /// Streams that take turns: of several tasks or open files, or within one of them.
+    pub streams: u64,
+    /// Distance between the beginnings of strided accesses in bytes.
+    pub stride: Option<i64>,
+    /// Reads.
+    pub reads: Moved,
+    /// Writes.
+    pub writes: Moved,
+    /// Accesses of each class.
+    pub classes: Vec<ClassShare>,
+    /// Sizes, the most frequent first.
+    pub sizes: Vec<SizeShare>,
+    /// Number of different sizes.
+    pub size_count: u64,
+    /// Largest power of two, up to 1 MiB, that divides all offsets.
+    pub alignment: Option<u64>,
+    /// Share of offsets that are multiples of 4 KiB.
+    pub aligned_4k_share: Option<f64>,
+    /// First byte that was accessed, and the one behind the last.
+    pub span: Option<(u64, u64)>,
+    /// Accesses whose position was set by a call of its own.
+    pub sought: u64,
+    /// Positions that were set and not used.
+    pub sought_in_vain: u64,
+    /// Empty reads at the end of the file.
+    pub reads_at_end: u64,
+    /// True if all reads were empty, and sizes are what was asked for.
+    pub is_size_by_request: bool,
+    /// Number of times that stable storage was waited for.
+    pub syncs: u64,
+    /// Writes for each of them.
+    pub writes_per_sync: Option<f64>,
+    /// Share of 4 KiB blocks touched that had been touched before.
+    pub reused_share: Option<f64>,
+    /// Size of a least-recently-used cache, a power of two, that would serve half of those.
+    pub reuse_bytes: Option<u64>,
+    /// Most accesses at once.
+    pub depth: u64,
+    /// Time between accesses of one task.
+    pub think: Option<Durations>,
+    /// Time of an access.
+    pub service: Option<Durations>,
+    /// Time from the first access to the end of the last.
+    pub lasted_ns: Option<u64>,
+    /// True if it was opened around the page cache.
+    pub is_direct: bool,
+    /// True if it was mapped into memory: accesses through memory are not in the trace.
+    pub is_mapped: bool,
+    /// True if it was open before the trace began: offsets count from where it was.
+    pub is_opened_before: bool,
+    /// Parts of it that differ; empty if it has only one.
+    pub phases: Vec<PatternPhase>,
+    /// Places over time; only of files with 16 accesses or more.
+    pub picture: Option<Picture>,
+    /// The pattern in a sentence.
+    pub sentence: String,
+}
+
+/// Sizes that are listed.
+const SIZES_LISTED: usize = 8;
+/// Phases that are listed; more of them are no phases.
+const PHASES_LISTED: usize = 32;
+/// One part of so many of all bytes: what a file must have to be listed. Programs read many small
+/// files when they start.
+const SMALL_SHARE: u64 = 1000;
+/// Share of strided accesses from which on the stride is told.
+const STRIDED_SHARE: f64 = 0.1;
+/// Exponent of 4 KiB.
+const ALIGNED_4K: usize = 12;
+
+impl PatternReport {
+    /// Report of the files whose names have `only` in them: those with the most bytes, at most
+    /// `files_max`; all of them without it.
+    pub fn of(analysis: &PatternAnalysis, only: &str, files_max: Option<usize>) -> Self {
+        let is_every = files_max.is_none() || !only.is_empty();
+        let files_max = files_max.unwrap_or(usize::MAX);
+        let is_wanted = |file: &usize| {
+            let name = &analysis.files[*file].name;
+            analysis.tallies[*file].accesses() > 0
+                && (only.is_empty() || find(name, only.as_bytes()).is_some())
+        };
+        let mut order: Vec<usize> = (0..analysis.files.len()).filter(is_wanted).collect();
+        order.sort_by_key(|file| (std::cmp::Reverse(analysis.tallies[*file].bytes()), *file));
+        let total: u64 = order.iter().map(|file| analysis.tallies[*file].bytes()).sum();
+        let is_small =
+            |file: &&usize| analysis.tallies[**file].bytes().saturating_mul(SMALL_SHARE) < total;
+        let large = if is_every {
+            order.len()
+        } else {
+            order.iter().take_while(|file| !is_small(file)).count()
+        };
+        let left_out = order.split_off(large.min(files_max));
+        let pattern =
+            |file: &usize| FilePattern::of(&analysis.files[*file], &analysis.tallies[*file]);
+        Self {
+            calls: analysis.calls,
+            files: order.iter().map(pattern).collect(),
+            files_left_out: left_out.len() as u64,
+            bytes_left_out: left_out.iter().map(|file| analysis.tallies[*file].bytes()).sum(),
+            has_times: analysis.has_times,
+            notes: notes(analysis),
+        }
+    }
+}
+
+fn notes(analysis: &PatternAnalysis) -> Vec<String> {
+    let mut notes = Vec::new();
+    if analysis.has_ring {
+        notes.push(
+            "the program used io_uring; a trace of system calls does not show those transfers, \
+             a block trace does (iolab trace record)"
+                .to_owned(),
+        );
+    }
+    if analysis.hidden > 0 {
+        notes.push(format!(
+            "the text leaves out {} of the requests of io_submit; add -v to the options of strace",
+            analysis.hidden
+        ));
+    }
+    if analysis.files.iter().any(|file| file.is_mapped)
+        && analysis.tallies.iter().all(|tally| tally.accesses() == 0)
+    {
+        notes.push(
+            "files were mapped into memory; accesses through memory are not in the trace"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+impl FilePattern {
+    fn of(file: &File, tally: &FileTally) -> Self {
+        let accesses = tally.accesses().max(1) as f64;
+        let (pattern, streams) = pattern_of(tally);
+        let placed: u64 = tally.alignments.iter().sum();
+        let aligned: u64 = tally.alignments[ALIGNED_4K..].iter().sum();
+        let touches = tally.reuse.touches();
+        let mut found = Self {
+            name: String::from_utf8_lossy(&file.name).into_owned(),
+            pattern,
+            streams,
+            stride: stride_of(pattern, tally),
+            reads: Moved { count: tally.reads.0, bytes: tally.reads.1 },
+            writes: Moved { count: tally.writes.0, bytes: tally.writes.1 },
+            classes: tally.own.shares(),
+            sizes: sizes_of(tally),
+            size_count: tally.sizes.len() as u64,
+            alignment: tally.alignments.iter().position(|count| *count > 0).map(|bits| 1 << bits),
+            aligned_4k_share: (placed > 0).then(|| aligned as f64 / placed as f64),
+            span: tally.span,
+            sought: tally.sought,
+            sought_in_vain: tally.sought_in_vain,
+            reads_at_end: tally.at_end,
+            is_size_by_request: tally.is_by_request,
+            syncs: tally.syncs,
+            writes_per_sync: (tally.syncs > 0 && tally.writes.0 > 0)
+                .then(|| tally.writes.0 as f64 / tally.syncs as f64),
+            reused_share: (touches > 0).then(|| tally.reuse.repeated() as f64 / touches as f64),
+            reuse_bytes: tally.reuse.median_bytes(),
+            depth: tally.depth,
+            think: tally.think().and_then(durations),
+            service: tally.service().and_then(durations),
+            lasted_ns: tally.times_ns.map(|(first, last)| last - first),
+            is_direct: file.is_direct,
+            is_mapped: file.is_mapped,
+            is_opened_before: file.is_opened_before,
+            phases: Vec::new(),
+            picture: tally.density().map(Density::picture),
+            sentence: String::new(),
+        };
+        debug_assert!(found.reads.count + found.writes.count == accesses as u64);
+        found.phases = phases_of(tally, pattern);
+        found.sentence = crate::sentence::of(&found);
+        found
+    }
+}
+
+/// The pattern of a file's streams, and how many of them take turns.
+fn pattern_of(tally: &FileTally) -> (AccessPattern, u64) {
+    let (own, joint) = (tally.own.label(), tally.joint.counts.label());
+    let within = tally.joint.streams() as u64;
+    match (own, joint) {
+        // Each of them is sequential, together they are not.
+        (AccessPattern::Sequential | AccessPattern::Interleaved, AccessPattern::Sequential) => {
+            (AccessPattern::Sequential, 1)
+        }
+        (AccessPattern::Sequential, _) => (AccessPattern::Interleaved, tally.streams.max(within)),
+        (AccessPattern::Interleaved, _) => (AccessPattern::Interleaved, within.max(tally.streams)),
+        (own, _) => (own, tally.streams),
+    }
+}
+
+fn stride_of(pattern: AccessPattern, tally: &FileTally) -> Option<i64> {
+    let strided = tally.own.accesses(AccessClass::Strided) as f64;
+    // A few equal distances are chance, or the turns of streams.
+    if pattern != AccessPattern::Strided && strided < STRIDED_SHARE * tally.own.total() as f64 {
+        return None;
+    }
+    tally.joint.stride().and_then(|stride| i64::try_from(stride).ok())
+}
+
+fn sizes_of(tally: &FileTally) -> Vec<SizeShare> {
+    let total = tally.accesses().max(1) as f64;
+    let row = |(bytes, count): (&u64, &u64)| SizeShare {
+        bytes: *bytes,
+        count: *count,
+        share: *count as f64 / total,
+    };
+    let mut rows: Vec<SizeShare> = tally.sizes.iter().map(row).collect();
+    rows.sort_by_key(|row| (std::cmp::Reverse(row.count), row.bytes));
+    rows.truncate(SIZES_LISTED);
+    rows
+}
+
+fn durations(times: &iolab_model::histogram::Histogram) -> Option<Durations> {
+    Some(Durations {
+        mean_ns: times.mean()?,
+        p50_ns: times.quantile(0.5)?,
+        p99_ns: times.quantile(0.99)?,
+    })
+}
+
+fn phases_of(tally: &FileTally, pattern: AccessPattern) -> Vec<PatternPhase> {
+    let found = phases(tally.joint.runs.all());
+    let is_mixture = |phase: &StreamPhase| {
+        let share = phase.reads as f64 / (phase.reads + phase.writes).max(1) as f64;
+        (1.0 - LABEL_SHARE..=LABEL_SHARE).contains(&share)
+    };
+    if found.len() < 2 || found.len() > PHASES_LISTED {
+        return Vec::new();
+    }
+    // Streams that take turns are no phases of each other.
+    if pattern == AccessPattern::Interleaved && found.iter().all(is_mixture) {
+        return Vec::new();
+    }
+    found.iter().map(phase_row).collect()
+}
+
+fn phase_row(phase: &StreamPhase) -> PatternPhase {
+    let accesses = phase.counts.total();
+    PatternPhase {
+        pattern: phase.counts.label(),
+        first: phase.first + 1,
+        accesses,
+        read_share: phase.reads as f64 / accesses.max(1) as f64,
+        mean_bytes: phase.mean_bytes(),
+    }
+}

@@ -1,0 +1,6 @@
+//! Streams of accesses, measured one access at a time in bounded memory.
+
+pub mod class;
+pub mod phases;
+pub mod reuse;
+pub mod tally;

@@ -1,0 +1,249 @@
+//! Phases of a stream: where it changes from one pattern to another.
+//!
+//! The cheapest division of the sequence of accesses: an access that is not as its phase costs one,
+//! one in a mixed phase a bit more than a third, and every change as much as several of them. The
+//! division is found exactly (Viterbi's algorithm over runs of equal accesses). It divides; the
+//! name of a phase comes from its own counts, and neighbours of one name are one phase, because the
+//! division of a mixture is a matter of chance.
+
+use super::class::{AccessClass, AccessPattern, ClassCounts, Classified, LABEL_SHARE};
+
+/// Accesses in a row that are alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AlikeRun {
+    /// Class.
+    pub class: AccessClass,
+    /// True of writes.
+    pub is_write: bool,
+    /// Number of accesses.
+    pub accesses: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// Runs of a stream, up to a number of them.
+#[derive(Clone, Debug, Default)]
+pub struct AlikeRuns {
+    runs: Vec<AlikeRun>,
+    is_full: bool,
+}
+
+/// Runs that are kept; a stream with more of them changes all the time.
+const RUNS_MAX: usize = 1 << 18;
+
+impl AlikeRuns {
+    /// Adds an access.
+    pub fn add(&mut self, one: &Classified) {
+        let is_alike = |run: &&mut AlikeRun| run.class == one.class && run.is_write == one.is_write;
+        if let Some(run) = self.runs.last_mut().filter(is_alike) {
+            run.accesses += 1;
+            run.bytes += one.bytes;
+            return;
+        }
+        if self.runs.len() == RUNS_MAX {
+            self.is_full = true;
+            return;
+        }
+        let Classified { class, is_write, bytes, .. } = *one;
+        self.runs.push(AlikeRun { class, is_write, accesses: 1, bytes });
+    }
+
+    /// Runs so far; empty if there were too many.
+    pub fn all(&self) -> &[AlikeRun] {
+        if self.is_full { &[] } else { &self.runs }
+    }
+}
+
+/// A part of a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamPhase {
+    /// First access of it, from 0 on.
+    pub first: u64,
+    /// Classes of its accesses.
+    pub counts: ClassCounts,
+    /// Number of reads.
+    pub reads: u64,
+    /// Number of writes.
+    pub writes: u64,
+}
+
+/// Classes of phases: jumps of both kinds are one, and so are both forms of sequential access.
+const KINDS: usize = 5;
+/// Number of the kind of a phase in which all occur.
+const MIXED: usize = KINDS - 1;
+/// Directions of phases: reads, writes, both.
+const DIRECTIONS: usize = 3;
+const BOTH: usize = DIRECTIONS - 1;
+const STATES: usize = KINDS * DIRECTIONS;
+/// Cost of an access in a phase in which its class or direction is one of several.
+const MIXED_COST: f64 = 0.35;
+/// Least cost of a change: eight accesses that are not mixed are worth a phase of their own.
+const CHANGE_COST: f64 = 2.5;
+/// Changes become dearer with the logarithm of the length, so that chance makes no phases.
+const CHANGE_GROWTH: f64 = 1.2;
+const SHORT: f64 = 32.0;
+
+const fn kind(class: AccessClass) -> usize {
+    match class {
+        AccessClass::Sequential | AccessClass::Interleaved => 0,
+        AccessClass::Backward => 1,
+        AccessClass::Strided => 2,
+        AccessClass::Near | AccessClass::Random => 3,
+    }
+}
+
+fn cost(state: usize, run: &AlikeRun) -> f64 {
+    let (state_kind, state_direction) = (state / DIRECTIONS, state % DIRECTIONS);
+    let of = |state: usize, own: usize, several: usize| match state {
+        state if state == own => 0.0,
+        state if state == several => MIXED_COST,
+        _ => 1.0,
+    };
+    let each = of(state_kind, kind(run.class), MIXED)
+        + of(state_direction, usize::from(run.is_write), BOTH);
+    each * run.accesses as f64
+}
+
+/// Divides a stream into phases.
+pub fn phases(runs: &[AlikeRun]) -> Vec<StreamPhase> {
+    let total: u64 = runs.iter().map(|run| run.accesses).sum();
+    let change = CHANGE_COST.max(CHANGE_GROWTH * (total as f64 / SHORT).ln());
+    let mut costs = [0.0; STATES];
+    let mut origins: Vec<[u8; STATES]> = Vec::with_capacity(runs.len());
+    for run in runs {
+        let (cheapest, least) = least_of(&costs);
+        let mut origin = [0; STATES];
+        let mut next = [0.0; STATES];
+        for state in 0..STATES {
+            let is_changed = least + change < costs[state];
+            origin[state] = if is_changed { cheapest } else { state } as u8;
+            next[state] = costs[state].min(least + change) + cost(state, run);
+        }
+        costs = next;
+        origins.push(origin);
+    }
+    let mut state = least_of(&costs).0;
+    let mut states = vec![0; runs.len()];
+    for (at, origin) in origins.iter().enumerate().rev() {
+        states[at] = state;
+        state = usize::from(origin[state]);
+    }
+    merged(gathered(runs, &states))
+}
+
+fn least_of(costs: &[f64; STATES]) -> (usize, f64) {
+    let start = (0, costs[0]);
+    let states = costs.iter().copied().enumerate();
+    states.fold(start, |least, one| if one.1 < least.1 { one } else { least })
+}
+
+fn gathered(runs: &[AlikeRun], states: &[usize]) -> Vec<StreamPhase> {
+    let mut phases: Vec<StreamPhase> = Vec::new();
+    let (mut before, mut first) = (None, 0);
+    for (run, state) in runs.iter().zip(states) {
+        if before != Some(*state) {
+            phases.push(StreamPhase { first, ..StreamPhase::default() });
+            before = Some(*state);
+        }
+        if let Some(phase) = phases.last_mut() {
+            phase.counts.add_many(run.class, run.accesses, run.bytes);
+            if run.is_write {
+                phase.writes += run.accesses;
+            } else {
+                phase.reads += run.accesses;
+            }
+        }
+        first += run.accesses;
+    }
+    phases
+}
+
+/// Direction of a phase: reads, writes, both.
+fn direction(phase: &StreamPhase) -> usize {
+    let share = phase.reads as f64 / (phase.reads + phase.writes).max(1) as f64;
+    match share {
+        share if share >= LABEL_SHARE => 0,
+        share if share <= 1.0 - LABEL_SHARE => 1,
+        _ => BOTH,
+    }
+}
+
+/// Sizes that differ by less than this factor are those of one phase.
+const SIZE_FACTOR: u64 = 2;
+
+fn is_alike(one: &StreamPhase, other: &StreamPhase) -> bool {
+    let sides = |phase: &StreamPhase| -> (AccessPattern, usize) {
+        (phase.counts.label(), direction(phase))
+    };
+    let (one_size, other_size) = (one.mean_bytes(), other.mean_bytes());
+    let (small, large) = (one_size.min(other_size), one_size.max(other_size));
+    sides(one) == sides(other) && large < SIZE_FACTOR * small.max(1)
+}
+
+fn merged(phases: Vec<StreamPhase>) -> Vec<StreamPhase> {
+    let mut out: Vec<StreamPhase> = Vec::with_capacity(phases.len());
+    for phase in phases {
+        out.push(phase);
+        while let [.., before, last] = out.as_mut_slice() {
+            if !is_alike(before, last) {
+                break;
+            }
+            before.counts.merge(&last.counts);
+            before.reads += last.reads;
+            before.writes += last.writes;
+            out.pop();
+        }
+    }
+    out
+}
+
+impl StreamPhase {
+    /// Mean bytes of an access.
+    pub fn mean_bytes(&self) -> u64 {
+        let bytes: u64 = AccessClass::ALL.iter().map(|class| self.counts.bytes(*class)).sum();
+        bytes / self.counts.total().max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(class: AccessClass, is_write: bool, accesses: u64) -> AlikeRun {
+        AlikeRun { class, is_write, accesses, bytes: accesses * 4096 }
+    }
+
+    #[test]
+    fn a_program_with_phases_is_divided_where_it_changes() {
+        let runs = [
+            run(AccessClass::Sequential, true, 40),
+            run(AccessClass::Random, false, 1),
+            run(AccessClass::Sequential, false, 7),
+            run(AccessClass::Random, false, 1),
+            run(AccessClass::Strided, false, 7),
+            run(AccessClass::Backward, false, 8),
+            run(AccessClass::Random, false, 9),
+        ];
+        let found = phases(&runs);
+        let firsts: Vec<u64> = found.iter().map(|phase| phase.first).collect();
+        assert_eq!(found.len(), 5, "{found:?}");
+        assert_eq!(firsts[0], 0);
+        assert!(firsts.windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!(found.iter().map(|phase| phase.counts.total()).sum::<u64>(), 73);
+    }
+
+    #[test]
+    fn chance_makes_no_phases() {
+        // A mixture of reads and writes, random and sequential, by a fixed generator.
+        let mut state = 1_u64;
+        let mut runs = AlikeRuns::default();
+        for _ in 0..100_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let class =
+                if state >> 33 & 7 < 5 { AccessClass::Random } else { AccessClass::Sequential };
+            let is_write = state >> 40 & 7 < 3;
+            runs.add(&Classified { class, is_write, bytes: 4096, depth: 0 });
+        }
+        assert_eq!(phases(runs.all()).len(), 1);
+    }
+}

@@ -1,0 +1,301 @@
+//! All that is counted of one file.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use iolab_model::histogram::Histogram;
+use iolab_trace::density::Density;
+
+use super::class::{CURSORS, ClassCounts, Classified, Classifier};
+use super::phases::AlikeRuns;
+use super::reuse::ReuseDistances;
+use crate::access::FileAccess;
+
+/// Powers of two up to 1 MiB, by which offsets are divisible.
+pub const ALIGNMENTS: usize = 21;
+/// Different sizes that are counted exactly.
+const SIZES_MAX: usize = 1 << 12;
+/// Accesses from which on a file has histograms and a picture: a trace may have 100,000 files.
+const WORTH_A_PICTURE: u64 = 16;
+
+/// Cells of the picture of a file along the time.
+const PICTURE_COLUMNS: usize = 64;
+/// Cells along the places.
+const PICTURE_ROWS: usize = 16;
+
+/// Classes of a stream of accesses, and how it changes.
+#[derive(Clone, Debug, Default)]
+pub struct Stream {
+    classifier: Classifier,
+    /// Counts of classes.
+    pub counts: ClassCounts,
+    /// Runs of equal accesses.
+    pub runs: AlikeRuns,
+    /// Number of streams back that interleaved accesses continue.
+    depths: [u64; CURSORS],
+    /// Distances between beginnings in a row that were a stride.
+    strides: BTreeMap<i128, u64>,
+    /// Empty reads, until it is known whether there are others.
+    empty: Vec<FileAccess>,
+    /// Empty reads at the end of the file.
+    pub at_end: u64,
+    /// True if sizes are those that were asked for, because all results were empty.
+    pub is_by_request: bool,
+    has_result: bool,
+}
+
+/// Empty reads that are kept at most; more of them say no more.
+const EMPTY_MAX: usize = 1 << 12;
+const STRIDES_MAX: usize = 64;
+
+impl Stream {
+    /// Adds an access; whether it moved something.
+    fn add(&mut self, access: &FileAccess) -> bool {
+        if access.requested == 0 && access.bytes == 0 {
+            // It asks for nothing: a test of the descriptor.
+            return false;
+        }
+        if access.bytes == 0 && access.requested > 0 && !access.is_write {
+            if self.has_result {
+                self.at_end += 1;
+            } else if self.empty.len() < EMPTY_MAX {
+                self.empty.push(*access);
+            }
+            return false;
+        }
+        if !self.has_result {
+            self.has_result = true;
+            self.at_end += self.empty.drain(..).count() as u64;
+        }
+        self.classify(access);
+        true
+    }
+
+    fn classify(&mut self, access: &FileAccess) {
+        let Self { classifier, counts, runs, depths, .. } = self;
+        classifier.add(access.offset, access.bytes, access.is_write, |one| {
+            taken(&one, counts, runs, depths);
+        });
+        let stride = self.classifier.stride();
+        if stride != 0 && (self.strides.len() < STRIDES_MAX || self.strides.contains_key(&stride)) {
+            *self.strides.entry(stride).or_default() += 1;
+        }
+    }
+
+    /// Gives what was held back; accesses whose sizes are those that were asked for, if all results
+    /// were empty.
+    fn finish(&mut self) -> Vec<FileAccess> {
+        let mut asked = std::mem::take(&mut self.empty);
+        if !self.has_result && !asked.is_empty() {
+            self.is_by_request = true;
+            for access in &mut asked {
+                access.bytes = access.requested;
+                self.classify(access);
+            }
+        }
+        let Self { classifier, counts, runs, depths, .. } = self;
+        classifier.finish(|one| taken(&one, counts, runs, depths));
+        asked
+    }
+
+    /// Distance between beginnings that occurs most often, in bytes.
+    pub fn stride(&self) -> Option<i128> {
+        self.strides.iter().max_by_key(|(_, count)| **count).map(|(stride, _)| *stride)
+    }
+
+    /// Number of streams that take turns in this one.
+    pub fn streams(&self) -> usize {
+        let total: u64 = self.depths.iter().sum();
+        let is_usual = |count: &u64| *count * 20 >= total.max(1);
+        self.depths.iter().rposition(is_usual).map_or(1, |depth| depth + 1)
+    }
+}
+
+fn taken(
+    one: &Classified,
+    counts: &mut ClassCounts,
+    runs: &mut AlikeRuns,
+    depths: &mut [u64; CURSORS],
+) {
+    counts.add(one);
+    runs.add(one);
+    depths[one.depth] += 1;
+}
+
+/// Part that only files with enough accesses have.
+#[derive(Clone)]
+struct Pictured {
+    density: Density,
+    think: Histogram,
+    service: Histogram,
+}
+
+/// Counts of one file.
+#[derive(Clone, Default)]
+pub struct FileTally {
+    /// All accesses in their order, whoever made them.
+    pub joint: Stream,
+    /// Classes of the streams of each task and description, added up.
+    pub own: ClassCounts,
+    /// Number of those streams with an access.
+    pub streams: u64,
+    /// Number of reads and their bytes.
+    pub reads: (u64, u64),
+    /// Number of writes and their bytes.
+    pub writes: (u64, u64),
+    /// Number of accesses by size.
+    pub sizes: BTreeMap<u64, u64>,
+    /// Accesses by the power of two that divides their offset.
+    pub alignments: [u64; ALIGNMENTS],
+    /// Accesses behind a call that set the position.
+    pub sought: u64,
+    /// Positions set in vain.
+    pub sought_in_vain: u64,
+    /// Number of times that stable storage was waited for.
+    pub syncs: u64,
+    /// First and last byte.
+    pub span: Option<(u64, u64)>,
+    /// Time of the first access and of the last one's end.
+    pub times_ns: Option<(u64, u64)>,
+    /// Largest number of accesses at once.
+    pub depth: u64,
+    /// Distances.
+    pub reuse: ReuseDistances,
+    /// True if reads with an empty result count by what they asked for.
+    pub is_by_request: bool,
+    /// Empty reads at the end.
+    pub at_end: u64,
+    under_way: BinaryHeap<Reverse<u64>>,
+    pictured: Option<Box<Pictured>>,
+    first: Vec<(FileAccess, u64, Option<u64>)>,
+}
+
+impl FileTally {
+    /// Adds an access of a stream.
+    ///
+    /// `at` is its place along the time of a picture, `think_ns` the time that its task did
+    /// something else before.
+    pub fn add(
+        &mut self,
+        stream: &mut Stream,
+        access: &FileAccess,
+        at: u64,
+        think_ns: Option<u64>,
+    ) {
+        if stream.add(access) {
+            self.joint.classify(access);
+            self.joint.has_result = true;
+            self.count(access, at, think_ns);
+        }
+    }
+
+    /// Ends a stream.
+    pub fn finish_stream(&mut self, stream: &mut Stream, mut at: impl FnMut(&FileAccess) -> u64) {
+        for access in stream.finish() {
+            self.joint.classify(&access);
+            let time = at(&access);
+            self.count(&access, time, None);
+        }
+        self.is_by_request |= stream.is_by_request;
+        self.at_end += stream.at_end;
+        self.own.merge(&stream.counts);
+        self.streams += u64::from(stream.counts.total() > 0);
+    }
+
+    /// Ends the file.
+    pub fn finish(&mut self) {
+        self.joint.finish();
+    }
+
+    fn count(&mut self, access: &FileAccess, at: u64, think_ns: Option<u64>) {
+        let (number, bytes) = if access.is_write { &mut self.writes } else { &mut self.reads };
+        *number += 1;
+        *bytes += access.bytes;
+        self.count_size(access.bytes);
+        self.sought += u64::from(access.is_sought);
+        if let Some(offset) = access.offset {
+            let power = (offset | 1 << (ALIGNMENTS - 1)).trailing_zeros() as usize;
+            self.alignments[power] += 1;
+            let end = offset.saturating_add(access.bytes);
+            let (first, last) = self.span.unwrap_or((offset, end));
+            self.span = Some((first.min(offset), last.max(end)));
+            self.reuse.add(offset, access.bytes);
+        }
+        self.count_times(access);
+        self.picture(access, at, think_ns);
+    }
+
+    fn count_size(&mut self, bytes: u64) {
+        if self.sizes.len() < SIZES_MAX || self.sizes.contains_key(&bytes) {
+            *self.sizes.entry(bytes).or_default() += 1;
+        }
+    }
+
+    fn count_times(&mut self, access: &FileAccess) {
+        let Some(begin) = access.begin_ns else { return };
+        let end = access.end_ns.unwrap_or(begin);
+        let (first, last) = self.times_ns.unwrap_or((begin, end));
+        self.times_ns = Some((first.min(begin), last.max(end)));
+        if access.end_ns.is_some() {
+            while self.under_way.peek().is_some_and(|Reverse(end)| *end <= begin) {
+                self.under_way.pop();
+            }
+            self.under_way.push(Reverse(end));
+            self.depth = self.depth.max(self.under_way.len() as u64);
+        }
+    }
+
+    fn picture(&mut self, access: &FileAccess, at: u64, think_ns: Option<u64>) {
+        if self.pictured.is_none() {
+            self.first.push((*access, at, think_ns));
+            if (self.first.len() as u64) < WORTH_A_PICTURE {
+                return;
+            }
+            let (density, think) = (Density::new(PICTURE_COLUMNS, PICTURE_ROWS), Histogram::new());
+            self.pictured = Some(Box::new(Pictured { density, think, service: Histogram::new() }));
+            for (access, at, think_ns) in std::mem::take(&mut self.first) {
+                self.draw(&access, at, think_ns);
+            }
+            return;
+        }
+        self.draw(access, at, think_ns);
+    }
+
+    fn draw(&mut self, access: &FileAccess, at: u64, think_ns: Option<u64>) {
+        let Some(pictured) = &mut self.pictured else { return };
+        if let Some(offset) = access.offset {
+            pictured.density.add(at, offset, access.is_write);
+        }
+        if let Some(think_ns) = think_ns {
+            pictured.think.record(think_ns);
+        }
+        if let Some((begin, end)) = access.begin_ns.zip(access.end_ns) {
+            pictured.service.record(end.saturating_sub(begin));
+        }
+    }
+
+    /// The picture, if there are enough accesses for one.
+    pub fn density(&self) -> Option<&Density> {
+        self.pictured.as_ref().map(|pictured| &pictured.density)
+    }
+
+    /// Times between accesses of one task.
+    pub fn think(&self) -> Option<&Histogram> {
+        self.pictured.as_ref().map(|pictured| &pictured.think).filter(|think| think.count() > 0)
+    }
+
+    /// Times of accesses.
+    pub fn service(&self) -> Option<&Histogram> {
+        self.pictured.as_ref().map(|pictured| &pictured.service).filter(|times| times.count() > 0)
+    }
+
+    /// Number of accesses.
+    pub const fn accesses(&self) -> u64 {
+        self.reads.0 + self.writes.0
+    }
+
+    /// Bytes moved.
+    pub const fn bytes(&self) -> u64 {
+        self.reads.1 + self.writes.1
+    }
+}

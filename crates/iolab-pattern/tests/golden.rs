@@ -1,0 +1,221 @@
+//! Recordings of one program under all usual options of strace, and a listing of truss.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use iolab_pattern::access::Happening;
+use iolab_pattern::analysis::PatternAnalysis;
+use iolab_pattern::processes::TracedProcesses;
+use iolab_pattern::report::{FilePattern, PatternReport};
+use iolab_pattern::stream::class::{AccessClass, AccessPattern};
+use iolab_pattern::text::reader::{Reader, knows};
+use iolab_trace::source::{Input, Window};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/trace/strace")
+}
+
+fn windows(names: &[&str]) -> Vec<Window> {
+    let open =
+        |name: &&str| Window::new(Input::new(*name, File::open(folder().join(name)).unwrap()));
+    names.iter().map(open).collect()
+}
+
+fn of_text(text: &str) -> PatternReport {
+    let input = Input::new("text", std::io::Cursor::new(text.as_bytes().to_vec()));
+    PatternReport::of(&PatternAnalysis::of_calls(vec![Window::new(input)]).unwrap(), "", None)
+}
+
+fn only(report: &PatternReport) -> &FilePattern {
+    assert_eq!(report.files.len(), 1, "{report:?}");
+    &report.files[0]
+}
+
+/// Accesses of the program's file: direction, offset or None at an unknown end, bytes.
+type Accesses = BTreeMap<(bool, Option<u64>, u64), u32>;
+
+fn expected() -> Accesses {
+    let mut found = Accesses::new();
+    let text = fs::read_to_string(folder().join("expected-data-file.csv")).unwrap();
+    for line in text.lines().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let key = (fields[1].contains("write"), fields[2].parse().ok(), fields[3].parse().unwrap());
+        *found.entry(key).or_default() += 1;
+    }
+    found
+}
+
+fn followed(names: &[&str]) -> Accesses {
+    let mut reader = Reader::new(windows(names));
+    let (mut processes, mut accesses) = (TracedProcesses::default(), Vec::new());
+    let caveats = processes
+        .follow(&mut reader, |happening| {
+            if let Happening::Access(access) = happening {
+                accesses.push(*access);
+            }
+            Ok(())
+        })
+        .unwrap();
+    assert!(caveats.is_empty(), "{names:?}: {caveats:?}");
+    let mut found = Accesses::new();
+    for access in accesses {
+        let name = &processes.files()[access.stream.file].name;
+        if name == b"data" || name.ends_with(b"/data") {
+            *found.entry((access.is_write, access.offset, access.bytes)).or_default() += 1;
+        }
+    }
+    found
+}
+
+const CAPTURES: [&[&str]; 6] = [
+    &["f.txt"],
+    &["f-ns.txt"],
+    &["f-r-Xraw.txt"],
+    &["f-y-T-ttt.txt"],
+    &["f-yy-tt-T-s0.txt"],
+    &["ff-y-ttt-T.32358", "ff-y-ttt-T.32362", "ff-y-ttt-T.32369"],
+];
+
+/// The truth with what it leaves out: `sendfile`, `copy_file_range` and asynchronous reads of the
+/// same file; and with the end of the file, which the reader knows because it saw it grow.
+fn truth() -> Accesses {
+    let mut truth = expected();
+    let appended = truth.remove(&(true, None, 333)).unwrap();
+    truth.insert((true, Some(655_360), 333), appended);
+    for other in
+        [(false, Some(0), 65_536), (false, Some(65_536), 65_536), (false, Some(40_960), 4096)]
+    {
+        *truth.entry(other).or_default() += 1;
+    }
+    truth
+}
+
+#[test]
+fn every_form_of_the_text_gives_the_accesses_of_the_program() {
+    for names in CAPTURES {
+        let mut truth = truth();
+        if names[0].contains("-s0") {
+            // With `-s 0` and without `-v` strace leaves out the requests of io_submit.
+            truth.remove(&(false, Some(40_960), 4096));
+        }
+        assert_eq!(followed(names), truth, "{names:?}");
+    }
+    // On the terminal remarks of strace stand within lines.
+    assert_eq!(followed(&["stderr-f.txt"]), truth());
+}
+
+#[test]
+fn requests_that_the_text_leaves_out_are_told() {
+    let names = windows(&["f-yy-tt-T-s0.txt"]);
+    let report = PatternReport::of(&PatternAnalysis::of_calls(names).unwrap(), "", None);
+    assert!(report.notes.iter().any(|note| note.contains("leaves out 1 of")), "{report:?}");
+}
+
+#[test]
+fn texts_are_known_by_their_beginnings() {
+    for names in CAPTURES {
+        assert!(knows(&fs::read(folder().join(names[0])).unwrap()), "{names:?}");
+    }
+    assert!(!knows(b"it was a dark (and stormy) night\n"));
+    assert!(!knows(&fs::read(folder().join("app.c")).unwrap()));
+}
+
+#[test]
+fn phases_of_the_program_are_found() {
+    let report = PatternReport::of(
+        &PatternAnalysis::of_calls(windows(&["f-y-T-ttt.txt"])).unwrap(),
+        "",
+        None,
+    );
+    let data = report.files.iter().find(|file| file.name.ends_with("/data")).unwrap();
+    let patterns: Vec<AccessPattern> = data.phases.iter().map(|phase| phase.pattern).collect();
+    assert_eq!(
+        patterns[..5],
+        [
+            AccessPattern::Sequential,
+            AccessPattern::Sequential,
+            AccessPattern::Strided,
+            AccessPattern::Backward,
+            AccessPattern::Random
+        ],
+        "{:#?}",
+        data.phases
+    );
+    assert_eq!((data.phases[0].accesses, data.phases[0].mean_bytes), (40, 16_384));
+    assert_eq!((data.syncs, report.notes.len()), (3, 1));
+}
+
+/// The listing of the article on Solaris, as additions/07 describes it (TR-1): positions in
+/// hexadecimal, buffers as addresses, and every read returns nothing.
+#[test]
+fn five_random_reads_of_the_article_are_five_random_reads() {
+    let positions =
+        [225_968_128_u64, 174_915_584, 262_504_448, 259_645_440, 135_151_616, 38_617_088];
+    let mut text = String::new();
+    for (index, position) in positions.iter().enumerate() {
+        let _ = writeln!(text, "lseek(3, 0x{position:08X}, SEEK_SET)\t\t= 0x{position:08X}");
+        if index < 5 {
+            text.push_str("read(3, 0xFFBDF5B0, 8192)\t\t\t= 0\n");
+        }
+    }
+    let report = of_text(&text);
+    let file = only(&report);
+    assert_eq!(file.pattern, AccessPattern::Random);
+    assert_eq!((file.reads.count, file.reads.bytes), (5, 5 * 8192));
+    assert_eq!((file.sought, file.alignment >= Some(8192)), (5, true));
+    assert!(file.is_size_by_request);
+    let random: u64 = file
+        .classes
+        .iter()
+        .filter(|row| matches!(row.class, AccessClass::Random))
+        .map(|row| row.accesses)
+        .sum();
+    assert_eq!((random, file.span), (5, Some((135_151_616, 262_504_448 + 8192))));
+}
+
+#[test]
+fn a_process_shares_positions_with_its_child_and_a_thread_the_descriptors() {
+    let text = "\
+10 openat(AT_FDCWD, \"f\", O_RDONLY) = 3
+10 read(3, \"\", 4096) = 4096
+10 clone(child_stack=NULL, flags=CLONE_CHILD_SETTID|SIGCHLD <unfinished ...>
+11 read(3, \"\", 4096) = 4096
+10 <... clone resumed>, child_tidptr=0x7) = 11
+10 read(3, \"\", 4096) = 4096
+11 close(3) = 0
+10 read(3, \"\", 4096) = 4096
+10 clone3({flags=CLONE_VM|CLONE_FILES|CLONE_THREAD}, 88) = 12
+12 close(3) = 0
+12 openat(AT_FDCWD, \"g\", O_RDONLY) = 3
+10 read(3, \"\", 100) = 100
+";
+    let report = of_text(text);
+    let of = |name: &str| report.files.iter().find(|file| file.name == name).unwrap().reads;
+    assert_eq!((of("f").count, of("f").bytes, of("g").count), (4, 4 * 4096, 1));
+    assert_eq!(report.files[0].span, Some((0, 4 * 4096)));
+}
+
+#[test]
+fn streams_that_take_turns_are_counted() {
+    let mut text = String::from("open(\"f\", O_RDONLY) = 3\n");
+    for at in 0..40_u64 {
+        let offset = (at % 4) * (1 << 24) + at / 4 * 4096;
+        let _ = writeln!(text, "pread64(3, \"\", 4096, {offset}) = 4096");
+    }
+    let report = of_text(&text);
+    assert_eq!((only(&report).pattern, only(&report).streams), (AccessPattern::Interleaved, 4));
+}
+
+#[test]
+fn lines_that_are_no_calls_are_told_and_the_rest_is_used() {
+    let report = PatternAnalysis::of_calls(vec![Window::new(Input::new(
+        "text",
+        std::io::Cursor::new(b"hello\nopen(\"f\", 0) = 3\nread(3, \"\", 1) = 1\nworld\n".to_vec()),
+    ))])
+    .unwrap();
+    assert_eq!(report.tallies[0].reads, (1, 1));
+    assert_eq!(report.caveats.len(), 1);
+    assert!(report.caveats[0].to_string().contains("line 1"), "{}", report.caveats[0]);
+}

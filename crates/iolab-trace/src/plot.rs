@@ -1,0 +1,233 @@
+//! A block trace as a picture: places over time, throughput and seek distances.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::Error;
+use crate::density::{Density, Picture, halved};
+use crate::event::{Action, Device, Event};
+use crate::source::Source;
+
+/// Columns of a picture, at most.
+pub const COLUMNS: usize = 512;
+/// Rows of a picture, at most.
+pub const ROWS: usize = 128;
+/// Powers of two of distances.
+const POWERS: usize = 65;
+
+/// Requests of one column.
+#[derive(Clone, Default)]
+struct Column {
+    bytes: [u64; 2],
+    requests: u64,
+    /// Requests by the power of two above their distance from the one before.
+    distances: Vec<u32>,
+}
+
+impl Column {
+    fn add(&mut self, other: Self) {
+        self.bytes[0] += other.bytes[0];
+        self.bytes[1] += other.bytes[1];
+        self.requests += other.requests;
+        if self.distances.is_empty() {
+            self.distances = other.distances;
+        } else {
+            for (own, more) in self.distances.iter_mut().zip(other.distances) {
+                *own += more;
+            }
+        }
+    }
+
+    fn seek(&mut self, distance: u64) {
+        self.distances.resize(POWERS, 0);
+        self.distances[(64 - distance.leading_zeros()) as usize] += 1;
+    }
+
+    /// Distance that half of all do not exceed, as a power of two; 0 if they are sequential.
+    fn median(&self) -> Option<u64> {
+        let half = self.distances.iter().map(|count| u64::from(*count)).sum::<u64>().div_ceil(2);
+        if half == 0 {
+            return None;
+        }
+        let mut sum = 0;
+        let power = self.distances.iter().position(|count| {
+            sum += u64::from(*count);
+            sum >= half
+        })?;
+        Some(if power == 0 { 0 } else { 1 << power.min(63) })
+    }
+}
+
+/// One column of the strips below the picture.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct PlotColumn {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Requests.
+    pub requests: u64,
+    /// Distance in bytes that half of the requests do not exceed, rounded up to a power of two;
+    /// none without requests.
+    pub median_seek_bytes: Option<u64>,
+}
+
+/// Picture of one device.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct DevicePlot {
+    /// Device.
+    pub device: String,
+    /// Requests.
+    pub requests: u64,
+    /// Share of the requests that begin where the one before ended.
+    pub sequential_share: f64,
+    /// Places over time; time in nanoseconds since the first request of the trace.
+    pub picture: Picture,
+    /// Strips, by the picture's columns.
+    pub columns: Vec<PlotColumn>,
+}
+
+/// Pictures of all devices of a trace.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct TracePlot {
+    /// Devices, those with the most requests first.
+    pub devices: Vec<DevicePlot>,
+    /// Time from the first request to the last.
+    pub span_ns: u64,
+    /// Step at which requests are drawn: issued to the driver, or what the trace has instead.
+    pub step: String,
+}
+
+struct Drawn {
+    density: Density,
+    columns: Vec<Column>,
+    last_end: Option<u64>,
+    requests: u64,
+    sequential: u64,
+}
+
+impl Drawn {
+    fn new() -> Self {
+        Self {
+            density: Density::new(COLUMNS, ROWS),
+            columns: vec![Column::default(); COLUMNS],
+            last_end: None,
+            requests: 0,
+            sequential: 0,
+        }
+    }
+
+    fn add(&mut self, time: u64, event: &Event) {
+        let (offset, bytes) = (event.sector.saturating_mul(512), u64::from(event.bytes));
+        let (column, joined) = self.density.add(time, offset, event.is_write());
+        for _ in 0..joined {
+            halved(&mut self.columns, Column::add, Column::default());
+        }
+        let column = &mut self.columns[column];
+        column.bytes[usize::from(event.is_write())] += bytes;
+        column.requests += 1;
+        if let Some(last) = self.last_end {
+            column.seek(offset.abs_diff(last));
+            self.sequential += u64::from(offset == last);
+        }
+        self.last_end = Some(offset.saturating_add(bytes));
+        self.requests += 1;
+    }
+
+    fn plot(self, device: String) -> DevicePlot {
+        let picture = self.density.picture();
+        let width = picture.reads.first().map_or(0, Vec::len);
+        let columns = self.columns.iter().take(width).map(|column| PlotColumn {
+            read_bytes: column.bytes[0],
+            written_bytes: column.bytes[1],
+            requests: column.requests,
+            median_seek_bytes: column.median(),
+        });
+        DevicePlot {
+            device,
+            requests: self.requests,
+            sequential_share: self.sequential as f64 / (self.requests.max(2) - 1) as f64,
+            columns: columns.collect(),
+            picture,
+        }
+    }
+}
+
+/// Steps at which requests may be drawn, the one nearest to the device first.
+const STEPS: [Action; 3] = [Action::Issued, Action::Queued, Action::Completed];
+
+impl TracePlot {
+    /// Draws a trace in one pass: the step that is nearest to the device among those it has.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub fn of(source: &mut dyn Source) -> Result<Self, Error> {
+        let mut by_step: [HashMap<Device, Drawn>; STEPS.len()] = Default::default();
+        let mut event = Event::default();
+        let mut begin = None;
+        let mut span_ns = 0;
+        while source.next(&mut event)? {
+            let Some(step) = STEPS.iter().position(|step| *step == event.action) else { continue };
+            if event.bytes == 0 {
+                continue;
+            }
+            let time = event.time_ns.saturating_sub(*begin.get_or_insert(event.time_ns));
+            span_ns = span_ns.max(time);
+            by_step[step].entry(event.device).or_insert_with(Drawn::new).add(time, &event);
+        }
+        let names: HashMap<_, _> = source.devices().into_iter().collect();
+        let name_of =
+            |device: Device| names.get(&device).cloned().unwrap_or_else(|| device.to_string());
+        let step = by_step.iter().position(|drawn| !drawn.is_empty()).unwrap_or(0);
+        let drawn = std::mem::take(&mut by_step[step]);
+        let mut devices: Vec<_> =
+            drawn.into_iter().map(|(device, drawn)| drawn.plot(name_of(device))).collect();
+        devices.sort_by(|one, other| {
+            other.requests.cmp(&one.requests).then_with(|| one.device.cmp(&other.device))
+        });
+        let words = ["issued to the driver", "entered the queue", "completed"];
+        Ok(Self { devices, span_ns, step: words[step].to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Caveat;
+
+    struct Given(Vec<Event>);
+
+    impl Source for Given {
+        fn next(&mut self, event: &mut Event) -> Result<bool, Error> {
+            let Some(next) = self.0.pop() else { return Ok(false) };
+            *event = next;
+            Ok(true)
+        }
+
+        fn caveats(&self) -> &[Caveat] {
+            &[]
+        }
+    }
+
+    #[test]
+    fn strips_have_the_bytes_and_distances_of_their_columns() {
+        let event = |at: u64| Event {
+            time_ns: 5000 + at * 1_000_000,
+            sector: if at.is_multiple_of(2) { at * 8 } else { 1 << 20 },
+            bytes: 4096,
+            action: Action::Issued,
+            ..Event::default()
+        };
+        let events: Vec<Event> = (0..4000).rev().map(event).collect();
+        let plot = TracePlot::of(&mut Given(events)).unwrap();
+        let device = &plot.devices[0];
+        let bytes: u64 = device.columns.iter().map(|column| column.read_bytes).sum();
+        assert_eq!((bytes, device.requests), (4000 * 4096, 4000));
+        assert_eq!(device.columns.len(), device.picture.reads[0].len());
+        assert!(device.columns.len() <= COLUMNS);
+        assert_eq!(plot.span_ns, 3999 * 1_000_000);
+        let middle = &device.columns[device.columns.len() / 2];
+        assert!(middle.median_seek_bytes >= Some(1 << 28));
+    }
+}

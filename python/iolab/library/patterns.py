@@ -1,0 +1,222 @@
+"""Access patterns of applications: from traces that exist, or of a program that strace follows.
+
+strace runs with the rights of who asks; iolab needs none for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from shutil import which
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
+
+from iolab.errors import IolabError, TraceError
+from iolab.frozen import frozen
+from iolab.library.block_traces import STANDARD, Traced, inputs_of
+from iolab.library.services import Services
+from iolab.run.stop import StopSwitch, pressed_by_signals
+from iolab.store.users_files import Allowed, opened_new, refuse_existing
+
+if TYPE_CHECKING:
+    from iolab.library.trace_tables import Inputs
+    from iolab.protocol import PatternFoundAnswer, PatternQuestion
+
+Form: TypeAlias = Literal["study", "fio", "iozone"]
+"""Form of a workload that does what a trace shows."""
+
+FILES_SHOWN: Final = 12
+"""Files that are listed unless all are wanted."""
+_OPTIONS: Final = ("-f", "-y", "-v", "-ttt", "-T", "-s", "0")
+"""Options of strace(1): children, paths, whole lists, times, durations, no contents.
+
+Without ``-v`` it leaves out the requests of ``io_submit`` beside ``-s 0``.
+"""
+_POLL_S: Final = 0.1
+_END_S: Final = 5.0
+
+
+class _Core(Protocol):
+    """Functions of the extension about patterns."""
+
+    def pattern_of(self, inputs: Inputs, question: str, /) -> str: ...
+    def pattern_calls(self) -> str: ...
+
+
+@frozen
+class PatternsWanted:
+    """Wishes of who asks for patterns."""
+
+    only: str = ""
+    """Only files whose names have this in them."""
+    is_all: bool = False
+    """All files, not only those with the most bytes."""
+    has_pictures: bool = True
+    """Pictures in the text."""
+    form: Form | None = None
+    """Form of a workload that is wanted, too."""
+
+    def question(self) -> PatternQuestion:
+        """The question as the extension takes it."""
+        return {
+            "only": self.only,
+            "files_max": None if self.is_all else FILES_SHOWN,
+            "has_pictures": self.has_pictures,
+            "form": self.form,
+        }
+
+
+@frozen
+class Followed:
+    """A program that strace follows."""
+
+    command: str | None = None
+    """Shell command that is started."""
+    pids: tuple[str, ...] = ()
+    """Processes that run already."""
+    seconds: float | None = None
+    """Time after which strace leaves them; None: until they end, or Ctrl-C."""
+    keep: Path | None = None
+    """File for the text of strace; None keeps none."""
+    overwrite: tuple[str, ...] = ()
+    """Files of the user's own that may be replaced."""
+
+
+def patterns_of(traced: Traced, wanted: PatternsWanted, services: Services) -> PatternFoundAnswer:
+    """Find the access patterns in the files of a trace.
+
+    Parameters
+    ----------
+    traced : texts of strace or truss (one, or one of each thread by ``strace -ff``), or a block
+        trace in any format that `iolab trace` reads.
+    wanted : which files, and what beside the figures.
+    services : the compiled half.
+
+    Raises
+    ------
+    TraceError : no file is a trace.
+    """
+    core = cast("_Core", services.load_core())
+    with inputs_of(traced) as inputs:
+        return json.loads(core.pattern_of(inputs, json.dumps(wanted.question())))
+
+
+def follow(followed: Followed, wanted: PatternsWanted, services: Services) -> PatternFoundAnswer:
+    """Find the access patterns of a program while it runs.
+
+    Raises
+    ------
+    IolabError : strace is missing, or may not follow the process; the file to keep exists.
+    TraceError : nothing was recorded.
+    """
+    import tempfile
+
+    allowed = Allowed.of(followed.overwrite)
+    if followed.keep is not None:
+        refuse_existing([followed.keep], allowed)
+    with tempfile.TemporaryDirectory(prefix="iolab-") as folder:
+        text = Path(folder) / "calls"
+        code = _run_strace(followed, text, services)
+        if not text.exists() or not text.stat().st_size:
+            raise TraceError(f"strace recorded nothing (exit code {code})", "see what it printed")
+        if followed.keep is not None:
+            with opened_new(followed.keep, allowed) as kept, text.open("rb") as file:
+                while piece := file.read(1 << 20):
+                    kept.write(piece)
+        return patterns_of(Traced([str(text)]), wanted, services)
+
+
+def _run_strace(followed: Followed, text: Path, services: Services) -> int:
+    """Run strace to its end; returns its exit code, which is the command's."""
+    program = which("strace")
+    if program is None:
+        raise IolabError(
+            "strace is not installed", "install it (Debian: apt install strace), or name a trace"
+        )
+    core = cast("_Core", services.load_core())
+    calls = ",".join(f"?{name}" for name in json.loads(core.pattern_calls()))
+    words = [program, *_OPTIONS, "-e", f"trace={calls}", "-o", str(text)]
+    if followed.command is not None:
+        # Without it calls that are not wanted stop the program, too.
+        words += ["--seccomp-bpf", "--", "/bin/sh", "-c", followed.command]
+    for pid in followed.pids:
+        words += ["-p", _checked(pid)]
+    with pressed_by_signals() as switch, _started(words) as process:
+        return _waited(process, followed.seconds, switch)
+
+
+def _checked(pid: str) -> str:
+    if not pid.isdecimal() or not Path("/proc", pid).exists():
+        raise IolabError(f"there is no process {pid}", "name one that runs, see `ps -e`")
+    return pid
+
+
+@contextmanager
+def _started(words: Sequence[str]) -> Generator[subprocess.Popen[bytes]]:
+    """A process in a group of its own, with what it starts; the group is gone in the end."""
+    process = subprocess.Popen(words, start_new_session=True)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            _end(process, signal.SIGKILL)
+            process.wait()
+
+
+def _waited(process: subprocess.Popen[bytes], seconds: float | None, switch: StopSwitch) -> int:
+    """Wait for the end, or end it: strace leaves processes alone that it did not start."""
+    left = seconds
+    while True:
+        try:
+            return process.wait(_POLL_S)
+        except subprocess.TimeoutExpired:
+            left = None if left is None else left - _POLL_S
+        if switch.presses or (left is not None and left <= 0):
+            break
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        # The whole group: strace itself does not heed signals while a command of its own runs.
+        _end(process, number)
+        try:
+            return process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            continue
+    return process.wait()
+
+
+def _end(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
+
+
+def write_workload(text: str, out: Path, overwrite: Sequence[str]) -> None:
+    """Write a workload into a new file.
+
+    Raises
+    ------
+    RefusedError : the file exists, and `overwrite` does not name it.
+    IolabError : it cannot be written.
+    """
+    try:
+        with opened_new(out, Allowed.of(overwrite)) as file:
+            file.write(text.encode())
+    except OSError as error:
+        raise IolabError(
+            f"{out} cannot be written: {error.strerror or error}", "name another place"
+        ) from None
+
+
+__all__ = [
+    "FILES_SHOWN",
+    "STANDARD",
+    "Followed",
+    "Form",
+    "PatternsWanted",
+    "Traced",
+    "follow",
+    "patterns_of",
+    "write_workload",
+]

@@ -1,0 +1,167 @@
+"""`iolab pattern`: texts of strace and truss, block traces, emitted workloads, wrong words."""
+
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from iolab.cli.console import Console
+from iolab.cli.main import main
+
+TRACES = Path(__file__).parent.parent / "golden" / "trace"
+CALLS = TRACES / "strace"
+
+
+@pytest.fixture
+def iolab():
+    def run(*arguments):
+        out, err = io.StringIO(), io.StringIO()
+        code = main(list(map(str, arguments)), console=Console(out, err))
+        assert "Traceback" not in err.getvalue()
+        return code, out.getvalue(), err.getvalue()
+
+    return run
+
+
+def found(iolab, *arguments):
+    code, out, err = iolab("pattern", "--json", *arguments)
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_every_text_of_one_program_gives_one_report(iolab):
+    """Sizes, counts and phases are the program's, whatever the options of strace were."""
+    reports = {}
+    for name in ("f.txt", "f-ns.txt", "f-r-Xraw.txt", "f-y-T-ttt.txt", "stderr-f.txt"):
+        (data,) = (
+            row
+            for row in found(iolab, CALLS / name, "--all")["files"]
+            if Path(row["name"]).name == "data"
+        )
+        kept = ("pattern", "reads", "writes", "sizes", "classes", "span", "syncs", "phases")
+        reports[name] = {key: data[key] for key in kept}
+    assert len({json.dumps(report, sort_keys=True) for report in reports.values()}) == 1, reports
+    data = reports["f.txt"]
+    assert data["writes"] == {"count": 43, "bytes": 40 * 16384 + 4000 + 4000 + 333}
+    assert [phase["pattern"] for phase in data["phases"]][:4] == [
+        *("sequential", "sequential", "strided", "backward"),
+    ]
+
+
+def test_files_of_each_thread_are_one_trace_by_their_common_name(iolab):
+    by_name = found(iolab, CALLS / "ff-y-ttt-T", "--only", "/data")
+    whole = found(iolab, CALLS / "f-y-T-ttt.txt", "--only", "/data")
+    assert by_name["files"][0]["reads"] == whole["files"][0]["reads"]
+
+
+def test_the_report_reads_well(iolab):
+    code, out, err = iolab("pattern", CALLS / "f-y-T-ttt.txt", "--only", "demo/data")
+    assert code == 0
+    assert out.splitlines()[0].split()[:4] == ["file", "pattern", "reads", "writes"]
+    assert "/tmp/demo/data: " in out
+    assert "In order: 40 sequential writes of 16 KiB, then" in out
+    assert "io_uring; a trace of system calls does not show those transfers" in err
+
+
+def test_a_listing_of_truss_is_five_random_reads(iolab, tmp_path):
+    """The article's listing, as additions to the specification describe it (TR-1)."""
+    places = (225968128, 174915584, 262504448, 259645440, 135151616, 38617088)
+    lines = []
+    for place in places:
+        lines += [f"lseek(3, 0x{place:08X}, SEEK_SET)\t\t= 0x{place:08X}"]
+        lines += ["read(3, 0xFFBDF5B0, 8192)\t\t\t= 0"]
+    listing = tmp_path / "truss.txt"
+    listing.write_text("\n".join(lines[:-1]) + "\n")
+    (row,) = found(iolab, listing)["files"]
+    assert row["pattern"] == "random"
+    assert row["reads"] == {"count": 5, "bytes": 5 * 8192}
+    assert row["is_size_by_request"]
+    assert row["sought"] == 5
+    out = iolab("pattern", listing)[1]
+    assert "5 reads of 8 KiB, at random places" in out
+    assert "Every read returned nothing" in out
+
+
+def test_a_block_trace_is_a_pattern_of_its_devices(iolab):
+    report = found(iolab, TRACES / "nb")
+    assert [row["name"] for row in report["files"]] != []
+    assert all(row["reads"]["count"] + row["writes"]["count"] > 0 for row in report["files"])
+    device = report["files"][0]["name"]
+    assert found(iolab, TRACES / "nb", "--device", device)["files"][0] == report["files"][0]
+
+
+@pytest.mark.parametrize("form", ["study", "fio", "iozone"])
+def test_an_emitted_workload_never_names_the_file_itself(iolab, tmp_path, form):
+    out = tmp_path / "workload"
+    code, told, err = iolab(
+        "pattern", CALLS / "f-y-T-ttt.txt", "--only", "data", "--emit", form, "--out", out
+    )
+    assert code == 0, err
+    assert told.startswith("file")
+    used = [line for line in out.read_text().splitlines() if not line.startswith(("#", ";"))]
+    assert not any("/tmp/demo" in line for line in used)
+    assert iolab("pattern", CALLS / "f.txt", "--emit", form, "--out", out)[0] == 2
+    assert iolab("pattern", CALLS / "f.txt", "--emit", form)[1] != ""
+
+
+def test_an_emitted_study_and_job_file_are_understood(iolab, tmp_path):
+    """Both are read again by what runs them."""
+    study, job = tmp_path / "pattern.toml", tmp_path / "pattern.fio"
+    for form, path in (("study", study), ("fio", job)):
+        words = ("--only", "demo/data", "--emit", form, "--out", path)
+        assert iolab("pattern", CALLS / "f-y-T-ttt.txt", *words)[0] == 0
+    code, _, err = iolab("run", study, "--on", f"dir:{tmp_path}", "--dry-run", "--set", "fs=")
+    assert "fio" not in err or code == 0, err
+    code, _, err = iolab("fio", "--parse-only", job)
+    assert code == 0, err
+
+
+def test_names_may_have_any_bytes(iolab, tmp_path):
+    text = tmp_path / "calls"
+    text.write_bytes(
+        b'open("a\\nb\\377<c>", O_RDONLY) = 3\n' + b'read(3, "\xff\xfe", 4096) = 4096\n' * 20
+    )
+    code, out, _ = iolab("pattern", text)
+    assert code == 0
+    assert all(line.isprintable() for line in out.splitlines())
+    assert iolab("pattern", text, "--emit", "fio")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), "needs a trace, or a program to follow"),
+        (("{calls}", "--for", "true"), "reads a trace, or follows a program"),
+        (("{calls}", "--seconds", "3"), "--seconds is for a program that is followed"),
+        (("{calls}", "--out", "x"), "--out is for a workload"),
+        (("{calls}", "--emit", "fio", "--json"), "--emit and --json both print"),
+        (("{calls}", "--device", "loop0"), "has no devices, and loop0 is asked for"),
+        (("{empty}",), "is empty"),
+        (("{prose}",), "is neither a text of strace or truss nor a block trace"),
+        (("nowhere",), "nowhere: there is no such file"),
+        (("--pid", "0"), "there is no process 0"),
+        (("--pid", "x"), "there is no process x"),
+        (("--for", "true", "--seconds", "-1"), "--seconds -1 is not a time"),
+    ],
+)
+def test_wrong_words_are_told_in_one_line(iolab, tmp_path, monkeypatch, words, told):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").touch()
+    (tmp_path / "prose").write_text("It was a dark (and stormy) night.\n")
+    shutil.copy(CALLS / "f.txt", tmp_path / "calls")
+    places = {"calls": tmp_path / "calls", "empty": tmp_path / "empty", "prose": tmp_path / "prose"}
+    code, out, err = iolab("pattern", *(word.format(**places) for word in words))
+    assert (code, out) == (1, "")
+    assert told in err
+    assert len(err.splitlines()) <= 3
+
+
+def test_what_is_no_call_is_told_and_the_rest_is_used(iolab, tmp_path):
+    text = tmp_path / "calls"
+    text.write_text('hello\nopen("f", O_RDONLY) = 3\nread(3, "", 8) = 8\nread(3, "tor')
+    code, out, err = iolab("pattern", text)
+    assert code == 0
+    assert "1 read of 8 B" in out
+    assert "line 1: it is no system call: `hello`" in err
