@@ -80,6 +80,9 @@ def is_alike(one, other):
     def share(row):
         return row["reads"]["count"] / (row["reads"]["count"] + row["writes"]["count"])
 
+    def waits(row):
+        return row["writes"]["count"] > 0 and row["syncs"] > SYNCS_OF_A_RUN
+
     def phases(row):
         return [phase["pattern"] for phase in row["phases"]]
 
@@ -88,7 +91,7 @@ def is_alike(one, other):
         and one["stride"] == other["stride"]
         and abs(share(one) - share(other)) < 0.1
         and one["sizes"][0]["bytes"] == other["sizes"][0]["bytes"]
-        and (one["syncs"] > SYNCS_OF_A_RUN) == (other["syncs"] > SYNCS_OF_A_RUN)
+        and waits(one) == waits(other)
         # Which of several processes comes first is nobody's choice.
         and (one["pattern"] == "interleaved" or phases(one) == phases(other))
     )
