@@ -50,6 +50,7 @@ TARGETS: Final = {
     "recordings": "fuzz_files:recordings",
     "agent-requests": "fuzz_files:agent_requests",
     "journals": "fuzz_files:journals",
+    "pattern": "fuzz_traces:pattern_calls",
     "trace-blktrace": "fuzz_traces:trace_blktrace",
     "trace-file": "fuzz_traces:trace_file",
     "trace-blkparse": "fuzz_traces:trace_blkparse",

@@ -213,6 +213,8 @@ def _used(rng: random.Random, parts: list[bytes], folder: Path) -> None:
 
     options = {"format": None, "kinds": None, "is_quiet": False, "has_programs": True}
     uses: tuple[Callable[[], object], ...] = (
+        lambda: _core.trace_plot(inputs),
+        lambda: _core.pattern_of(inputs, _question(rng)),
         lambda: _core.trace_show(inputs, json.dumps({**options, "has_times": True}), sink),
         lambda: _core.trace_stages(
             inputs, rng.choice(("device", "process", "direction", "size")), "stages"
@@ -226,6 +228,33 @@ def _used(rng: random.Random, parts: list[bytes], folder: Path) -> None:
         rng.choice(uses)()
     except IolabError as error:
         check_message(error)
+
+
+def pattern_calls(rng: random.Random, folder: Path) -> None:
+    """Find patterns in a text of strace, or in the texts of several threads."""
+    name = rng.choice(sorted(path.name for path in (TRACES / "strace").glob("*f*")))
+    text = (TRACES / "strace" / name).read_text()
+    files = []
+    for thread in range(rng.choice((1, 1, 1, 3))):
+        content = mutated_lines(rng, text).encode(errors="replace")
+        path = folder / f"calls.{thread}"
+        path.write_bytes(flipped(rng, content) if rng.random() < 0.2 else content)
+        files.append((str(path), None))
+    try:
+        _core.pattern_of((files, []), _question(rng))
+    except IolabError as error:
+        check_message(error)
+
+
+def _question(rng: random.Random) -> str:
+    return json.dumps(
+        {
+            "only": rng.choice(("", "", "data")),
+            "files_max": rng.choice((None, 1, 12)),
+            "has_pictures": True,
+            "form": rng.choice((None, "study", "fio", "iozone")),
+        }
+    )
 
 
 @cache

@@ -215,9 +215,9 @@ fn direction(file: &FilePattern, part: &Part, size: u64) -> String {
     match part.pattern {
         AccessPattern::Strided => {
             let stride = file.stride.unwrap_or(size * 2);
-            format!("{base}:{}", stride - size)
+            format!("{base}:{}", stride.saturating_sub(size))
         }
-        AccessPattern::Backward => format!("{base}:-{}", size * 2),
+        AccessPattern::Backward => format!("{base}:-{}", size.saturating_mul(2)),
         _ => base,
     }
 }

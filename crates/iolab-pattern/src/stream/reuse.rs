@@ -30,7 +30,8 @@ impl ReuseDistances {
         if bytes == 0 {
             return;
         }
-        let (first, last) = (offset / BLOCK_BYTES, (offset + (bytes - 1)) / BLOCK_BYTES);
+        let end = offset.saturating_add(bytes - 1);
+        let (first, last) = (offset / BLOCK_BYTES, end / BLOCK_BYTES);
         for block in first..=last {
             if self.tree.len() >= TOUCHES_MAX {
                 return;
