@@ -29,6 +29,8 @@ EVENTS_PER_S = 5e6
 """Least events per second of CPU time that our own file is written with."""
 BYTES_PER_EVENT = 8.0
 MEMORY_MAX = 64 << 20
+PLOT_CPU_S_PER_1E6 = 3.0
+PLOT_PAGE_MAX = 3 << 20
 _RECORD = struct.Struct("<IIQQIIIIIHH")
 _MAGIC, _DEVICE, _PER_TRANSFER = 0x65617407, 8 << 20 | 16, 5
 _STEPS = ((1, 0x10), (4, 0x10), (12, 0x10), (7, 0x40), (8, 0x80))
@@ -99,6 +101,7 @@ def measure(folder: Path, rounds: int) -> dict[str, list[Used]]:
         "btt": ["btt", "-i", "t.dump", "-A"],
         "ours written": [*iolab, "convert", "t", "t.iotrace", "--overwrite", "t.iotrace"],
         "ours read": [*iolab, "convert", "t.iotrace", "--to", "blktrace", "-"],
+        "ours plot": [*iolab, "plot", "t.iotrace", "-o", "t.html", "--overwrite", "t.html"],
         "start": [*iolab, "stages", "none.csv"],
     }
     (folder / "none.csv").write_text(
@@ -137,6 +140,8 @@ def report(results: dict[str, list[Used]], folder: Path, events: int) -> dict[st
         "stages": (cpu_s["blkparse -d"] + cpu_s["btt"]) / cpu_s["ours stages"],
         "written_events_per_s": events / (cpu_s["ours written"] - cpu_s["start"]),
         "bytes_per_event": size / events,
+        "plot_cpu_s_per_1e6": cpu_s["ours plot"] / events * 1e6,
+        "plot_page_bytes": float((folder / "t.html").stat().st_size),
         "peak_bytes": max(peak[name] for name in results if name.startswith("ours")),
     }
     print(f"  text: {figures['text']:.1f} times blkparse (bar {BARS['text']:g})")
@@ -145,6 +150,11 @@ def report(results: dict[str, list[Used]], folder: Path, events: int) -> dict[st
         f"  our file: {figures['written_events_per_s'] / 1e6:.2f} M events/s written, without the "
         f"start of the interpreter (bar {EVENTS_PER_S / 1e6:g}), {figures['bytes_per_event']:.2f} "
         f"bytes per event (bar {BYTES_PER_EVENT:g})"
+    )
+    print(
+        f"  plot: {figures['plot_cpu_s_per_1e6']:.2f} s of CPU time per million events (bar "
+        f"{PLOT_CPU_S_PER_1E6:g}), a page of {figures['plot_page_bytes'] / 2**20:.2f} MiB (bar "
+        f"{PLOT_PAGE_MAX / 2**20:g})"
     )
     print(f"  peak memory: {figures['peak_bytes'] >> 20} MiB (bar {MEMORY_MAX >> 20})")
     return figures
@@ -179,6 +189,8 @@ def main() -> int:
         figures["written_events_per_s"] < EVENTS_PER_S,
         figures["bytes_per_event"] > BYTES_PER_EVENT,
         figures["peak_bytes"] > MEMORY_MAX,
+        figures["plot_cpu_s_per_1e6"] > PLOT_CPU_S_PER_1E6,
+        figures["plot_page_bytes"] > PLOT_PAGE_MAX,
     )
     return 1 if any(is_missed) else 0
 

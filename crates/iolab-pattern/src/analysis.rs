@@ -75,11 +75,12 @@ impl PatternAnalysis {
             let (file, under_way) = devices.entry(event.device).or_insert((next, 0_u64));
             let file = *file;
             match event.action {
-                Action::Issued => {
-                    *under_way += 1;
+                Action::Issued => *under_way += 1,
+                Action::Completed => {
+                    // Told only here: a trace without completions has no depth.
                     analysis.take(&Happening::Depth(file, *under_way));
+                    *under_way = under_way.saturating_sub(1);
                 }
-                Action::Completed => *under_way = under_way.saturating_sub(1),
                 _ => {}
             }
             if !is_entry || *entered.get_or_insert(event.action) != event.action {
