@@ -115,7 +115,8 @@ def _check_count(n_before: int, followed: list[Factor], n_rows: int) -> None:
     if count > TREATMENTS_MAX:
         product = " x ".join(f"{len(factor.levels)} {factor.name}" for factor in followed)
         raise StudyError(
-            f"a round would have {grouped(count)} treatments ({product}), more than {grouped(TREATMENTS_MAX)}",
+            f"a round would have {grouped(count)} treatments ({product}), more than"
+            f" {grouped(TREATMENTS_MAX)}",
             "drop levels, or split the study",
         )
 

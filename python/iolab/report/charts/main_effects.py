@@ -106,7 +106,8 @@ def _main(table: Balanced, verdict: StudyVerdict, factors: list[Factor]) -> Char
             estimate = _effect(table, read, level)
             low, high = _ends(estimate)
             ratio = ratio_of_log(estimate.mean)
-            title = f"{factor} = {level}: {format_significant(ratio)} of the mean (n = {counted(estimate.n, 'round')})"
+            title = f"{factor} = {level}: {format_significant(ratio)} of the mean"
+            title += f" (n = {counted(estimate.n, 'round')})"
             points.append(Point(ratio, len(names), low, high, title))
             names.append(f"{factor} = {level}")
             rows.append((factor, level, ratio, low, high, estimate.n))
@@ -139,7 +140,8 @@ def _main_caption(shares: dict[str, float], series: list[Series], verdict: Study
         s.name: max(p.x for p in s.points) / min(p.x for p in s.points) for s in series if s.points
     }
     top = max(spans, key=lambda name: spans[name])
-    return f"The widest effect is that of {top}: a factor of {format_significant(spans[top], 2)} between its levels."
+    span = format_significant(spans[top], 2)
+    return f"The widest effect is that of {top}: a factor of {span} between its levels."
 
 
 def _inside(
@@ -164,7 +166,8 @@ def _inside(
             estimate = _difference(table, (level, baseline), lambda p, v=place: read(p) == v)
             low, high = _ends(estimate)
             ratio = ratio_of_log(estimate.mean)
-            title = f"{level_text(verdict.compared_factor, level)}, {place}: {format_significant(ratio)}"
+            title = f"{level_text(verdict.compared_factor, level)}, {place}:"
+            title += f" {format_significant(ratio)}"
             points.append(
                 Point(ratio, row, low, high, f"{title} (n = {counted(estimate.n, 'round')})")
             )
@@ -209,5 +212,6 @@ def _inside_caption(
     end = "; the intervals overlap" if overlap else ""
     return (
         f"{level_text(verdict.compared_factor, widest)} depends most on {name}: from"
-        f" {format_significant(low.x)} at {others[int(low.y)]} to {format_significant(high.x)} at {others[int(high.y)]}{end}."
+        f" {format_significant(low.x)} at {others[int(low.y)]} to"
+        f" {format_significant(high.x)} at {others[int(high.y)]}{end}."
     )
