@@ -77,7 +77,10 @@ def duration_text(data: StudyData) -> str:
 
 
 def not_tested(data: StudyData) -> str:
-    """List what a reader might take the answer to hold for, though it was not measured."""
+    """List what a reader might take the answer to hold for, though it was not measured.
+
+    Of an imported table little is known, and perhaps nothing can be said.
+    """
     found = list[str]()
     modes = {m.is_direct for m in data.measurements if m.is_direct is not None}
     if len(modes) == 1 and data.study.compared_factor != "direct":
@@ -90,7 +93,8 @@ def not_tested(data: StudyData) -> str:
     systems = _values(data, lambda name: name == "fs.type")
     if len(systems) == 1:
         found.append("other file systems")
-    found.append(testbed_kind(data.study.testbed.partition(":")[0]).untested)
+    if data.study.kind != "imported":
+        found.append(testbed_kind(data.study.testbed.partition(":")[0]).untested)
     return ", ".join(found)
 
 

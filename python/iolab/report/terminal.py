@@ -450,5 +450,6 @@ def scope_text(data: StudyData, most: int | None) -> str:
 
 
 def untested_text(data: StudyData) -> str:
-    """Say what was not measured."""
-    return f"Not tested: {not_tested(data)}."
+    """Say what was not measured, as far as it is known."""
+    said = not_tested(data)
+    return f"Not tested: {said}." if said else ""
