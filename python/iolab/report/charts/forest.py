@@ -254,8 +254,9 @@ def _caption(verdict: StudyVerdict) -> str:
         "undecided": "undecided",
     }
     counts = [f"{words.count(w)} {phrase}" for w, phrase in phrases.items() if w in words]
+    noun = "levels" if len({c.level for c in headline}) == len(words) else "comparisons"
     return (
-        f"Of {len(words)} levels: {', '.join(counts)} (pooled over cells, n = {rounds} {unit};"
+        f"Of {len(words)} {noun}: {', '.join(counts)} (pooled over cells, n = {rounds} {unit};"
         " hollow = undecided)."
     )
 
