@@ -33,7 +33,9 @@ from iolab.wording import counted, sentence_case
 
 ROWS_FIRST = 8
 """More rows than this are folded; shown are winners, the baseline and the farthest."""
-_DIR_NOTE = f", where {PLACE} is the directory of this page"
+_DIR_NOTE = f" ({PLACE}: the directory of this page)"
+_WIDE = "Workload"
+"""Row of the scope that has a line of its own; the others stand in pairs."""
 COLUMNS = 8
 """Of the verdict table."""
 
@@ -70,11 +72,15 @@ def _scope(data: StudyData) -> Markup:
     rows = (
         ("Workload", workload_text(data)),
         ("Device", device_text(data)),
-        ("Time taken", f"{took}, {counted(trials, 'trial')}" if took else ""),
         ("Not tested", sentence_case(not_tested(data))),
+        ("Time taken", f"{took}, {counted(trials, 'trial')}" if took else ""),
         ("All values", join(tag("code", f"iolab export {PLACE} --csv"), text(_DIR_NOTE))),
     )
-    shown = (tag("div", tag("dt", name), tag("dd", said)) for name, said in rows if said)
+    shown = (
+        tag("div", tag("dt", name), tag("dd", said), class_="wide" if name == _WIDE else None)
+        for name, said in rows
+        if said
+    )
     return tag("dl", *shown, class_="scope")
 
 
