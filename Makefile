@@ -60,6 +60,7 @@ bench: setup ## ours against the peers; prints tables, writes target/bench.json;
 	@python benches/capture.py
 	@python benches/verdicts.py
 	@python benches/analysis.py
+	@python benches/pages.py
 	@python benches/startup.py
 
 bench-demo: setup ## how often the demo decides beside a busy core (root, 25 minutes)

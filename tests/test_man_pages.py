@@ -89,3 +89,27 @@ def test_they_are_part_of_what_is_installed(monkeypatch):
 def test_a_line_never_begins_like_a_request():
     for text in gen_docs.man_pages._filled(". dot"), gen_docs.man_pages._filled("'a"):
         assert text[0].startswith(r"\&")
+
+
+def _exit_codes(name):
+    text = (ROOT / man_pages.FOLDER / f"iolab-{name}.1").read_text(encoding="utf-8")
+    section = text.partition(".SH EXIT STATUS")[2].partition(".SH ")[0]
+    return {int(code) for code in re.findall(r"^\\fB(\d+)\\fR$", section, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_page_has_the_exit_codes_that_its_command_can_have(name):
+    """Every page had all nine, with those of other commands."""
+    codes = _exit_codes(name)
+    assert {0, 1, 70, 130} <= codes
+    assert 128 not in codes, "that of `iolab fio`"
+    flags = {f for a in command_parser(MODULES[name])._actions for f in a.option_strings}
+    assert (4 in codes) == ("--strict" in flags or name == "gate")
+    assert (3 in codes) <= (2 in codes)
+    if "--overwrite" in flags or "--erase-serial" in flags:
+        assert 2 in codes
+
+
+def test_exit_codes_of_pages_name_commands():
+    assert {name for names in man_pages.EXITS.values() for name in names} <= set(MODULES)
+    assert _exit_codes("doctor") == {0, 1, 70, 130}

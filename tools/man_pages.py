@@ -99,6 +99,41 @@ def _writer(name: str, module: str, version: str) -> Callable[[], str]:
     return lambda: command_page(name, module, version)
 
 
+_NOT_WRITTEN: Final = "refused for safety: nothing was written"
+_DAMAGED: Final = "the study or the archive is damaged"
+_VERIFIED: Final = "other data than was written (`--verify`), or a damaged study"
+EXITS: Final[dict[int, dict[str, str]]] = {
+    2: {
+        **dict.fromkeys(("compare", "run", "aa"), ""),
+        "plan": "refused for safety, as the run would be",
+        **dict.fromkeys(
+            ("report", "export", "import", "history", "archive", "sim", "trace"), _NOT_WRITTEN
+        ),
+        "restore": "refused for safety: nothing was changed",
+        "install-agent": "refused for safety: nothing was changed",
+    },
+    3: dict.fromkeys(("compare", "run", "aa", "restore", "trace"), ""),
+    4: {
+        **dict.fromkeys(
+            ("compare", "run", "aa", "report", "import"),
+            "undecided, or it depends, with `--strict`",
+        ),
+        "gate": "undecided",
+    },
+    5: {
+        **dict.fromkeys(("compare", "run", "aa"), _VERIFIED),
+        **dict.fromkeys(
+            ("report", "watch", "export", "diff", "history", "archive", "iostat"), _DAMAGED
+        ),
+        "gate": "the new study is worse than the baseline, or a study is damaged",
+        "lint": "a rule is broken, or the study is damaged",
+        "sim": "scenarios: a scheduler did not do as expected",
+        "trace": "the trace is damaged",
+    },
+}
+"""Commands that can have an exit code, with their own words for it; other codes are of all."""
+
+
 def overview(version: str) -> str:
     """Page of iolab itself: its commands, exit codes, files and variables."""
     main: Any = importlib.import_module("iolab.cli.main")
@@ -163,7 +198,8 @@ def command_page(name: str, module: str, version: str) -> str:
         lines.append(".SH EXAMPLES")
         for line, does in EXAMPLES[name]:
             lines += _entry(rf"\fB{_text(line)}\fR", does)
-    return "\n".join([*lines, *_exit_codes(), *_see_also(["iolab", *_neighbours(name)])]) + "\n"
+    lines += _exit_codes_of(name)
+    return "\n".join([*lines, *_see_also(["iolab", *_neighbours(name)])]) + "\n"
 
 
 def groups(parser: argparse.ArgumentParser) -> Iterator[tuple[str, list[argparse.Action]]]:
@@ -233,6 +269,16 @@ def _exit_codes() -> Iterator[str]:
     yield ".SH EXIT STATUS"
     for code, about in main.EXIT_CODES:
         yield from _entry(rf"\fB{code}\fR", about)
+
+
+def _exit_codes_of(name: str) -> Iterator[str]:
+    """Exit codes that a command can have, in its own words where those of all say too much."""
+    main: Any = importlib.import_module("iolab.cli.main")
+    yield ".SH EXIT STATUS"
+    for code, about in main.EXIT_CODES:
+        if code == main.EXIT_OF_FIO or (code in EXITS and name not in EXITS[code]):
+            continue
+        yield from _entry(rf"\fB{code}\fR", EXITS[code][name] or about if code in EXITS else about)
 
 
 def _neighbours(name: str) -> list[str]:

@@ -180,14 +180,19 @@ def _three_digits(value: float) -> str:
 
 def format_times(value: float) -> str:
     """Number of times that something happens, to about two digits: ``0.11``, ``7.6``,
-    ``690,000``.
+    ``690 000``.
     """
     if value == 0:
         return "0"
     if value < 0.001:
         return "less than 0.001"
     digits = 1 - math.floor(math.log10(value))
-    return f"{round(value, digits):,.{max(0, digits)}f}".removesuffix(".0")
+    return grouped(round(value, digits), max(0, digits)).removesuffix(".0")
+
+
+def grouped(value: float, decimals: int = 0) -> str:
+    """Number with its digits in groups of three: ``690 000``."""
+    return f"{value:,.{decimals}f}".replace(",", " ")
 
 
 def parse_duration_ns(text: str | float) -> int:

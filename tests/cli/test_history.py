@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -71,7 +72,8 @@ def test_a_copy_is_told(studies, tmp_path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("{0}/one",), "a history needs at least two studies, and there is one in"),
+        (("{0}/one",), "a history needs at least two different studies, and there is one"),
+        (("{0}/one", "{0}/one"), "{0}/one is named twice, and counts once"),
         (("{0}/beside",), "there is no study in {0}/beside: name a results directory"),
         (("{0}/nowhere",), "{0}/nowhere does not exist"),
         (("{0}", "--metric", "p98"), "--metric: 'p98' is not a metric; did you mean 'p99'?"),
@@ -87,3 +89,21 @@ def test_what_cannot_be_done_is_told(studies, tmp_path, monkeypatch, words, told
     assert code == 1
     assert told.format(studies) in err
     assert not list(tmp_path.iterdir())
+
+
+def test_what_is_no_regular_file_is_left_out_aloud(studies, tmp_path):
+    """A study whose database was a link to nowhere, or a pipe, was not mentioned."""
+    folder = tmp_path / "folder"
+    shutil.copytree(studies, folder)
+    (folder / "piped").mkdir()
+    os.mkfifo(folder / "piped" / "study.db")
+    (folder / "linked").mkdir()
+    (folder / "linked" / "study.db").symlink_to("nowhere")
+    (folder / "nested" / "study.db").mkdir(parents=True)
+    code, _, err = iolab("history", folder)
+    assert code == 0, err
+    for name in ("piped", "linked", "nested"):
+        assert f"{folder}/{name} is left out: its study.db is not a regular file" in err
+    code, _, err = iolab("history", folder / "piped", folder)
+    assert code == 1, "a pipe that is named is not waited for"
+    assert "study.db" in err

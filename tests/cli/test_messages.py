@@ -17,10 +17,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from iolab.cli.all_parsers import command_parser, subject_parsers
 from iolab.cli.console import progress_text
 from iolab.cli.main import COMMANDS, DIALECTS
 from iolab.run.progress import Progress
 from iolab.study.dialects import find_dialect
+from iolab.study.metric_names import parse_metric
 from iolab.wording import counted, is_or_are, sentence_case
 
 
@@ -197,3 +199,46 @@ def test_numbers_agree_with_their_nouns(iolab):
 )
 def test_a_knob_keeps_its_name_at_the_beginning_of_a_sentence(text, begun):
     assert sentence_case(text) == begun
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["export"], "`iolab export` needs DIR|FILE: what --out named, or an archive"),
+        (["diff", "a"], "`iolab diff` needs B: the study that is compared with A"),
+        (["diff"], "`iolab diff` needs A and B: A: "),
+        (["compare"], "`iolab compare` needs --on TESTBED: where: loop"),
+    ],
+)
+def test_an_argument_that_is_missing_is_named_with_what_it_is(iolab, words, message):
+    """Seen: "the following arguments are required: DIR|FILE"."""
+    run = iolab(*words)
+    assert run.code == 1
+    assert message in run.err
+    assert f"see `iolab {words[0]} --help`" in run.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "near"),
+    [
+        ("throuput", "did you mean 'throughput'? Others like it: throughput_"),
+        ("p98", "did you mean 'p99'? Others like it: p90"),
+        ("zzz", "'zzz' is not a metric; usual ones: throughput, iops, p50, p99, max; docs/"),
+    ],
+)
+def test_a_mistyped_metric_is_answered_in_a_line(typed, near):
+    """One letter too few printed all 58 names."""
+    with pytest.raises(ValueError, match="lists all") as caught:
+        parse_metric(typed)
+    assert near in str(caught.value)
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("module", ["sim", "trace"])
+def test_the_help_says_what_the_commands_of_a_command_do(module):
+    said = command_parser(module).format_help()
+    told = said.partition("what each does:\n")[2]
+    for name, parser in subject_parsers(module).items():
+        assert f"  {name} " in told
+        assert str(parser.description).split()[0] in told
+    assert max(map(len, said.splitlines())) < 80

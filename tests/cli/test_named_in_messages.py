@@ -9,6 +9,7 @@ Causes: one text for all that can go wrong with a file, and advice that knew no 
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import io
 from pathlib import Path
@@ -101,3 +102,37 @@ def test_point_7_a_rehearsal_names_one_number_of_rounds(iolab):
     assert "About 11 rounds decide" in rehearsed.out
     run = iolab(*arguments)
     assert "only 2 complete rounds: where results vary from round to round" in run.err
+
+
+class _NearlyFull(io.RawIOBase):
+    """An unbuffered stream with room for some bytes, as that of ``python -u`` on a full disk."""
+
+    def __init__(self, room):
+        self.taken = b""
+        self._room = room
+
+    def writable(self):
+        return True
+
+    def write(self, piece):
+        if len(self.taken) == self._room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        part = bytes(piece)[: self._room - len(self.taken)]
+        self.taken += part
+        return len(part)
+
+
+@pytest.mark.parametrize("print_to", ["result", "stream"])
+def test_an_unbuffered_answer_on_a_full_disk_is_an_error(print_to):
+    """`iolab export DIR > FILE` under PYTHONUNBUFFERED=1 lost its end, with exit code 0."""
+    full = _NearlyFull(10)
+    console = Console(io.TextIOWrapper(full, write_through=True), io.StringIO())
+    text = "0123456789abcdef"
+    with pytest.raises(IolabError, match="No space left on device"):
+        getattr(console, print_to)(text if print_to == "result" else text.encode())
+    assert full.taken == b"0123456789"
+    roomy = _NearlyFull(100)
+    console = Console(io.TextIOWrapper(roomy, write_through=True), io.StringIO())
+    console.result(text)
+    console.stream(text.encode())
+    assert roomy.taken.decode() == f"{text}\n{text}"

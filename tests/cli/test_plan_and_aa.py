@@ -272,7 +272,7 @@ def test_results_are_looked_back_at_and_take_no_flags(iolab):
     code, out, err = iolab("plan", "out")
     assert code == 0, err
     assert "Looking back at 'scheduler' on sim:fixed-100us: 10 rounds, margin 5 %." in out
-    assert "deadline / noop: sd 0.0 %" in out
+    assert "deadline / noop: sd 0 %" in out
     assert "the first 8 rounds ask for 8 (Stein)" in out
     assert "2 of 2 medians are known to ±3 % after 10 rounds" in out
     assert iolab("plan", "out/study.db")[1] == out

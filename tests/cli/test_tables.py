@@ -114,7 +114,7 @@ def test_gate_knows_that_less_time_is_better(tmp_path):
 def test_gate_usage_errors_are_exit_1(tmp_path):
     a = table(tmp_path / "a.csv", 1, 2)
     for arguments, message in (
-        ([], "required"),
+        ([], "needs BASELINE"),
         ([a, "--also-new", a], "only one study is named"),
         ([a, tmp_path / "none"], "does not exist"),
         ([a, tmp_path / "none.csv"], "there is no such file"),

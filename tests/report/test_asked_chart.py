@@ -100,7 +100,7 @@ def test_one_trial_has_no_interval_and_the_caption_tells_it(canned: ModuleType) 
     [
         ("p99", "this is not of the form METRIC:FACTOR[:BY]", "as in p99:scheduler"),
         (":scheduler", "this is not of the form", "as in"),
-        ("thruput:scheduler", "there is no metric 'thruput'", "it has throughput_bytes_per_s"),
+        ("thruput:scheduler", "there is no metric 'thruput'", "it has, by short names: throughput"),
         ("flush:scheduler", "this study has not measured flush_ns_p99", "short names: "),
         ("throughput:shed", "no factor 'shed'", "name one of scheduler, "),
         ("throughput:scheduler:shed", "no factor 'shed'", "name one of scheduler, "),

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from iolab.stats.effect_words import (
     CAP,
+    EQUAL,
     amount_of_effect,
     no_interval,
     percent,
@@ -36,7 +37,10 @@ RATIOS = st.floats(-6, 6).map(lambda power: 10**power)
         (1e-6, "1\u202f000\u202f000 times slower", "1\u202f000\u202f000 times as high"),
         (0.5, "2.0 times slower", "2.0 times as high"),
         (0.6, "40 % slower", "67 % higher"),
-        (1.0, "0.0 % faster", "0.0 % higher"),
+        (1.0, "equal", "equal"),
+        (1 + 1e-7, "equal", "equal"),
+        (1.0003, "0.03 % faster", "0.03 % lower"),
+        (0.99996, "0.004 % slower", "0.004 % higher"),
         (1.12, "12 % faster", "11 % lower"),
         (2.3, "2.3 times as fast", "2.3 times lower"),
         (9.97, "10 times as fast", "10 times lower"),
@@ -57,6 +61,9 @@ def test_sizes(ratio, rate, latency):
         (0.6, (0.3, 1.5), "0.30 to 1.50 times as fast"),
         (1e-3, (5e-4, 2e-3), "500 to 2000 times"),
         (0.6, (0.3, 0.9), "1.11 to 3.3 times slower"),
+        (1.0, (1.0, 1.0), "0 to 0 %"),
+        (1.0, (1.0, 1.02), "0 to 2.0 % faster"),
+        (1.0, (0.9, 1.02), "10 % slower to 2.0 % faster"),
         (1.0, (4.8e-8, 2.8e8), "<.001 to >999 times as fast"),
         (2.0, (0.5, 5000.0), "0.50 to >999 times"),
         (0.01, (1e-5, 0.5), "2.0 to >999 times"),
@@ -82,6 +89,8 @@ def test_two_rounds_may_have_no_interval_that_says_anything(n, ends, text):
 
 def natural_of(text: str) -> float:
     """The ratio that a text of one size says, read as a person would."""
+    if text == EQUAL:
+        return 1.0
     number, unit, direction = text.split(" ", 2)
     value = float(number.replace("\u202f", "").lstrip("<>"))
     if unit == "times":
@@ -98,7 +107,7 @@ def test_a_size_says_its_ratio_and_nothing_stands_still(metric, ratio):
         assert float(text.split(" ")[0]) <= 100
         assert not re.match("100 % (slower|lower)", text)
         assert 0.5 < natural < 2
-    assert "e" not in text.split(" ")[0]
+    assert text == EQUAL or "e" not in text.split(" ")[0]
     assert metric.label in amount_of_effect(metric, ratio)
 
 
@@ -109,7 +118,7 @@ def test_both_ends_of_an_interval_have_one_unit_and_say_their_ratios(metric, one
     assert ("%" in text) != ("times" in text), text
     wanted = sorted(r if metric.is_higher_better else 1 / r for r in (low, high))
     near, far = text.split(" to ")
-    direction = size_of_effect(metric, middle).split(" ", 1)[1]
+    direction = size_of_effect(metric, middle).partition(" ")[2] or "% faster"
     if "%" in near:  # Both ends with a direction of their own.
         ends = [natural_of(near), natural_of(far)]
     else:
@@ -123,6 +132,8 @@ def test_both_ends_of_an_interval_have_one_unit_and_say_their_ratios(metric, one
         assert math.isclose(end, ratio, rel_tol=0.06, abs_tol=0.002), (text, wanted)
 
 
-@pytest.mark.parametrize(("share", "text"), [(0.0996, "10 %"), (0.0994, "9.9 %"), (0, "0.0 %")])
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.0996, "10 %"), (0.0994, "9.9 %"), (0.0004, "0.04 %"), (0, "0 %")]
+)
 def test_shares(share, text):
     assert percent(share) == text

@@ -41,7 +41,7 @@ def test_durations(text, seconds):
 def test_how_often_is_a_plain_number():
     values = (0, 1e-9, 0.0012, 0.11, 3.0, 7.56, 9.99, 57.1, 571.0, 6.9e5)
     assert [units.format_times(value) for value in values] == [
-        "0", "less than 0.001", "0.0012", "0.11", "3", "7.6", "10", "57", "570", "690,000",
+        "0", "less than 0.001", "0.0012", "0.11", "3", "7.6", "10", "57", "570", "690 000",
     ]  # fmt: skip
 
 

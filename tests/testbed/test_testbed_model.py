@@ -113,3 +113,18 @@ def test_a_comma_in_a_path_separates_nothing(tmp_path):
     folder = tmp_path / "a,b"
     folder.mkdir()
     assert load.testbed_request(f"dir:{folder}").argument == str(folder)
+
+
+@pytest.mark.parametrize(
+    ("named", "message", "hint"),
+    [
+        ("/dev/nosuch", "there is no /dev/nosuch", "`lsblk` lists the disks"),
+        ("/dev/null", "/dev/null is not a kind of testbed", "--on device:/dev/null measures"),
+    ],
+)
+def test_a_device_without_a_word_is_told_what_to_write(named, message, hint):
+    """``--on /dev/nosuch`` was advised to become ``--on dir:/dev/nosuch``."""
+    with pytest.raises(TestbedError) as caught:
+        make_testbed(named, "", {})
+    assert message in str(caught.value)
+    assert hint in str(caught.value.hint)

@@ -8,11 +8,13 @@ command.
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import IO, TYPE_CHECKING, Final, TextIO
 
 from iolab.errors import IolabError, nobody_asked
 from iolab.visible import to_ascii, visible_line, visible_text
@@ -61,7 +63,7 @@ class Console:
         """
         self.clear_line()
         try:
-            print(_writable(visible_text(text), self._out), file=self._out, flush=True)
+            _print(_writable(visible_text(text), self._out) + "\n", self._out)
         except OSError as error:
             _lead_nowhere(self._out)
             if isinstance(error, BrokenPipeError) or self._is_out_terminal:
@@ -86,7 +88,7 @@ class Console:
                 self._out.write(piece.decode(errors="replace"))
             else:
                 self._out.flush()
-                binary.write(piece)
+                _write_whole(binary, piece)
                 binary.flush()
         except BrokenPipeError:
             _lead_nowhere(self._out)
@@ -155,6 +157,26 @@ class Console:
             return False
         self._printed_at_s = now_s
         return True
+
+
+def _print(text: str, stream: TextIO) -> None:
+    """Write a text at once, whatever the stream is made of."""
+    raw = getattr(stream, "buffer", None)
+    if isinstance(raw, io.RawIOBase):
+        _write_whole(raw, text.encode(stream.encoding, stream.errors or "strict"))
+        return
+    stream.write(text)
+    stream.flush()
+
+
+def _write_whole(stream: IO[bytes] | io.RawIOBase, piece: bytes) -> None:
+    """Write all of a piece: an unbuffered stream (``python -u``) takes what there is room for."""
+    rest = memoryview(piece)
+    while rest:
+        taken = stream.write(rest)
+        if not taken:
+            raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        rest = rest[taken:]
 
 
 def _writable(text: str, stream: TextIO) -> str:

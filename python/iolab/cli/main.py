@@ -112,6 +112,7 @@ _OURS: Final = re.compile(r"^--overwrite(?=$|=)")
 _FLAGS_BEFORE_DIALECT: Final = ("--compat", "--trace")
 """The same without a value."""
 DEBUG_VARIABLE: Final = "IOLAB_DEBUG"
+EXIT_OF_FIO: Final = 128
 EXIT_BUG: Final = 70
 """Not a user's mistake and none of rule R12's codes: ``EX_SOFTWARE`` of sysexits.h."""
 
@@ -138,7 +139,7 @@ EXIT_CODES: Final = (
         "trace",
     ),
     (EXIT_BUG, "a bug in iolab; `IOLAB_DEBUG=1` shows where, please report it"),
-    (128, "`iolab fio`: stopped by the user; partial results were printed"),
+    (EXIT_OF_FIO, "`iolab fio`: stopped by the user; partial results were printed"),
     (130, "stopped by the user"),
 )
 """Meaning of each exit code; `docs/explanation/safety.md` has the same table."""

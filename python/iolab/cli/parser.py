@@ -56,7 +56,27 @@ class Parser(argparse.ArgumentParser):
                 f"see `{self.prog} --help`; a value that begins with a dash is written "
                 f"{lacks_value[1]}=-VALUE",
             )
+        lacks = re.fullmatch(r"the following arguments are required: (.+)", message)
+        if lacks:
+            self._say_what_is_needed(lacks[1].split(", "))
+        lacks_one = re.fullmatch(r"one of the arguments (.+) is required", message)
+        if lacks_one:
+            message = f"`{self.prog}` needs one of {', '.join(lacks_one[1].split())}"
         raise IolabError(message, f"see `{self.prog} --help`")
+
+    def _say_what_is_needed(self, names: list[str]) -> NoReturn:
+        """Name the arguments that are missing, as they are typed, and what each of them is."""
+        typed, about = list[str](), list[str]()
+        for name in names:
+            action = next((a for a in self._actions if _name_of(a) == name), None)
+            is_option = action is not None and action.option_strings
+            value = f" {action.metavar}" if action is not None and is_option else ""
+            typed.append(f"{name.partition('/')[0]}{value}")
+            if action is not None and action.help:
+                told = " ".join(action.help.split()) % {**vars(action), "prog": self.prog}
+                about.append(told if len(names) == 1 else f"{name}: {told}")
+        hint = "; ".join([*about, f"see `{self.prog} --help`"])
+        raise IolabError(f"`{self.prog}` needs {' and '.join(typed)}", hint)
 
     def _refuse_unknown(self, arguments: list[str]) -> None:
         """Complain about the first argument that nothing takes."""
@@ -71,6 +91,11 @@ class Parser(argparse.ArgumentParser):
         raise IolabError(
             f"there is no option {first}{nearest(first, known)}", f"see `{self.prog} --help`"
         )
+
+
+def _name_of(action: argparse.Action) -> str:
+    """Name of an argument in argparse's complaints."""
+    return "/".join(action.option_strings) or str(action.metavar or action.dest)
 
 
 def _is_given(action: argparse.Action, parsed: argparse.Namespace) -> bool:

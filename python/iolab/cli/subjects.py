@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from iolab.cli.console import Console
 from iolab.cli.parser import Parser
 from iolab.errors import IolabError
 from iolab.library.services import Services
 from iolab.wording import nearest
+
+_WIDTH: Final = 79
+"""Columns of the help."""
 
 Subject: TypeAlias = tuple[
     Callable[[argparse.ArgumentParser], None],
@@ -20,11 +24,30 @@ Subject: TypeAlias = tuple[
 """Function that declares its flags, function that answers, and its subject."""
 
 
+class _Formatter(argparse.HelpFormatter):
+    """Folds text, but for a list, which is folded already."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if "\n" in text else super()._fill_text(text, width, indent)
+
+
 def add_subjects(parser: argparse.ArgumentParser, subjects: Mapping[str, Subject]) -> None:
-    """Declare that a subject follows, with whatever words."""
+    """Declare that a subject follows, with whatever words; the help says what each does."""
     command = parser.prog
     parser.add_argument("subject", metavar="WHAT", nargs="?", help=", ".join(subjects))
     parser.add_argument("rest", nargs=argparse.REMAINDER, help=f"see `{command} WHAT --help`")
+    room = max(map(len, subjects))
+    rows = (
+        textwrap.fill(
+            f"  {name:{room}}  {about}",
+            _WIDTH,
+            subsequent_indent=" " * (room + 4),
+            break_on_hyphens=False,
+        )
+        for name, (_, _, about) in subjects.items()
+    )
+    parser.formatter_class = _Formatter
+    parser.epilog = "\n".join(["what each does:", *rows])
 
 
 def execute_subject(

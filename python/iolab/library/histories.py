@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from iolab.library.chart import check_ending
 from iolab.library.stored import is_stored
 from iolab.library.tables import TableWords, read_study
 from iolab.stats.history import MetricHistory, NamedStudy, history_of
+from iolab.store.db import STORE_NAME
 from iolab.store.users_files import Allowed, refuse_foreign, write_file
 from iolab.study.metric_names import parse_metric
 
@@ -48,11 +50,13 @@ def read_history(asked: HistoryQuestion, note: Note) -> MetricHistory:
     metric, margin = _metric(asked.metric), _margin(asked.margin)
     words = TableWords()
     studies = [
-        NamedStudy(name, read_study(path, words, note)) for name, path in _studies(asked.paths)
+        NamedStudy(name, read_study(path, words, note))
+        for name, path in _studies(asked.paths, note)
     ]
     if len(studies) < 2:
+        named = ", ".join(dict.fromkeys(asked.paths))
         raise IolabError(
-            f"a history needs at least two studies, and there is one in {', '.join(asked.paths)}",
+            f"a history needs at least two different studies, and there is one in {named}",
             "name results directories, or a folder that holds some, such as iolab-out",
         )
     return history_of(studies, metric, margin, asked.only)
@@ -122,20 +126,45 @@ def _margin(typed: str) -> float | None:
         raise IolabError(f"--margin: {error}", "as in --margin 3%") from None
 
 
-def _studies(paths: Sequence[str]) -> Iterator[tuple[str, Path]]:
+def _studies(paths: Sequence[str], note: Note) -> Iterator[tuple[str, Path]]:
     """Each study once, with its name; a folder stands for the studies in it."""
     seen = set[Path]()
     for text in paths:
         path = Path(text)
-        if path.is_dir() and not is_stored(path):
-            inside = sorted(child for child in path.iterdir() if is_stored(child))
-            if not inside:
-                raise StoreError(
-                    f"there is no study in {path}", "name a results directory, or a folder of them"
-                )
-        else:
-            inside = [path]
-        for place in inside:
-            if place.resolve() not in seen:
-                seen.add(place.resolve())
-                yield str(place), place
+        for place in _inside(path, note) if _is_folder(path) else [path]:
+            if place.resolve() in seen:
+                note(f"iolab: note: {place} is named twice, and counts once")
+                continue
+            seen.add(place.resolve())
+            yield str(place), place
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not is_stored(path) and not os.path.lexists(path / STORE_NAME)
+
+
+def _inside(folder: Path, note: Note) -> list[Path]:
+    """Studies in a folder; those that cannot be read as one are told.
+
+    Raises
+    ------
+    StoreError : there is none, or the folder cannot be listed.
+    """
+    try:
+        children = sorted(folder.iterdir())
+    except OSError as error:
+        raise StoreError(f"{folder}: {error.strerror}", "name another folder") from None
+    found = list[Path]()
+    for child in children:
+        try:
+            if is_stored(child):
+                found.append(child)
+            elif os.path.lexists(child / STORE_NAME):
+                note(f"iolab: note: {child} is left out: its {STORE_NAME} is not a regular file")
+        except OSError as error:
+            note(f"iolab: note: {child} is left out: {error.strerror}")
+    if not found:
+        raise StoreError(
+            f"there is no study in {folder}", "name a results directory, or a folder of them"
+        )
+    return found

@@ -35,7 +35,7 @@ def rejudged(
         try:
             study = replace(study, metric=parse_metric(metric), metric_of=None)
         except ValueError as error:
-            raise StudyError(f"{names[0]}: {error}", "see docs/reference/metrics.md") from None
+            raise StudyError(f"{names[0]}: {error}", "a short name such as p99 is enough") from None
     if part is not None:
         study = replace(study, metric_of=_checked_part(data, part, names[1]))
     return replace(data, study=study)

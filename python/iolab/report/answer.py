@@ -23,8 +23,15 @@ from iolab.stats.sentence import (
 )
 from iolab.stats.verdict import Comparison, StudyVerdict
 from iolab.stats.winners import standing
-from iolab.store.continuing import can_get_rounds, command_again, command_on, is_continuable
+from iolab.store.continuing import (
+    PLACE,
+    can_get_rounds,
+    command_again,
+    command_on,
+    is_continuable,
+)
 from iolab.store.rows import StudyData
+from iolab.study.factors import find_factor, is_factor
 from iolab.study.testbeds import testbed_kind
 from iolab.wording import counted, is_or_are, sentence_case
 
@@ -248,7 +255,8 @@ def _settle(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:
         steps.append(("Check the testbed with itself once.", f"iolab aa --on {data.study.testbed}"))
     repeat = testbed_kind(data.study.testbed.partition(":")[0]).next_step
     if repeat:
-        steps.append((repeat, ""))
+        typed = _elsewhere(data)
+        steps.append((f"{repeat.removesuffix('.')}:" if typed else repeat, typed))
     better = [c for c in verdict.headline if c.effect.word == "better"]
     if better and verdict.compared_factor == "scheduler" and data.study.kind == "real":
         winners = standing(verdict, better[0].group).winners
@@ -258,3 +266,17 @@ def _settle(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:
         command = f"echo {best.level} > /sys/block/DEVICE/queue/scheduler"
         steps.append((f"Use {best.level}:", command))
     return steps
+
+
+def _elsewhere(data: StudyData) -> str:
+    """Return the command that repeats the study on a device, where `iolab run` can do that."""
+    study = data.study
+    levels = study.factors.get(study.compared_factor, [])
+    if study.command or (
+        is_factor(study.compared_factor)
+        and set(levels) & dict(find_factor(study.compared_factor).former_choices).keys()
+    ):
+        return ""  # Today's kernels lack a level.
+    is_bare = study.is_simulated and study.settings.get("fs", "none") == "none"
+    where = "dir:PATH" if is_bare and "fs" not in study.factors else "device:/dev/DISK"
+    return f"iolab run {PLACE} --on {where}"

@@ -39,6 +39,8 @@ MODE: Final = "mode"
 _ALWAYS: Final = (WORKLOAD, OPERATION, MODE)
 """Names beside the factors of a study: they differ without being varied."""
 _NAMED_MAX: Final = 3
+_OTHERS_MAX: Final = 8
+"""Metrics without a short name that are named; more are counted."""
 _ROWS_MAX: Final = 40
 """Levels that are drawn as rows."""
 
@@ -130,9 +132,15 @@ def _metric(data: StudyData, typed: str) -> str:
     shown = [metric.name for metric in METRICS if metric.name in measured]
     short = [alias for alias, long in SHORT_NAMES.items() if long in measured]
     why = f"this study has not measured {name}" if name else f"there is no metric '{typed}'"
-    hint = "nothing was measured yet" if not shown else f"it has {', '.join(shown)}"
-    names = f"; short names: {', '.join(short)}" if short else ""
-    raise StudyError(f"chart: {why}{nearest(typed, [*shown, *short])}", hint + names)
+    why += nearest(typed, [*shown, *short])
+    if not shown:
+        raise StudyError(f"chart: {why}", "nothing was measured yet")
+    rest = [one for one in shown if one not in SHORT_NAMES.values()]
+    hint = f"it has, by short names: {', '.join(short)}" if short else ""
+    if rest:
+        others = f"and {', '.join(rest)}" if len(rest) <= _OTHERS_MAX else f"and {len(rest)} more"
+        hint = f"{hint}, {others}" if short else f"it has {others.removeprefix('and ')}"
+    raise StudyError(f"chart: {why}", hint)
 
 
 def _factor(data: StudyData, typed: str) -> str:

@@ -1,7 +1,8 @@
 """The short answer for a terminal: at most 25 lines, the answer first.
 
-Sentence, the comparisons that carry it, the next step, what was measured, the first doubts. What is
-left out is counted in the last line, with the command that prints it (`iolab.report.terminal`).
+Sentence, the comparisons that carry it, the next step, what was measured and what was not, the
+first doubts. What is left out is counted above the last line, which has the command that prints it
+(`iolab.report.terminal`) and the one that writes every value.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from iolab.report.terminal import (
     alone,
     pooled_tables,
     render,
+    scope_text,
     streams,
     trials_text,
+    untested_text,
 )
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.continuing import PLACE
@@ -66,9 +69,10 @@ def render_brief(
     width = max(WIDTH_MIN, width)
     room = LINES_MAX - LINES_OF_FILES
     whole = render(data, verdict, width=width)
+    values = f"iolab export {place} --csv"
     if whole.count("\n") <= room:
         return whole
-    rest = _Rest(data, verdict, _next(data, verdict, place, width), again, width)
+    rest = _Rest(data, verdict, _next(data, verdict, place, width), (again, values), width)
     most = _SENTENCE_MAX
     while True:
         sentence = _sentence(verdict.sentence, width, most)
@@ -87,11 +91,16 @@ class _Rest:
         data: StudyData,
         verdict: StudyVerdict,
         next_step: list[str],
-        again: str,
+        commands: tuple[str, str],
         width: int,
     ) -> None:
-        self._next, self._again, self._width = next_step, again, width
-        self._trials = fold_text(trials_text(data, verdict), width)
+        self._next, self._width = next_step, width
+        self._commands = _commands(*commands, width)
+        self._trials = [
+            fold_text(text, width, "  ")
+            for text in (scope_text(data, 1), trials_text(data, verdict), untested_text(data))
+            if text
+        ]
         self._doubts = brief_doubts(verdict, width)
         self._notes = len(listed(verdict, "terminal")) - len(self._doubts)
         self._cells = sum(c.effect.ratio is not None for c in verdict.cells)
@@ -103,7 +112,7 @@ class _Rest:
 
     def arranged(self, room: int) -> tuple[list[str], str, bool]:
         """Blocks, last block, and whether every comparison that carries the verdict is there."""
-        room -= _height(*self._next, self._trials) + 1 + 2  # A line of names, one or two of more.
+        room -= _height(*self._next, *self._trials, self._commands) + 1  # What is left out.
         room -= 1 if self._doubts else 0
         first = [table for table in self._tables if table.is_primary]
         shown, left_out, room = _tables(first, room)
@@ -124,10 +133,10 @@ class _Rest:
         left_out += [counted(self._cells, "single cell")] if self._cells > 1 else []
         left_out += [*not_there, *([counted(self._notes, "note")] if self._notes else [])]
         names = [name for name, _ in self._doubts[len(doubts) :]]
-        tail = [*self._next, self._trials, *(text for _, text in doubts)]
+        tail = [*self._next, *self._trials, *(text for _, text in doubts)]
         if names:
             tail.append(_named("- also: " if doubts else "Caveats: ", names, self._width))
-        tail.append(_more(left_out, self._again, self._width))
+        tail += [*_left_out(left_out, self._width), self._commands]
         return [*shown, *early, *tables, *late], "\n".join(tail), is_answered
 
 
@@ -221,9 +230,14 @@ def _named(begin: str, names: Sequence[str], width: int) -> str:
     return f"{begin}{counted(len(names), 'caveat')}"
 
 
-def _more(left_out: Sequence[str], again: str, width: int) -> str:
+def _left_out(left_out: Sequence[str], width: int) -> list[str]:
     names = list(left_out)
     if len(names) > _NAMES_MAX:
         names = [*names[: _NAMES_MAX - 1], f"{len(names) - _NAMES_MAX + 1} other parts"]
-    said = [fold_text(f"Left out: {', '.join(names)}.", width, "  ")] if names else []
-    return "\n".join([*said, f"All of it: {again}"])
+    return [fold_text(f"Left out: {', '.join(names)}.", width, "  ")] if names else []
+
+
+def _commands(again: str, values: str, width: int) -> str:
+    """Commands that print the rest and every value, on one line if it holds them."""
+    line = f"All of it: {again}; values: {values}"
+    return line if len(line) <= width else f"All of it: {again}\nValues: {values}"

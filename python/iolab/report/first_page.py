@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from iolab.report.answer import Answer, Take, answer
 from iolab.report.chart import ChartSpec
+from iolab.report.column_help import explained
 from iolab.report.conditions import (
     Condition,
     amount_text,
@@ -16,7 +17,8 @@ from iolab.report.conditions import (
 )
 from iolab.report.figures import command, figure
 from iolab.report.findings import first_screen_list
-from iolab.report.markup import Markup, join, tag
+from iolab.report.markup import Markup, join, tag, text
+from iolab.report.scope import device_text, duration_text, not_tested, workload_text
 from iolab.report.tables import data_table, head_cell, word_cell
 from iolab.report.trust import SIGNS, reasons
 from iolab.stats.ledger import Group, level_text
@@ -25,10 +27,15 @@ from iolab.stats.metrics.metric import format_ns
 from iolab.stats.sentence import bounds_text, mode_text, size_text, unit_of
 from iolab.stats.shared import shared_cells
 from iolab.stats.verdict import Comparison, StudyVerdict
+from iolab.store.continuing import PLACE
 from iolab.store.rows import StudyData
+from iolab.wording import counted, sentence_case
 
 ROWS_FIRST = 8
 """More rows than this are folded; shown are winners, the baseline and the farthest."""
+_DIR_NOTE = f" ({PLACE}: the directory of this page)"
+_WIDE = "Workload"
+"""Row of the scope that has a line of its own; the others stand in pairs."""
 COLUMNS = 8
 """Of the verdict table."""
 
@@ -37,11 +44,10 @@ def answer_part(
     data: StudyData, verdict: StudyVerdict, forest: Sequence[ChartSpec]
 ) -> tuple[Markup, Markup | None]:
     """Return what stands below the sentence, and the whole verdict table if it was cut."""
-    if not data.study.is_comparison:
-        return join(*(figure([spec], data) for spec in forest)), None
-    rows = conditions(data, verdict)
+    drawn = [figure([spec], data) for spec in forest]
+    rows = conditions(data, verdict) if data.study.is_comparison else []
     if not rows:
-        return join(*(figure([spec], data) for spec in forest)), None
+        return join(_scope(data), *drawn), None
     shown = _strongest(rows)
     whole = _table(rows, verdict) if len(shown) < len(rows) else None
     saved = data_table(
@@ -53,9 +59,29 @@ def answer_part(
         more = tag("p", text, class_="soft")
     return join(
         _columns(answer(data, verdict, rows)),
+        _scope(data),
         tag("div", _table(shown, verdict), more, saved, class_="verdicts", id="verdicts"),
-        *(figure([spec], data) for spec in forest),
+        *drawn,
     ), whole
+
+
+def _scope(data: StudyData) -> Markup:
+    """Say what was measured, on what, for how long, what was not, and where the values are."""
+    took = duration_text(data)
+    trials = sum(trial.status is not None for trial in data.trials)
+    rows = (
+        ("Workload", workload_text(data)),
+        ("Device", device_text(data)),
+        ("Not tested", sentence_case(not_tested(data))),
+        ("Time taken", f"{took}, {counted(trials, 'trial')}" if took else ""),
+        ("All values", join(tag("code", f"iolab export {PLACE} --csv"), text(_DIR_NOTE))),
+    )
+    shown = (
+        tag("div", tag("dt", name), tag("dd", said), class_="wide" if name == _WIDE else None)
+        for name, said in rows
+        if said
+    )
+    return tag("dl", *shown, class_="scope")
 
 
 def _columns(found: Answer) -> Markup:
@@ -136,9 +162,8 @@ def _ends(ranked: list[Condition], mine: list[Condition], room: int) -> list[Con
 
 def _table(rows: Sequence[Condition], verdict: StudyVerdict) -> Markup:
     groups = dict.fromkeys(row.group for row in rows)
+    label = rows[0].metric.label if len({row.metric.name for row in rows}) == 1 else "metric"
     head = (
-        verdict.compared_factor,
-        rows[0].metric.label if len({row.metric.name for row in rows}) == 1 else "metric",
         f"against {verdict.baseline}",
         "verdict",
         "p99",
@@ -148,24 +173,48 @@ def _table(rows: Sequence[Condition], verdict: StudyVerdict) -> Markup:
     )
     table = tag(
         "table",
-        tag("thead", tag("tr", *map(head_cell, head))),
+        tag(
+            "thead",
+            tag(
+                "tr",
+                head_cell(verdict.compared_factor),
+                _value_head(label, are_pooled=_are_pooled(verdict, rows)),
+                *map(head_cell, head),
+            ),
+        ),
         tag("tbody", *(line for group in groups for line in _lines(group, rows, verdict))),
     )
     note = (
         "★ shown to be within the margin of the best, ☆ not ruled out as the best. Values are"
-        f" geometric means over {_cells(verdict, rows)} with 95 % intervals over rounds"
+        f" {_means(verdict, rows)} with 95 % intervals over rounds"
         f" (n = {max((r.primary.n for r in rows if r.primary), default=0)}); stalls: series with"
         " one, of those long enough to show one. p99 and what follows are exploratory."
     )
     return join(tag("div", table, class_="scroll"), tag("p", note, class_="soft small"))
 
 
-def _cells(verdict: StudyVerdict, rows: Sequence[Condition]) -> str:
-    """Say over which cells: those of ratios may be more."""
+def _value_head(label: str, *, are_pooled: bool) -> Markup:
+    """Name the values; below, what they are where several tests or sizes are in one."""
+    below = tag("span", "geometric mean", class_="interval") if are_pooled else None
+    return tag("th", label, below, title=explained(label))
+
+
+def _means(verdict: StudyVerdict, rows: Sequence[Condition]) -> str:
+    """Say what a value is a mean of: cells of ratios may be more."""
+    if not _are_pooled(verdict, rows):
+        return "geometric means"
     shared, total = shared_cells(verdict, rows[0].group, rows[0].metric.name)
-    if not 0 < shared < total:
-        return "cells"
-    return f"the {shared} of {total} cells that every level has (ratios: over those that both have)"
+    if 0 < shared < total:
+        return (
+            f"geometric means over the {shared} of {total} cells (tests or sizes) that every level"
+            " has (ratios: over those that both have)"
+        )
+    return "geometric means over cells (tests or sizes)"
+
+
+def _are_pooled(verdict: StudyVerdict, rows: Sequence[Condition]) -> bool:
+    """Tell whether a value is a mean over several tests or sizes."""
+    return any(shared_cells(verdict, row.group, row.metric.name)[1] > 1 for row in rows)
 
 
 def _lines(group: Group, rows: Sequence[Condition], verdict: StudyVerdict) -> list[Markup]:

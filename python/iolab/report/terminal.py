@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 from iolab.report.findings import terminal_blocks, terminal_list
 from iolab.report.folding import FIXED_SPACES, clean_text, fit_text, fold_text
 from iolab.report.labels import fitted
+from iolab.report.scope import device_text, duration_text, not_tested, workload_text
 from iolab.report.secondary_tables import factor_text
 from iolab.report.streams import stream_table
 from iolab.stats.effect_words import no_interval
@@ -44,6 +45,11 @@ BAR_SPAN_MIN: Final = 1.25
 """The bars show at least ratios from 1/1.25 to 1.25."""
 BAR_SPAN_MAX: Final = 4.0
 """Largest span, at most 1/4 to 4; longer intervals end in an arrow."""
+_SMALL: Final = {
+    "same": "Same: any difference is below the margin.",
+    "trivial": "Trivial: there is a difference, and it is below the margin.",
+}
+"""Words for differences that do not matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,21 +399,57 @@ def streams(verdict: StudyVerdict, width: int) -> str:
 
 
 def _caveats(data: StudyData, verdict: StudyVerdict, width: int) -> str:
-    """List the caveats, each once, with what to do."""
-    return "\n".join([fold_text(trials_text(data, verdict), width), *terminal_list(verdict, width)])
+    """Say what was measured and what was not; list the caveats, each once, with what to do."""
+    said = (
+        trials_text(data, verdict),
+        words_text(verdict),
+        scope_text(data, None),
+        untested_text(data),
+    )
+    return "\n".join(
+        [*(fold_text(text, width, "  ") for text in said if text), *terminal_list(verdict, width)]
+    )
 
 
 def trials_text(data: StudyData, verdict: StudyVerdict) -> str:
-    """Say what was measured, in a sentence."""
+    """Say how many trials ran in which time, and what the words of the tables rest on."""
     trials = verdict.trials
-    kind = kind_word(data.study)
-    first = (
-        f"{f'{kind} trials'.strip().capitalize()}: {trials.ok} of {trials.planned} ok,"
-        f" {trials.failed} failed; margin {margin_text(verdict.margin)}, seed {data.study.seed}."
-    )
+    margin = f"margin {margin_text(verdict.margin)}{_within(verdict)}"
     if data.study.kind == "imported":
         runs = "run" if trials.ok == 1 else "runs"
         order = "order not known" if is_order_unknown(data) else "in order of their start times"
-        said = f"{source_text(data.study)}: {trials.ok} {runs}, {order}"
-        first = f"{said}; margin {margin_text(verdict.margin)}."
-    return first
+        return f"{source_text(data.study)}: {trials.ok} {runs}, {order}; {margin}."
+    name = f"{kind_word(data.study)} trials".strip().capitalize()
+    failed = f", {trials.failed} failed" if trials.failed else ""
+    took = duration_text(data)
+    time = f" in {took}" if took else ""
+    ok = f"{trials.ok} of {trials.planned} ok{failed}{time}"
+    return f"{name}: {ok}; {margin}, seed {data.study.seed}."
+
+
+def _within(verdict: StudyVerdict) -> str:
+    """Explain the words for differences that do not matter, where a table has them."""
+    found = {c.effect.word for c in verdict.pooled}
+    words = [word for word in _SMALL if word in found]
+    return f" ({', '.join(words)}: within)" if words else ""
+
+
+def words_text(verdict: StudyVerdict) -> str:
+    """Say what the words for small differences mean, where a table has them."""
+    rows = (*verdict.pooled, *verdict.secondary, *verdict.cells)
+    found = {c.effect.word for c in rows}
+    return " ".join(text for word, text in _SMALL.items() if word in found)
+
+
+def scope_text(data: StudyData, most: int | None) -> str:
+    """Say what ran on what; of more than `most` workloads the first are described."""
+    if data.study.kind == "imported":
+        return ""
+    device = device_text(data, is_short=most is not None)
+    return f"Tested: {workload_text(data, most)}; on {device}."
+
+
+def untested_text(data: StudyData) -> str:
+    """Say what was not measured, as far as it is known."""
+    said = not_tested(data)
+    return f"Not tested: {said}." if said else ""

@@ -131,7 +131,7 @@ class Wear:
             if self.device.rated_bytes
             else f"of {UNRATED_DRIVE_WRITES} drive writes; it does not say what it is rated for"
         )
-        return f"{text}: {self.share:,.2%} {rating}"
+        return f"{text}: {units.grouped(100 * self.share, 2)}% {rating}"
 
 
 def check_key(testbed: DeviceTestbed, device: Device, *, is_from_file: bool) -> None:

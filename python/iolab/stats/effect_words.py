@@ -25,6 +25,11 @@ the tables, where it reaches over more than the factor.
 ROUNDS_MIN: Final = 3
 """From fewer an interval may be so wide that it says nothing."""
 
+EQUAL: Final = "equal"
+"""Stands for a size of no difference."""
+_LEAST_PERCENT: Final = 0.0005
+"""Smaller differences are those of rounding."""
+
 Form = Literal["percent", "times"]
 """Form of changes: as percentages, or as multiples."""
 
@@ -53,9 +58,11 @@ def form_of(ratios: Iterable[float]) -> Form:
 def size_of_effect(metric: Metric, ratio: float, form: Form | None = None) -> str:
     """Write an oriented ratio in the metric's own direction: ``12 % slower``, ``2.3 times lower``.
 
-    For throughputs the words are faster and slower, for all others lower and higher. `form` is that
-    of the sentence; None is that of the ratio.
+    For throughputs the words are faster and slower, for all others lower and higher; no difference
+    is ``equal``. `form` is that of the sentence; None is that of the ratio.
     """
+    if _is_none(ratio):
+        return EQUAL
     return " ".join(_words(metric, _natural(metric, ratio), form))
 
 
@@ -75,6 +82,8 @@ def size_of_interval(
 ) -> str:
     """Write an interval of oriented ratios, its direction only where that of `middle` differs."""
     told = _words(metric, _natural(metric, middle), form)[1:]
+    if _is_none(middle) and not all(map(_is_none, ends)):
+        told = ("", "")  # Its word has no direction.
     worse, better = (_natural(metric, ratio) for ratio in ends)
     if (form or form_of(ends)) == "percent":
         words = [_words(metric, end, "percent") for end in (worse, better)]
@@ -82,6 +91,11 @@ def size_of_interval(
             return " to ".join(map(" ".join, words))
         return _span([number for number, *_ in words], words[0][1:], told)
     return _multiples(metric, sorted((worse, better)), told)
+
+
+def _is_none(ratio: float) -> bool:
+    """Tell whether a ratio says no difference."""
+    return abs(ratio - 1) * 100 < _LEAST_PERCENT
 
 
 def _multiples(metric: Metric, ends: Sequence[float], told: tuple[str, str]) -> str:
@@ -123,7 +137,12 @@ def _down(metric: Metric) -> str:
 
 
 def _percentage(fraction: float) -> str:
+    """Write a percentage; one below a tenth with as many digits as it needs to be none of zero."""
     value = fraction * 100
+    if value < _LEAST_PERCENT:
+        return "0"
+    if value < 0.05:
+        return format_significant(value, 1)
     return f"{value:.0f}" if value >= 9.95 else f"{value:.1f}"
 
 

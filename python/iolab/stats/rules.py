@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal, cast
 
+from iolab import units
 from iolab.stats.methods.holm import holm_steps
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.upper_bound import SPECIFICATION
@@ -317,7 +318,7 @@ def _bounds(case: Case) -> Answer:
     return Answer(
         "kept",
         f"the load generator alone costs {middle:.0f} ns per operation, at most"
-        f" {1e9 / middle:,.0f} ops/s per worker; cells at that limit are marked"
+        f" {units.grouped(1e9 / middle)} ops/s per worker; cells at that limit are marked"
         + ("; the device's specification is stored" if is_told else ""),
         "" if is_told else "Say what the data sheet promises: specification in the study file.",
     )

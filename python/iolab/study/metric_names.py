@@ -5,6 +5,7 @@ A study knows names only: what a metric is belongs to `iolab.stats`, which knows
 
 from __future__ import annotations
 
+import difflib
 from typing import Final
 
 from iolab.wording import nearest
@@ -72,6 +73,9 @@ SHORT_NAMES: Final = {
     "flowing": "flowing_time_share",
 }
 """Short names that people say instead."""
+_USUAL: Final = ("throughput", "iops", "p50", "p99", "max")
+_NEAR_MAX: Final = 3
+_WHERE: Final = f"docs/reference/metrics.md lists all {len(METRIC_NAMES)}"
 
 
 def parse_metric(value: object) -> str:
@@ -85,8 +89,16 @@ def parse_metric(value: object) -> str:
     name = SHORT_NAMES.get(name, name)
     if name in METRIC_NAMES:
         return name
-    known = [*METRIC_NAMES, *SHORT_NAMES]
-    raise ValueError(
-        f"'{value}' is not a metric{nearest(name, known)} (known: "
-        f"{', '.join(METRIC_NAMES)}; short names: {', '.join(SHORT_NAMES)})"
-    )
+    raise ValueError(f"'{value}' is not a metric{near_metrics(name)}")
+
+
+def near_metrics(name: str) -> str:
+    """Say which metrics have names like this one, and where all of them are."""
+    known = [*SHORT_NAMES, *METRIC_NAMES]
+    said = nearest(name, known)
+    found = difflib.get_close_matches(name.lower(), known, n=_NEAR_MAX + 1, cutoff=0.5)
+    others = [one for one in found if f"'{one}'" not in said][:_NEAR_MAX]
+    if not said:
+        return f"; usual ones: {', '.join(_USUAL)}; {_WHERE}"
+    like = f" Others like it: {', '.join(others)};" if others else ""
+    return f"{said}{like} {_WHERE}"

@@ -58,6 +58,8 @@ class TestbedKind:
     """Testbed on which to repeat a study before its answer is used; empty if it stands for
     itself.
     """
+    untested: str = "other devices"
+    """Devices for which a reader might take its results to hold."""
 
     @property
     def has_file_system(self) -> bool:
@@ -112,6 +114,7 @@ def _simulated() -> TestbedKind:
         needed="sim: needs a profile or a stack file, as in sim:PROFILE; `iolab sim profiles` lists"
         " them",
         next_step="Repeat on a real device before you act.",
+        untested="real devices",
     )
 
 
@@ -128,6 +131,7 @@ TESTBED_KINDS: Final = (
             ),
         ),
         next_step="A loop device is not your disk: repeat on the device that counts.",
+        untested="real disks",
     ),
     TestbedKind(
         "dir",
@@ -155,6 +159,7 @@ TESTBED_KINDS: Final = (
         "null",
         "name",
         stores_nothing=True,
+        untested="every device",
         no_file_system=(
             "nothing lies below the null target",
             "use --on loop:1g, which makes a file system",

@@ -21,6 +21,7 @@ from iolab.study.model import (
 )
 from iolab.study.names import ENGINES
 from iolab.study.testbeds import testbed_kind
+from iolab.units import grouped
 
 _ASYNCHRONOUS: Final = tuple(engine.name for engine in ENGINES if engine.is_asynchronous)
 DEEP_ENGINE: Final = "io_uring"
@@ -114,7 +115,8 @@ def _check_count(n_before: int, followed: list[Factor], n_rows: int) -> None:
     if count > TREATMENTS_MAX:
         product = " x ".join(f"{len(factor.levels)} {factor.name}" for factor in followed)
         raise StudyError(
-            f"a round would have {count:,} treatments ({product}), more than {TREATMENTS_MAX:,}",
+            f"a round would have {grouped(count)} treatments ({product}), more than"
+            f" {grouped(TREATMENTS_MAX)}",
             "drop levels, or split the study",
         )
 

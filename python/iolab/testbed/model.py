@@ -174,12 +174,34 @@ def refuse_unknown_kind(kind: str) -> None:
     """
     if kind in _MAKERS:
         return
+    if kind.startswith("/dev/"):
+        _refuse_bare_device(kind[:_NAME_SHOWN])
     is_path = _is_directory(kind) or ("/" in kind and not _is_there(kind))
     guess = f"dir:{kind}" if is_path else "dir:PATH"
     raise TestbedError(
         f"'{kind[:_NAME_SHOWN]}' is not a kind of testbed{nearest(kind[:_NAME_SHOWN], _MAKERS)}",
         f"use --on loop:1g, --on {guess[:_NAME_SHOWN]}, --on device:/dev/DISK, --on sim:PROFILE or "
         "--on null:",
+    )
+
+
+def _refuse_bare_device(path: str) -> None:
+    """Refuse a device without the word that says what happens to it.
+
+    Raises
+    ------
+    TestbedError : always; says whether the device is there.
+    """
+    if not _is_there(path):
+        raise TestbedError(
+            f"there is no {path}",
+            "`lsblk` lists the disks; --on device:/dev/DISK measures one and erases it, "
+            "--on loop:1g needs none",
+        )
+    raise TestbedError(
+        f"{path} is not a kind of testbed",
+        f"--on device:{path} measures the device and erases it, --on dir:PATH measures a directory "
+        "and leaves what is there",
     )
 
 

@@ -191,9 +191,10 @@ class SimTestbed:
         hint = f"`iolab sim profiles {self.argument}` prints every number with its source"
         if self.argument.endswith(STACK_ENDING):
             hint = "`iolab sim profiles NAME` prints every number of a profile with its source"
+        n_parameters = sum(self.description["provenance"].values())
         return {
             "code": "simulated",
-            "message": f"{self.title}: simulated; parameters: {self.provenance}",
+            "message": f"{self.title}, simulated; its {n_parameters} parameters: {self.provenance}",
             "hint": hint,
         }
 
@@ -202,13 +203,13 @@ def simulation_text(ops: int) -> str:
     """Amount that is simulated in a round; a guess of how long that takes, if anybody would
     wait.
     """
-    text = f"a round simulates {ops:,} operation{'' if ops == 1 else 's'}"
+    text = f"a round simulates {units.grouped(ops)} operation{'' if ops == 1 else 's'}"
     guessed_ns = ops * 1_000_000_000 // ASSUMED_OPS_PER_S
     if guessed_ns < _WAIT_NS:
         return text
     return (
         f"{text} (roughly {units.format_duration_rounded(guessed_ns)}, if this machine does "
-        f"{ASSUMED_OPS_PER_S:,} a second; smaller files or larger records take less)"
+        f"{units.grouped(ASSUMED_OPS_PER_S)} a second; smaller files or larger records take less)"
     )
 
 

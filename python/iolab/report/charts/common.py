@@ -24,9 +24,16 @@ from iolab.stats.ledger import Group as ClassGroup
 from iolab.stats.ledger import factor_head
 from iolab.stats.longest_latencies import trial_text
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
+from iolab.stats.metrics.metric import format_significant
 from iolab.stats.numeric_levels import numeric_level
 from iolab.stats.sentence import mode_text
-from iolab.stats.verdict import Comparison, StudyVerdict, TreatmentSummary, mode_word
+from iolab.stats.verdict import (
+    Comparison,
+    Interval,
+    StudyVerdict,
+    TreatmentSummary,
+    mode_word,
+)
 from iolab.store.rows import StudyData, TrialRow
 
 LOG_SPAN: Final = 10.0
@@ -232,6 +239,11 @@ def summary_columns(verdict: StudyVerdict, unit: str) -> tuple[str, ...]:
         "statistic",
         "trial of the maximum",
     )
+
+
+def interval_text(interval: Interval) -> str:
+    """Write an interval of ratios: ``[0.98, 1.02]``, digits in groups as everywhere."""
+    return f"[{format_significant(interval.low)}, {format_significant(interval.high)}]"
 
 
 def size_ticks(levels: Sequence[str]) -> tuple[tuple[float, str], ...]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 from iolab.report.chart import Axis, Band, ChartSpec, Panel, Point, Series, Table, Value
-from iolab.report.charts.common import floor_of, level_slots, noise_floor
+from iolab.report.charts.common import floor_of, interval_text, level_slots, noise_floor
 from iolab.stats.effect import DISCOVERY_RATE
 from iolab.stats.effect_words import percent, size_of_effect
 from iolab.stats.ledger import level_text
 from iolab.stats.methods.verdict_rule import OPEN_WORDS
 from iolab.stats.metrics import METRIC_BY_NAME
+from iolab.stats.metrics.metric import format_significant
 from iolab.stats.sentence import bounds_text, margin_text, mode_text, size_text
 from iolab.stats.verdict import CellComparison, Comparison, Effect, StudyVerdict
 from iolab.store.rows import StudyData
@@ -253,8 +254,9 @@ def _caption(verdict: StudyVerdict) -> str:
         "undecided": "undecided",
     }
     counts = [f"{words.count(w)} {phrase}" for w, phrase in phrases.items() if w in words]
+    noun = "levels" if len({c.level for c in headline}) == len(words) else "comparisons"
     return (
-        f"Of {len(words)} levels: {', '.join(counts)} (pooled over cells, n = {rounds} {unit};"
+        f"Of {len(words)} {noun}: {', '.join(counts)} (pooled over cells, n = {rounds} {unit};"
         " hollow = undecided)."
     )
 
@@ -262,5 +264,5 @@ def _caption(verdict: StudyVerdict) -> str:
 def _said(c: Comparison, verdict: StudyVerdict) -> str:
     level = level_text(verdict.compared_factor, c.level)
     interval = c.effect.interval_95
-    bounds = f" [{interval.low:.3g}, {interval.high:.3g}]" if interval else ""
-    return f"{level} {c.effect.ratio:.3g}{bounds} {c.effect.word}"
+    bounds = f" {interval_text(interval)}" if interval else ""
+    return f"{level} {format_significant(c.effect.ratio or 1.0)}{bounds} {c.effect.word}"

@@ -10,12 +10,13 @@ import math
 from dataclasses import dataclass
 
 from iolab.report.chart import Axis, ChartSpec, Panel, Point, Series, Table, Value
-from iolab.report.charts.common import group_title, operations_first, slug
+from iolab.report.charts.common import group_title, interval_text, operations_first, slug
 from iolab.report.ledgers import ledger_of
 from iolab.stats.effect import effect_of
 from iolab.stats.ledger import AnyGroup, CellKey, Cells, Ledger, Place, level_text
 from iolab.stats.methods.student import estimate_mean
 from iolab.stats.metrics import Metric
+from iolab.stats.metrics.metric import format_significant
 from iolab.stats.numeric_levels import numeric_level
 from iolab.stats.pairing import log_ratios, without_parts
 from iolab.stats.secondary_types import FactorEffect
@@ -189,15 +190,15 @@ def _point(entry: Entry, place: tuple[int, int], low: float, metric: Metric) -> 
     is_best = entry.effect is None and math.isclose(entry.ratio, 1.0)
     word = entry.effect.word if entry.effect else ("best mean" if is_best else "not tested")
     interval = entry.effect.interval_95 if entry.effect else None
-    bounds = f" [{interval.low:.3g}, {interval.high:.3g}]" if interval else ""
+    bounds = f" {interval_text(interval)}" if interval else ""
     return Point(
         place[0],
         place[1],
         title=f"{entry.level}, {entry.key.operation}: {metric.format(entry.value)},"
-        f" {entry.ratio:.3g}{bounds} of the best: {word} (n = {entry.n})",
+        f" {format_significant(entry.ratio)}{bounds} of the best: {word} (n = {entry.n})",
         is_hollow=word in ("undecided", "not tested"),
         is_emphasised=is_best,
-        symbol="1" if is_best else f"{entry.ratio:.2f}",
+        symbol="1" if is_best else _short(entry.ratio),
         shade=_shade(entry.ratio, low),
     )
 
@@ -206,9 +207,14 @@ def _shade(ratio: float, low: float) -> float:
     return 1 - math.log(min(1.0, ratio)) / math.log(low)
 
 
+def _short(ratio: float) -> str:
+    """Write a ratio to the best with two digits: ``0.87``, ``0.0042``, never ``0.00``."""
+    return f"{ratio:.2f}" if ratio >= 0.095 else format_significant(ratio, 2)
+
+
 def _ramp(low: float) -> tuple[tuple[float, str], ...]:
     steps = [low ** (i / (SHADES - 1)) for i in reversed(range(SHADES))]
-    texts = [f"{value:.2f}" for value in steps[:-1]]
+    texts = [_short(value) for value in steps[:-1]]
     return tuple(zip((_shade(v, low) for v in steps), [*texts, "1 = best mean"], strict=True))
 
 
@@ -221,7 +227,7 @@ def _caption(verdict: StudyVerdict, group: Place, found: list[Entry], said: str)
     if rest and undecided:
         text += f"; in {len(undecided)} some level cannot be told from the best (hatched)"
     return (
-        f"{text}. Farthest behind: {worst.level} with {worst.ratio:.2f} of the best in {where}."
+        f"{text}. Farthest behind: {worst.level} with {_short(worst.ratio)} of the best in {where}."
         + interaction_text(verdict.closer.factor_effects, group, verdict.compared_factor)
     )
 

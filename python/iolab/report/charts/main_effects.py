@@ -18,6 +18,7 @@ from iolab.report.ledgers import balanced_of, ledger_of
 from iolab.stats.ledger import level_text
 from iolab.stats.methods.log_ratio import ratio_of_log
 from iolab.stats.methods.student import MeanEstimate, estimate_mean
+from iolab.stats.metrics.metric import format_significant
 from iolab.stats.numeric_levels import numeric_level
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
@@ -105,9 +106,8 @@ def _main(table: Balanced, verdict: StudyVerdict, factors: list[Factor]) -> Char
             estimate = _effect(table, read, level)
             low, high = _ends(estimate)
             ratio = ratio_of_log(estimate.mean)
-            title = (
-                f"{factor} = {level}: {ratio:.3g} of the mean (n = {counted(estimate.n, 'round')})"
-            )
+            title = f"{factor} = {level}: {format_significant(ratio)} of the mean"
+            title += f" (n = {counted(estimate.n, 'round')})"
             points.append(Point(ratio, len(names), low, high, title))
             names.append(f"{factor} = {level}")
             rows.append((factor, level, ratio, low, high, estimate.n))
@@ -140,7 +140,8 @@ def _main_caption(shares: dict[str, float], series: list[Series], verdict: Study
         s.name: max(p.x for p in s.points) / min(p.x for p in s.points) for s in series if s.points
     }
     top = max(spans, key=lambda name: spans[name])
-    return f"The widest effect is that of {top}: a factor of {spans[top]:.2g} between its levels."
+    span = format_significant(spans[top], 2)
+    return f"The widest effect is that of {top}: a factor of {span} between its levels."
 
 
 def _inside(
@@ -165,7 +166,8 @@ def _inside(
             estimate = _difference(table, (level, baseline), lambda p, v=place: read(p) == v)
             low, high = _ends(estimate)
             ratio = ratio_of_log(estimate.mean)
-            title = f"{level_text(verdict.compared_factor, level)}, {place}: {ratio:.3g}"
+            title = f"{level_text(verdict.compared_factor, level)}, {place}:"
+            title += f" {format_significant(ratio)}"
             points.append(
                 Point(ratio, row, low, high, f"{title} (n = {counted(estimate.n, 'round')})")
             )
@@ -210,5 +212,6 @@ def _inside_caption(
     end = "; the intervals overlap" if overlap else ""
     return (
         f"{level_text(verdict.compared_factor, widest)} depends most on {name}: from"
-        f" {low.x:.3g} at {others[int(low.y)]} to {high.x:.3g} at {others[int(high.y)]}{end}."
+        f" {format_significant(low.x)} at {others[int(low.y)]} to"
+        f" {format_significant(high.x)} at {others[int(high.y)]}{end}."
     )
