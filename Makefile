@@ -55,6 +55,8 @@ bench: setup ## ours against the peers; prints tables, writes target/bench.json;
 	else echo "benches/builds.py: left out, BASE=AGENT names the agent of another build"; fi
 	@if [ "$$(id -u)" = 0 ]; then python benches/filebench.py; \
 	else echo "benches/filebench.py: left out, it needs root"; fi
+	@python benches/ycsb.py
+	@python benches/check_bar.py --runs 5
 	@python benches/simulator.py
 	@python benches/traces.py
 	@python benches/capture.py

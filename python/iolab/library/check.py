@@ -70,7 +70,7 @@ class CheckNote:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedRequirement:
     """One requirement as measured and judged."""
 
     judged: JudgedRequirement
@@ -86,8 +86,8 @@ class CheckResult:
     file_system: str
     """Type of its file system, as in ``ext4``."""
     device: str
-    """Where it lies, as mountinfo says; may be empty."""
-    checked: tuple[Checked, ...]
+    """Source of the file system, as mountinfo says; may be empty."""
+    checked: tuple[CheckedRequirement, ...]
 
     @property
     def words(self) -> tuple[CheckWord, ...]:
@@ -174,7 +174,7 @@ def _check(  # noqa: PLR0913 - an inner step with the arguments of the outer one
     folder: Path,
     services: Services,
     observer: Observer,
-) -> tuple[Checked, Mapping[str, str]]:
+) -> tuple[CheckedRequirement, Mapping[str, str]]:
     """One requirement, and the facts of a record."""
     study = check_study(requirement, {"kind": "dir", "path": str(directory)}, time_ns)
     out = folder / requirement.name
@@ -241,7 +241,7 @@ def judged_records(
     records: Sequence[Record],
     facts: Mapping[str, str],
     directory: Path,
-) -> Checked:
+) -> CheckedRequirement:
     """Judge the records of a check.
 
     Parameters
@@ -264,7 +264,7 @@ def judged_records(
     notes += _notes_of_place(facts, directory)
     known = {one.code for one in obstacles}
     notes += [note for note in _notes_of_rounds(told, len(records)) if note.code not in known]
-    return Checked(judged, len(records), tuple(notes))
+    return CheckedRequirement(judged, len(records), tuple(notes))
 
 
 def _measured(phase: PhaseRecord) -> MeasuredPhase:
@@ -301,7 +301,7 @@ def _obstacles(
     n_rounds: int,
     directory: Path,
 ) -> Iterator[Obstacle]:
-    """Whatever forbids a word."""
+    """Reasons that forbid a word."""
     kind = facts.get("fs.type", "")
     if kind in _MEMORY:
         yield Obstacle(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from iolab.library.check import Checked, CheckResult
+from iolab.library.check import CheckedRequirement, CheckResult
 from iolab.report.folding import fold_text
 from iolab.stats.requirement_word import JudgedCriterion
 from iolab.study.requirements.requirement import Criterion, Quantity, Requirement
@@ -126,7 +126,7 @@ def check_text(result: CheckResult, *, is_table: bool, width: int = 80) -> str:
     return "\n".join([*lines, fold_text(f"Checked: {place}.", width)])
 
 
-def _paragraph(one: Checked, width: int) -> Iterator[str]:
+def _paragraph(one: CheckedRequirement, width: int) -> Iterator[str]:
     requirement = one.judged.requirement
     word = one.judged.word or NO_WORD
     yield fold_text(f"{word:{len(_INDENT)}}{requirement.about}", width, _INDENT)
@@ -244,7 +244,7 @@ def result_dict(result: CheckResult) -> dict[str, object]:
     }
 
 
-def _checked_dict(one: Checked) -> dict[str, object]:
+def _checked_dict(one: CheckedRequirement) -> dict[str, object]:
     requirement = one.judged.requirement
     return {
         "name": requirement.name,

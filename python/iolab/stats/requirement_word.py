@@ -31,7 +31,7 @@ ROUNDS_MIN: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPhase:
-    """What one phase did in one round."""
+    """Work of one phase in one round."""
 
     elapsed_ns: int
     reads: int
