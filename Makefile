@@ -55,6 +55,8 @@ bench: setup ## ours against the peers; prints tables, writes target/bench.json;
 	else echo "benches/builds.py: left out, BASE=AGENT names the agent of another build"; fi
 	@if [ "$$(id -u)" = 0 ]; then python benches/filebench.py; \
 	else echo "benches/filebench.py: left out, it needs root"; fi
+	@python benches/ycsb.py
+	@python benches/check_bar.py --runs 5
 	@python benches/simulator.py
 	@python benches/traces.py
 	@python benches/capture.py
@@ -76,6 +78,8 @@ bench-verdicts: setup ## how often verdicts are wrong, by simulated studies with
 soak: setup ## long bars: damaged copies, kills, loop devices coming and going (SOAK_SEED)
 	@python tools/soak.py damaged --copies 200 --seed "$${SOAK_SEED:-1}"
 	@python tools/soak.py kills --kills 100 --seed "$${SOAK_SEED:-1}"
+	@IOLAB_CHECKS=1000 $(PYTEST) -q tests/stats/test_requirement_word.py
+	@python benches/check_bar.py --runs 20
 	@IOLAB_CRASHES=10000 IOLAB_TWIN_STEPS=1000000 cargo test -q -p iolab-files --lib --test ext_crash -- fs:: ext
 	@[ "$$(id -u)" != 0 ] || python -m tests.e2e.test_trace_record 30 "$${SOAK_SEED:-1}"
 	@tools/churn.sh 3 make --no-print-directory test

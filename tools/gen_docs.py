@@ -264,6 +264,36 @@ def _results_table(results: Any) -> str:
     return table(heads, body)
 
 
+def requirements_page() -> str:
+    """Requirements that somebody published, and what was left out."""
+    requirements: Any = importlib.import_module("iolab.study.requirements")
+    texts: Any = importlib.import_module("iolab.library.check_text")
+    blocks = list[str]()
+    for one in requirements.REQUIREMENTS:
+        blocks += [f"## `{one.name}`", f"`iolab check --for {one.name}`: {one.about}."]
+        body = [
+            [texts.required_text(criterion), criterion.what, f"`{criterion.operation}`"]
+            for criterion in one.criteria
+        ]
+        blocks.append(table(["required", "measured", "phase"], body))
+        blocks.append(f"Job: `fio {one.job}`, where `{{runtime}}` is a share of `--time`.")
+        found = [[f"<{s.url}>", s.says, s.read_on] for s in one.sources]
+        blocks.append(table(["source", "what it says", "read on"], found))
+        blocks.append(f"Differs from the source: {one.differs}.")
+    return page(
+        "Requirements",
+        "python/iolab/study/requirements",
+        "What [`iolab check`](../how-to/check-a-directory.md) knows: one file and one row per"
+        " requirement. Each limit is that of a public document, which is cited.",
+        *blocks,
+        "## Left out",
+        "Documents that give a number of operations per second, but neither their size, their"
+        " depth nor whether they are flushed (Consul, Vault); thresholds of a warning in a log"
+        " (ZooKeeper: 1 s); limits behind a login (SAP HANA); figures per processor"
+        " (CockroachDB).",
+    )
+
+
 def metrics_page() -> str:
     """The quantities that are judged and shown."""
     metrics: Any = importlib.import_module("iolab.stats.metrics")
@@ -500,6 +530,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/factors.md": factors_page,
     "docs/reference/mkfs-and-mount-options.md": options_page,
     "docs/reference/metrics.md": metrics_page,
+    "docs/reference/requirements.md": requirements_page,
     "docs/reference/validity.md": validity_page,
     "docs/reference/methods.md": methods_page,
     "docs/reference/charts.md": charts_page,

@@ -49,6 +49,11 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("iolab run study.toml --dry-run", "Show all that a study would do."),
         ("iolab run iolab-out/mine-1 --resume", "Continue a study that was stopped."),
     ),
+    "check": (
+        ("iolab check /var/lib/etcd --for etcd", "Say if the storage is fast enough for etcd."),
+        ("iolab check /srv --time 3m", "Say what a directory is good for."),
+        ("iolab check --list", "Describe the requirements and their sources."),
+    ),
     "plan": (("iolab plan study.toml --noise 3%", "Say how many rounds a study needs."),),
     "aa": (("iolab aa --on dir:/var/tmp --rounds 20", "Measure the noise of a directory."),),
     "report": (

@@ -164,6 +164,18 @@ DEVICES = Registry(
     ),
 )
 
+REQUIREMENTS = Registry(
+    name="requirement",
+    file="python/iolab/study/requirements/__init__.py",
+    begin=r"REQUIREMENTS:[^=]*=\s*\(",
+    row=r"^\s*([A-Z_]+),$",
+    companions=(
+        "python/iolab/study/requirements/{row}.py",
+        "docs/reference/requirements.md::iolab check --for",
+        "tests/**/*.py::REQUIREMENTS",
+    ),
+)
+
 REGISTRIES: tuple[Registry, ...] = (
     ENGINES,
     AGENT_KNOBS,
@@ -173,6 +185,7 @@ REGISTRIES: tuple[Registry, ...] = (
     JUDGED_FINDINGS,
     RECORDED_FINDINGS,
     COMMANDS,
+    REQUIREMENTS,
     SCHEDULERS,
     VOLUMES,
     DEVICES,

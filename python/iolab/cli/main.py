@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("compare", "compare", "compare schedulers, file systems, options or record sizes"),
     ("run", "run", "run a study file, or a stored study again"),
+    (
+        "check",
+        "check",
+        "say whether a directory meets a published requirement, such as etcd's: exit 0, 4 or 5",
+    ),
     ("plan", "plan", "rounds needed, chances, time, bytes and space of a study, before it runs"),
     ("aa", "aa", "the same treatment under two labels: noise and honesty of a testbed"),
     ("report", "report", "show the results of a study again"),
@@ -131,12 +136,12 @@ EXIT_CODES: Final = (
         "everything was put back",
     ),
     (3, "something could not be put back; `iolab restore` says what"),
-    (4, "undecided, or it depends, with `--strict` or by `gate`"),
+    (4, "undecided, or it depends, with `--strict` or by `gate` or `check`"),
     (
         5,
         "a check failed: other data than was written (`--verify`), a damaged study or archive, a "
-        "regression (`gate`), a broken rule (`lint`), another order (`sim scenarios`), a damaged "
-        "trace",
+        "regression (`gate`), a requirement that is not met (`check`), a broken rule (`lint`), "
+        "another order (`sim scenarios`), a damaged trace",
     ),
     (EXIT_BUG, "a bug in iolab; `IOLAB_DEBUG=1` shows where, please report it"),
     (EXIT_OF_FIO, "`iolab fio`: stopped by the user; partial results were printed"),
@@ -153,6 +158,7 @@ iolab compares I/O schedulers, file systems, options and record sizes, honestly.
 
   iolab compare --on loop:1g --scheduler none,mq-deadline,bfq --record-size 4k,32k
   iolab compare --on dir:/var/tmp --record-size 4k..1m --test read,random-read
+  iolab check /var/lib/etcd --for etcd
   iolab run study.toml --dry-run
   iolab report iolab-out/scheduler-record-size-1
   iolab doctor
