@@ -182,3 +182,17 @@ def test_what_strace_printed_is_kept_where_it_is_asked_for(tmp_path):
     )
     assert done.returncode == 2, done.stderr
     assert Path(kept).stat().st_size > 0
+
+
+def test_a_command_that_fails_is_told(tmp_path):
+    (tmp_path / "some").write_bytes(bytes(1000))
+    done = subprocess.run(
+        [sys.executable, "-m", "iolab", "pattern", "--for", "cat some; exit 3", "--only", "some"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "the command ended with exit code 3" in done.stderr
+    assert "1 read of 1000 B" in done.stdout

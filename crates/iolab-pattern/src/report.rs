@@ -146,6 +146,8 @@ const PHASES_LISTED: usize = 32;
 /// One part of so many of all bytes: what a file must have to be listed. Programs read many small
 /// files when they start.
 const SMALL_SHARE: u64 = 1000;
+/// Accesses of a stream from which on it can take turns with others.
+const TURNS_MIN: u64 = 8;
 /// Share of strided accesses from which on the stride is told.
 const STRIDED_SHARE: f64 = 0.1;
 /// Exponent of 4 KiB.
@@ -263,11 +265,14 @@ impl FilePattern {
 fn pattern_of(tally: &FileTally) -> (AccessPattern, u64) {
     let (own, joint) = (tally.own.label(), tally.joint.counts.label());
     let within = tally.joint.streams() as u64;
+    // Streams of a few accesses cannot take turns: the jumps are their beginnings.
+    let is_short = tally.accesses() < TURNS_MIN * tally.streams.max(1);
     match (own, joint) {
         // Each of them is sequential, together they are not.
         (AccessPattern::Sequential | AccessPattern::Interleaved, AccessPattern::Sequential) => {
             (AccessPattern::Sequential, 1)
         }
+        (AccessPattern::Sequential, _) if is_short => (AccessPattern::Sequential, tally.streams),
         (AccessPattern::Sequential, _) => (AccessPattern::Interleaved, tally.streams.max(within)),
         (AccessPattern::Interleaved, _) => (AccessPattern::Interleaved, within.max(tally.streams)),
         (own, _) => (own, tally.streams),

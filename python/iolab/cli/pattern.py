@@ -10,6 +10,7 @@ from typing import Final
 from iolab.cli.console import Console
 from iolab.cli.flags import add_overwrite_flag
 from iolab.cli.trace import tell_caveats
+from iolab.cli.trace_record import tell_command
 from iolab.errors import IolabError
 from iolab.library.services import Services
 
@@ -83,7 +84,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     )
     if arguments.files:
         traced = patterns.Traced(arguments.files, arguments.device)
-        found = patterns.patterns_of(traced, wanted, services)
+        found, code = patterns.patterns_of(traced, wanted, services), 0
     else:
         followed = patterns.Followed(
             command=arguments.command,
@@ -92,7 +93,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
             keep=None if arguments.keep is None else Path(arguments.keep),
             overwrite=tuple(arguments.overwrite),
         )
-        found = patterns.follow(followed, wanted, services)
+        found, code = patterns.follow(followed, wanted, services)
     workload = found["workload"]
     if workload is not None and arguments.out is not None:
         patterns.write_workload(workload, Path(arguments.out), arguments.overwrite)
@@ -106,7 +107,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
         console.stream(found["text"].encode())
     for note in found["report"]["notes"]:
         console.note(f"iolab: note: {note}")
-    return tell_caveats(found, console)
+    return max(tell_caveats(found, console), tell_command(code, console))
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -88,7 +88,7 @@ def record(arguments: argparse.Namespace, services: Services, console: Console) 
     )
     found = record_trace(asked, console.note)
     _tell(found.answer, arguments.out, console)
-    return _tell_command(found.command_code, console)
+    return tell_command(found.command_code, console)
 
 
 def _tell(answer: TraceRecorded, out: str, console: Console) -> None:
@@ -130,7 +130,8 @@ def _tell(answer: TraceRecorded, out: str, console: Console) -> None:
         )
 
 
-def _tell_command(code: int, console: Console) -> int:
+def tell_command(code: int, console: Console) -> int:
+    """Say how a command ended that was not well; returns the exit code."""
     if code == 0:
         return 0
     how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"

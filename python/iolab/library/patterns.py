@@ -105,8 +105,15 @@ def patterns_of(traced: Traced, wanted: PatternsWanted, services: Services) -> P
         return json.loads(core.pattern_of(inputs, json.dumps(wanted.question())))
 
 
-def follow(followed: Followed, wanted: PatternsWanted, services: Services) -> PatternFoundAnswer:
+def follow(
+    followed: Followed, wanted: PatternsWanted, services: Services
+) -> tuple[PatternFoundAnswer, int]:
     """Find the access patterns of a program while it runs.
+
+    Returns
+    -------
+    tuple : the patterns, and the exit code of the command; 0 if there was none, or if its time was
+        over.
 
     Raises
     ------
@@ -120,18 +127,19 @@ def follow(followed: Followed, wanted: PatternsWanted, services: Services) -> Pa
         refuse_existing([followed.keep], allowed)
     with tempfile.TemporaryDirectory(prefix="iolab-") as folder:
         text = Path(folder) / "calls"
-        code = _run_strace(followed, text, services)
+        code, is_ended_here = _run_strace(followed, text, services)
         if not text.exists() or not text.stat().st_size:
             raise TraceError(f"strace recorded nothing (exit code {code})", "see what it printed")
         if followed.keep is not None:
             with opened_new(followed.keep, allowed) as kept, text.open("rb") as file:
                 while piece := file.read(1 << 20):
                     kept.write(piece)
-        return patterns_of(Traced([str(text)]), wanted, services)
+        found = patterns_of(Traced([str(text)]), wanted, services)
+    return found, 0 if is_ended_here or followed.command is None else code
 
 
-def _run_strace(followed: Followed, text: Path, services: Services) -> int:
-    """Run strace to its end; returns its exit code, which is the command's."""
+def _run_strace(followed: Followed, text: Path, services: Services) -> tuple[int, bool]:
+    """Run strace to its end; returns its exit code, which is the command's, and who ended it."""
     program = which("strace")
     if program is None:
         raise IolabError(
@@ -167,12 +175,19 @@ def _started(words: Sequence[str]) -> Generator[subprocess.Popen[bytes]]:
             process.wait()
 
 
-def _waited(process: subprocess.Popen[bytes], seconds: float | None, switch: StopSwitch) -> int:
-    """Wait for the end, or end it: strace leaves processes alone that it did not start."""
+def _waited(
+    process: subprocess.Popen[bytes], seconds: float | None, switch: StopSwitch
+) -> tuple[int, bool]:
+    """Wait for the end, or end it: strace leaves processes alone that it did not start.
+
+    Returns
+    -------
+    tuple : exit code, and True if it was ended here.
+    """
     left = seconds
     while True:
         try:
-            return process.wait(_POLL_S)
+            return process.wait(_POLL_S), False
         except subprocess.TimeoutExpired:
             left = None if left is None else left - _POLL_S
         if switch.presses or (left is not None and left <= 0):
@@ -181,10 +196,10 @@ def _waited(process: subprocess.Popen[bytes], seconds: float | None, switch: Sto
         # The whole group: strace itself does not heed signals while a command of its own runs.
         _end(process, number)
         try:
-            return process.wait(_END_S)
+            return process.wait(_END_S), True
         except subprocess.TimeoutExpired:
             continue
-    return process.wait()
+    return process.wait(), True
 
 
 def _end(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
