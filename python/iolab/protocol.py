@@ -2164,6 +2164,15 @@ class PlotColumn(TypedDict):
     written_bytes: int
 
 
+class Moves(TypedDict):
+    """Requests that an animation shows; the lists have one length."""
+
+    bytes: list[int]
+    every: int
+    offsets: list[int]
+    times_ns: list[int]
+
+
 class Picture(TypedDict):
     """The picture as data: rows of columns, from the first byte on."""
 
@@ -2179,6 +2188,7 @@ class DevicePlot(TypedDict):
 
     columns: list[PlotColumn]
     device: str
+    moves: Moves
     picture: Picture
     requests: int
     sequential_share: float

@@ -86,6 +86,55 @@ pub struct DevicePlot {
     pub picture: Picture,
     /// Strips, by the picture's columns.
     pub columns: Vec<PlotColumn>,
+    /// Requests one after the other: all of them, or every second, fourth, ... one.
+    pub moves: Moves,
+}
+
+/// Requests that an animation shows; the lists have one length.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Moves {
+    /// One of so many requests is in the lists.
+    pub every: u64,
+    /// Time in nanoseconds since the first request of the trace.
+    pub times_ns: Vec<u64>,
+    /// First byte.
+    pub offsets: Vec<u64>,
+    /// Bytes; of writes negative.
+    pub bytes: Vec<i64>,
+}
+
+/// Requests of an animation, at most: nobody sees more of them one by one.
+const MOVES_MAX: usize = 1 << 14;
+
+impl Moves {
+    fn add(&mut self, number: u64, time: u64, event: &Event) {
+        self.every = self.every.max(1);
+        if !number.is_multiple_of(self.every) {
+            return;
+        }
+        if self.times_ns.len() == MOVES_MAX {
+            thin(&mut self.times_ns);
+            thin(&mut self.offsets);
+            thin(&mut self.bytes);
+            self.every *= 2;
+            if !number.is_multiple_of(self.every) {
+                return;
+            }
+        }
+        let bytes = i64::from(event.bytes);
+        self.times_ns.push(time);
+        self.offsets.push(event.sector.saturating_mul(512));
+        self.bytes.push(if event.is_write() { -bytes } else { bytes });
+    }
+}
+
+/// Keeps every second one, from the first on.
+fn thin<T: Copy>(list: &mut Vec<T>) {
+    let mut index = 0;
+    list.retain(|_| {
+        index += 1;
+        index % 2 == 1
+    });
 }
 
 /// Pictures of all devices of a trace.
@@ -102,6 +151,7 @@ pub struct TracePlot {
 struct Drawn {
     density: Density,
     columns: Vec<Column>,
+    moves: Moves,
     last_end: Option<u64>,
     requests: u64,
     sequential: u64,
@@ -112,6 +162,7 @@ impl Drawn {
         Self {
             density: Density::new(COLUMNS, ROWS),
             columns: vec![Column::default(); COLUMNS],
+            moves: Moves::default(),
             last_end: None,
             requests: 0,
             sequential: 0,
@@ -132,6 +183,7 @@ impl Drawn {
             self.sequential += u64::from(offset == last);
         }
         self.last_end = Some(offset.saturating_add(bytes));
+        self.moves.add(self.requests, time, event);
         self.requests += 1;
     }
 
@@ -150,6 +202,7 @@ impl Drawn {
             sequential_share: self.sequential as f64 / (self.requests.max(2) - 1) as f64,
             columns: columns.collect(),
             picture,
+            moves: self.moves,
         }
     }
 }
@@ -211,6 +264,22 @@ mod tests {
     }
 
     #[test]
+    fn moves_of_a_long_trace_are_evenly_thinned() {
+        let event = |at: u64| Event {
+            time_ns: at,
+            sector: at * 8,
+            bytes: 4096,
+            action: Action::Issued,
+            ..Event::default()
+        };
+        let plot = TracePlot::of(&mut Given((0..100_000).rev().map(event).collect())).unwrap();
+        let moves = &plot.devices[0].moves;
+        assert_eq!(moves.every, 8);
+        assert!(moves.times_ns.windows(2).all(|pair| pair[1] - pair[0] == 8));
+        assert_eq!(moves.times_ns.len(), 100_000_usize.div_ceil(8));
+    }
+
+    #[test]
     fn strips_have_the_bytes_and_distances_of_their_columns() {
         let event = |at: u64| Event {
             time_ns: 5000 + at * 1_000_000,
@@ -227,6 +296,7 @@ mod tests {
         assert_eq!(device.columns.len(), device.picture.reads[0].len());
         assert!(device.columns.len() <= COLUMNS);
         assert_eq!(plot.span_ns, 3999 * 1_000_000);
+        assert_eq!((device.moves.every, device.moves.times_ns.len()), (1, 4000));
         let middle = &device.columns[device.columns.len() / 2];
         assert!(middle.median_seek_bytes >= Some(1 << 28));
     }

@@ -187,6 +187,11 @@ def _declare_plot(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--beside", metavar="FILE", help="a second trace, beside the first one on the same axes"
     )
+    parser.add_argument(
+        "--animate",
+        action="store_true",
+        help="a page on which the head of the disk moves, with play, speed and a slider",
+    )
     add_overwrite_flag(parser)
 
 
@@ -201,9 +206,13 @@ def _plot(arguments: argparse.Namespace, services: Services, console: Console) -
         words += ["--beside", arguments.beside]
     for device in arguments.device:
         words += ["--device", device]
+    if arguments.animate:
+        words.append("--animate")
     command = join([*words, "-o", arguments.out])
     out = Path(arguments.out)
-    plots = block_traces.plot_traces(traces, out, command, arguments.overwrite, services)
+    plots = block_traces.plot_traces(
+        traces, out, command, arguments.overwrite, services, is_movie=arguments.animate
+    )
     for (name, _), plot in zip(traces, plots, strict=True):
         for device in plot["devices"]:
             title = name if name == device["device"] else f"{name}, {device['device']}"

@@ -164,6 +164,8 @@ def plot_traces(
     command: str,
     overwrite: Sequence[str],
     services: Services,
+    *,
+    is_movie: bool = False,
 ) -> list[TracePlotAnswer]:
     """Draw traces beside each other into a new file: a page (``.html``) or a drawing (``.svg``).
 
@@ -173,6 +175,8 @@ def plot_traces(
     out : the file; a drawing has the device with the most requests only.
     command : what draws it again.
     overwrite : files of the user's own that may be replaced.
+    services : the compiled half.
+    is_movie : an animation of the head instead: a page of the first trace's busiest device.
 
     Returns
     -------
@@ -183,8 +187,13 @@ def plot_traces(
     TraceError : no file is a trace, none has a request, or `out` ends otherwise.
     RefusedError : the file exists, and `overwrite` does not name it.
     """
+    from iolab.report.head_movie import movie_page
     from iolab.report.trace_picture import PICTURE_ENDINGS, picture_file
 
+    if is_movie and (out.suffix != ".html" or len(traces) > 1):
+        raise TraceError(
+            "an animation is a page of one trace", "name a page (.html), and leave --beside out"
+        )
     if out.suffix not in PICTURE_ENDINGS:
         raise TraceError(
             f"{out} ends neither in .html nor in .svg",
@@ -199,7 +208,12 @@ def plot_traces(
     named = [(name, plot) for (name, _), plot in zip(traces, plots, strict=True)]
     try:
         with opened_new(out, Allowed.of(overwrite)) as file:
-            file.write(picture_file(named, command, out.suffix).encode())
+            text = (
+                movie_page(*named[0], command)
+                if is_movie
+                else picture_file(named, command, out.suffix)
+            )
+            file.write(text.encode())
     except OSError as error:
         raise TraceError(
             f"{out} cannot be written: {error.strerror or error}", "name another place"
