@@ -84,7 +84,7 @@ def test_a_changed_stack_file_is_another_plan(iolab, tmp_path):
     arguments = [*COMPARE, "--on", "sim:stack.toml", "--out", "o"]
     code, out, err = iolab(*arguments)
     assert code == 0, err
-    assert "Two devices, striped: simulated" in " ".join(out.split())
+    assert "Two devices, striped, simulated" in " ".join(out.split())
     path.write_text(STACK.replace("65536", "131072"), encoding="utf-8")
     code, _, err = iolab(*arguments, "--resume")
     assert code == 1

@@ -110,7 +110,7 @@ def test_a_million_treatments_are_refused_before_they_are_made():
         "record_size": [512 * (1 + n) for n in range(1000)],
         "read_ahead_kb": [4 * n for n in range(1000)],
     }
-    with pytest.raises(StudyError, match=r"1,000,000 treatments \(1000 record_size x 1000 read_"):
+    with pytest.raises(StudyError, match=r"1 000 000 treatments \(1000 record_size x 1000 read_"):
         make_plan(make(factors=factors))
 
 
