@@ -208,11 +208,14 @@ def _plot(arguments: argparse.Namespace, services: Services, console: Console) -
         words += ["--device", device]
     if arguments.animate:
         words.append("--animate")
-    command = join([*words, "-o", arguments.out])
     out = Path(arguments.out)
-    plots = block_traces.plot_traces(
-        traces, out, command, arguments.overwrite, services, is_movie=arguments.animate
+    wanted = block_traces.PlotWanted(
+        out,
+        command=join([*words, "-o", arguments.out]),
+        overwrite=arguments.overwrite,
+        is_movie=arguments.animate,
     )
+    plots = block_traces.plot_traces(traces, wanted, services)
     for (name, _), plot in zip(traces, plots, strict=True):
         for device in plot["devices"]:
             title = name if name == device["device"] else f"{name}, {device['device']}"

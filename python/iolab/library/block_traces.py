@@ -158,25 +158,28 @@ def diff_traces(first: Traced, second: Traced, services: Services) -> TracesComp
         return json.loads(_reader(services).trace_diff(one, other))
 
 
+@dataclass(frozen=True)
+class PlotWanted:
+    """A file with a plot."""
+
+    out: Path
+    """A page (``.html``) or a drawing (``.svg``) of the device with the most requests."""
+    command: str
+    """Command line that draws it again."""
+    overwrite: Sequence[str] = ()
+    """Files of the user's own that may be replaced."""
+    is_movie: bool = False
+    """An animation of the head instead: a page of the busiest device of one trace."""
+
+
 def plot_traces(
-    traces: Sequence[tuple[str, Traced]],
-    out: Path,
-    command: str,
-    overwrite: Sequence[str],
-    services: Services,
-    *,
-    is_movie: bool = False,
+    traces: Sequence[tuple[str, Traced]], wanted: PlotWanted, services: Services
 ) -> list[TracePlotAnswer]:
-    """Draw traces beside each other into a new file: a page (``.html``) or a drawing (``.svg``).
+    """Draw traces beside each other into a new file.
 
     Parameters
     ----------
     traces : one or two, with the names that stand above them.
-    out : the file; a drawing has the device with the most requests only.
-    command : what draws it again.
-    overwrite : files of the user's own that may be replaced.
-    services : the compiled half.
-    is_movie : an animation of the head instead: a page of the first trace's busiest device.
 
     Returns
     -------
@@ -184,13 +187,14 @@ def plot_traces(
 
     Raises
     ------
-    TraceError : no file is a trace, none has a request, or `out` ends otherwise.
-    RefusedError : the file exists, and `overwrite` does not name it.
+    TraceError : no file is a trace, none has a request, or the file ends otherwise.
+    RefusedError : the file exists, and `wanted` does not allow to replace it.
     """
     from iolab.report.head_movie import movie_page
     from iolab.report.trace_picture import PICTURE_ENDINGS, picture_file
 
-    if is_movie and (out.suffix != ".html" or len(traces) > 1):
+    out = wanted.out
+    if wanted.is_movie and (out.suffix != ".html" or len(traces) > 1):
         raise TraceError(
             "an animation is a page of one trace", "name a page (.html), and leave --beside out"
         )
@@ -207,11 +211,11 @@ def plot_traces(
             raise TraceError(f"{name} has no request to draw", "name a trace with requests")
     named = [(name, plot) for (name, _), plot in zip(traces, plots, strict=True)]
     try:
-        with opened_new(out, Allowed.of(overwrite)) as file:
+        with opened_new(out, Allowed.of(wanted.overwrite)) as file:
             text = (
-                movie_page(*named[0], command)
-                if is_movie
-                else picture_file(named, command, out.suffix)
+                movie_page(*named[0], wanted.command)
+                if wanted.is_movie
+                else picture_file(named, wanted.command, out.suffix)
             )
             file.write(text.encode())
     except OSError as error:

@@ -1,0 +1,126 @@
+"""`iolab trace plot`: pages, drawings, two traces on the same axes, and the moving head."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from iolab.cli.console import Console
+from iolab.cli.main import main
+
+TRACES = Path(__file__).parent.parent / "golden" / "trace"
+NB, SYN = TRACES / "nb", TRACES / "syn.blkparse.txt"
+EVENTS = "ts_ns,event,sector,nr_sectors,rwbs,ioprio,pid,cpu\n"
+
+
+@pytest.fixture
+def iolab(capsys):
+    def run(*words):
+        code = main(list(map(str, words)), console=Console())
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return code, out, err
+
+    return run
+
+
+def test_a_page_has_every_device_and_loads_nothing(iolab, tmp_path):
+    page = tmp_path / "nb.html"
+    code, out, _ = iolab("trace", "plot", NB, "-o", page)
+    assert code == 0
+    assert "47 requests" in out
+    text = page.read_text()
+    assert text.count("<figure") == 1
+    assert not re.search(r"<script|https?://(?!www.w3.org)", text)
+    assert "requests as they were issued to the driver" in text
+
+
+def test_two_traces_have_the_same_axes(iolab, tmp_path):
+    both = tmp_path / "both.svg"
+    assert iolab("trace", "plot", NB, "--beside", SYN, "-o", both)[0] == 0
+    text = both.read_text()
+    assert len(re.findall(r'class="panel-title"', text)) == 2
+    ticks = re.findall(r'text-anchor="middle"[^>]*class="note">([^<]*)<', text)
+    assert ticks[: len(ticks) // 2] == ticks[len(ticks) // 2 :]
+
+
+def test_the_size_does_not_follow_the_number_of_events(iolab, tmp_path):
+    sizes = []
+    for count in (2_000, 50_000):
+        rows = (
+            f"{at * 10**8 // count},D,{(at * at * 7919 % 104729) * 8},8,{'RW'[at % 2]},,1,0\n"
+            for at in range(count)
+        )
+        trace = tmp_path / f"{count}.csv"
+        trace.write_text(EVENTS + "".join(rows))
+        page = tmp_path / f"{count}.html"
+        assert iolab("trace", "plot", trace, "-o", page)[0] == 0
+        sizes.append(page.stat().st_size)
+    assert max(sizes) < 3 << 20
+    assert sizes[1] < 3 * sizes[0]
+
+
+def test_what_cannot_be_drawn_is_told_and_nothing_is_lost(iolab, tmp_path):
+    kept = tmp_path / "kept.html"
+    kept.write_text("mine")
+    assert iolab("trace", "plot", NB, "-o", kept)[0] == 2
+    assert kept.read_text() == "mine"
+    assert iolab("trace", "plot", NB, "-o", kept, "--overwrite", kept)[0] == 0
+    code, _, err = iolab("trace", "plot", NB, "-o", tmp_path / "x.png")
+    assert code == 1
+    assert "ends neither in .html nor in .svg" in err
+    code, _, err = iolab("trace", "plot", NB, "--animate", "-o", tmp_path / "x.svg")
+    assert code == 1
+    assert "an animation is a page of one trace" in err
+    empty = tmp_path / "empty.csv"
+    empty.write_text(EVENTS + "1,P,0,0,N,,1,0\n")
+    code, _, err = iolab("trace", "plot", empty, "-o", tmp_path / "x.html")
+    assert code == 1
+    assert "has no request to draw" in err
+    assert not list(tmp_path.glob("x.*"))
+
+
+def test_names_in_the_pages_stay_text(iolab, tmp_path):
+    odd = tmp_path / "<script>alert(1)<.iotrace"
+    assert iolab("trace", "convert", NB, odd)[0] == 0
+    for flag in ((), ("--animate",)):
+        page = tmp_path / "page.html"
+        words = ("trace", "plot", odd, *flag, "-o", page, "--overwrite", page)
+        page.write_text("")
+        assert iolab(*words)[0] == 0
+        assert "<script>alert" not in page.read_text()
+
+
+def moves_of(page):
+    found = re.search(r'<script type="application/json" id="moves">(.*?)</script>', page, re.DOTALL)
+    return json.loads(html.unescape(found[1]))
+
+
+@pytest.mark.needs_chromium
+@pytest.mark.parametrize("share", [0.0, 0.04, 0.5, 1.0])
+def test_the_head_is_where_the_table_of_events_says(iolab, tmp_path, share):
+    page = tmp_path / "head.html"
+    assert iolab("trace", "plot", NB, "--animate", "-o", page)[0] == 0
+    moves = moves_of(page.read_text())
+    seconds = moves["span_ns"] * share / 1e9
+    done = subprocess.run(
+        [
+            *(shutil.which("chromium"), "--headless", "--no-sandbox", "--disable-gpu"),
+            *(f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom"),
+            f"{page.as_uri()}#t={seconds}",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    begun = [
+        offset
+        for time, offset in zip(moves["times_ns"], moves["offsets"], strict=True)
+        if time <= round(seconds * 1e9, 3)
+    ]
+    assert begun
+    assert f'data-index="{len(begun)}" data-offset="{begun[-1]}"' in done.stdout
