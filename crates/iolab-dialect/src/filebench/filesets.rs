@@ -37,6 +37,12 @@ pub struct Lowered {
     pub notes: Vec<String>,
 }
 
+/// Tell whether a path leads to devices: all of `/dev` but for the memory that lies there.
+fn lies_among_devices(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    path.starts_with('/') && parts.first() == Some(&"dev") && parts.get(1) != Some(&"shm")
+}
+
 /// A file or fileset as a set of files.
 pub fn lower(files: &DefinedFiles, scope: &ScriptScope, seed: Seed) -> Result<Lowered> {
     let given = &files.given;
@@ -49,6 +55,13 @@ pub fn lower(files: &DefinedFiles, scope: &ScriptScope, seed: Seed) -> Result<Lo
     let is_plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\n', '\0']);
     if !is_plain {
         return wrong(format!("the name '{name}'"), "write a name without / and no dot in front");
+    }
+    if lies_among_devices(&path) {
+        let what = format!("path={path},name={name}: a device, on which all data would be lost");
+        return wrong(
+            what,
+            "name a directory on a file system; `iolab run --on device:` asks first",
+        );
     }
     let entries = scope.number(given, Attribute::Entries, u64::from(files.is_file))?;
     let leafs = scope.number(given, Attribute::LeafDirs, 0)?;
