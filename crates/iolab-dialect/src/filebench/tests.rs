@@ -289,8 +289,10 @@ fn composites_that_would_fill_the_memory_are_refused() {
     assert!(long.contains("script:91:59:"), "the line of the call: {long}");
     assert!(long.contains("iters=N"), "{long}");
     assert_eq!(script(&levels(3, 10)).show.flowops.len(), 1 + 10 + 100 + 1000 + 1000);
-    let own = levels(1, 10).replace("flowop statfile name=st,filesetname=fs", "flowop c1 name=x");
-    assert!(refused(&own).contains("contains itself"));
+    let ten: String = (0..10).map(|n| format!(" flowop c0 name=x{n}")).collect();
+    let own =
+        levels(1, 1).replace("name=st,filesetname=fs", &format!("name=st,filesetname=fs{ten}"));
+    assert!(refused(&own).contains("the composite c0 contains itself"), "{}", refused(&own));
 }
 
 #[test]
