@@ -51,7 +51,7 @@ struct Counter<'a> {
     around: Vec<&'a str>,
 }
 
-impl<'a> Counter<'a> {
+impl Counter<'_> {
     /// Operations of a call; one for what is no composite.
     fn size(&mut self, flowop: &Flowop) -> Result<u64, ScriptFault> {
         let found = self.script.composites.get_key_value(&flowop.kind);

@@ -7,6 +7,7 @@ use super::lex::ScriptFault;
 use super::plan::FilesShow;
 use super::scope::{Bound, ScriptScope};
 use super::script::DefinedFiles;
+use super::syntax::Givens;
 use super::words::Attribute;
 
 type Result<T> = std::result::Result<T, ScriptFault>;
@@ -43,9 +44,8 @@ fn lies_among_devices(path: &str) -> bool {
     path.starts_with('/') && parts.first() == Some(&"dev") && parts.get(1) != Some(&"shm")
 }
 
-/// A file or fileset as a set of files.
-pub fn lower(files: &DefinedFiles, scope: &ScriptScope, seed: Seed) -> Result<Lowered> {
-    let given = &files.given;
+/// Name and directory of a file or fileset.
+fn name_and_path(given: &Givens, scope: &ScriptScope) -> Result<(String, String)> {
     let wrong = |what: String, remedy: &str| Err(ScriptFault::new(given.spot, what, remedy));
     let (Some(name), Some(path)) =
         (scope.text(given, Attribute::Name)?, scope.text(given, Attribute::Path)?)
@@ -63,6 +63,14 @@ pub fn lower(files: &DefinedFiles, scope: &ScriptScope, seed: Seed) -> Result<Lo
             "name a directory on a file system; `iolab run --on device:` asks first",
         );
     }
+    Ok((name, path))
+}
+
+/// A file or fileset as a set of files.
+pub fn lower(files: &DefinedFiles, scope: &ScriptScope, seed: Seed) -> Result<Lowered> {
+    let given = &files.given;
+    let wrong = |what: String, remedy: &str| Err(ScriptFault::new(given.spot, what, remedy));
+    let (name, path) = name_and_path(given, scope)?;
     let entries = scope.number(given, Attribute::Entries, u64::from(files.is_file))?;
     let leafs = scope.number(given, Attribute::LeafDirs, 0)?;
     if entries == 0 && leafs == 0 {
