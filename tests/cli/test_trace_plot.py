@@ -50,7 +50,7 @@ def test_two_traces_have_the_same_axes(iolab, tmp_path):
 
 def test_the_size_does_not_follow_the_number_of_events(iolab, tmp_path):
     sizes = []
-    for count in (2_000, 50_000):
+    for count in (50_000, 200_000):
         rows = (
             f"{at * 10**8 // count},D,{(at * at * 7919 % 104729) * 8},8,{'RW'[at % 2]},,1,0\n"
             for at in range(count)
@@ -61,7 +61,7 @@ def test_the_size_does_not_follow_the_number_of_events(iolab, tmp_path):
         assert iolab("trace", "plot", trace, "-o", page)[0] == 0
         sizes.append(page.stat().st_size)
     assert max(sizes) < 3 << 20
-    assert sizes[1] < 3 * sizes[0]
+    assert sizes[1] < 2 * sizes[0]
 
 
 def test_what_cannot_be_drawn_is_told_and_nothing_is_lost(iolab, tmp_path):
@@ -101,7 +101,7 @@ def moves_of(page):
 
 
 @pytest.mark.needs_chromium
-@pytest.mark.parametrize("share", [0.0, 0.04, 0.5, 1.0])
+@pytest.mark.parametrize("share", [0.001, 0.04, 0.5, 1.0])
 def test_the_head_is_where_the_table_of_events_says(iolab, tmp_path, share):
     page = tmp_path / "head.html"
     assert iolab("trace", "plot", NB, "--animate", "-o", page)[0] == 0

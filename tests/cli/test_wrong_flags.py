@@ -45,7 +45,7 @@ BASES = {
     "history": ("stored", "a.iolab"),
     "watch": ("stored",),
     "lint": ("stored",),
-    "check": ("--list",),
+    "check": ("", "--list"),
     "archive": ("a.iolab", "--check"),
     "bon-csv2txt": (),
     "workloads": ("start-up",),

@@ -263,6 +263,45 @@ def test_an_option_of_the_store_is_a_factor(tmp_path, monkeypatch):
     assert "ycsb" in out
 
 
+@needs_rocksdb
+def test_a_load_that_did_not_end_is_no_database(tmp_path, monkeypatch):
+    """Symptom: the run after a killed load measured a part of the records, without a word.
+
+    Cause: whatever the library could open counted as loaded. Fix: a file beside the database says
+    that a load is under way; the next run loads again.
+    """
+    monkeypatch.chdir(tmp_path)
+    words = (*CORE, "-p", "recordcount=60", "-p", "operationcount=20", "-p", "rocksdb.dir=db")
+    code, _, err = iolab("ycsb", "--out", tmp_path / "a", "load", "rocksdb", *words)
+    assert code == 0, err
+    note = tmp_path / "db" / "IOLAB-LOADING"
+    assert not note.exists(), "a load that ended leaves no note"
+    note.touch()
+    code, _, err = iolab("ycsb", "--compat", "--out", tmp_path / "b", "run", "rocksdb", *words)
+    assert code != 0
+    assert "db holds a part of its records: a load did not end" in err
+    assert "load it again (ycsb load)" in err
+    code, _, err = iolab("ycsb", "--out", tmp_path / "c", "run", "rocksdb", *words)
+    assert code == 0, err
+    with Store.open_reader(tmp_path / "c" / "study.db") as store:
+        ((_, record),) = store.contents.records()
+    assert record["phases"][0]["tenants"][0]["kv"]["loaded"] == 60
+    assert not note.exists()
+
+
+def test_more_records_than_memory_holds_are_refused(tmp_path, monkeypatch):
+    """Symptom: two billion records in memory were accepted, and took all of it."""
+    monkeypatch.chdir(tmp_path)
+    words = (*CORE, "-p", "recordcount=2000000000", "-p", "operationcount=10")
+    for action in ("load", "run"):
+        code, out, err = iolab("ycsb", "--out", tmp_path / action, action, "memory", *words)
+        told = out + err
+        assert code != 0, told
+        assert "2000000000 records need about" in told
+        assert "are available" in told
+        assert "recordcount" in told
+
+
 def test_simulation_is_refused_by_name_and_null_is_not(tmp_path):
     words = (*CORE, "-p", "recordcount=100", "-p", "operationcount=200")
     place = ("--out", tmp_path / "sim", "--on", "sim:fixed-100us")

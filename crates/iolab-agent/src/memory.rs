@@ -40,7 +40,8 @@ pub fn fact(machine: &Machine) -> Option<(String, String)> {
     measured.map(|rate| (FACT.to_owned(), rate.to_string()))
 }
 
-fn available_bytes(meminfo: &str) -> Option<u64> {
+/// Bytes that programs can have without swapping, as `/proc/meminfo` says.
+pub fn available_bytes(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }

@@ -13,6 +13,8 @@ use iolab_model::error::Errno;
 
 /// File that says who made the directory.
 pub const MARKER: &str = "IOLAB-STORE";
+/// File that lies beside it while the records are loaded: what is there is not all of them.
+pub const LOADING: &str = "IOLAB-LOADING";
 /// First line of it.
 const HEAD: &str = "iolab store 1";
 
@@ -60,6 +62,41 @@ pub fn take(directory: &Path, store: &str, is_named: bool) -> Result<DirectorySt
     }
 }
 
+/// Notes that records are being loaded, until [`end_loading`]: a load that was killed leaves it.
+///
+/// # Errors
+///
+/// It cannot be written.
+pub fn begin_loading(directory: &Path) -> Result<(), Error> {
+    let path = directory.join(LOADING);
+    let mut how = OpenOptions::new();
+    let opened = how.write(true).create_new(true).mode(0o644).custom_flags(libc::O_NOFOLLOW);
+    match opened.open(&path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            Err(failed("writing", &path, &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Notes that all records are there.
+///
+/// # Errors
+///
+/// The note cannot be taken away.
+pub fn end_loading(directory: &Path) -> Result<(), Error> {
+    let path = directory.join(LOADING);
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(failed("removing", &path, &error)),
+        _ => Ok(()),
+    }
+}
+
+/// Tell whether a load began that did not end.
+pub fn is_loading(directory: &Path) -> bool {
+    directory.join(LOADING).symlink_metadata().is_ok()
+}
+
 fn mark(directory: &Path, store: &str) -> Result<(), Error> {
     let path = directory.join(MARKER);
     let mut how = OpenOptions::new();
@@ -95,6 +132,21 @@ fn foreign(directory: &Path, why: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_load_that_did_not_end_is_known() {
+        let place = tempfile::tempdir().unwrap();
+        let one = place.path().join("db");
+        take(&one, "rocksdb", false).unwrap();
+        assert!(!is_loading(&one));
+        begin_loading(&one).unwrap();
+        begin_loading(&one).unwrap();
+        assert!(is_loading(&one));
+        assert_eq!(take(&one, "rocksdb", false).unwrap(), DirectoryState::Ours);
+        end_loading(&one).unwrap();
+        end_loading(&one).unwrap();
+        assert!(!is_loading(&one));
+    }
 
     #[test]
     fn a_directory_is_new_ours_or_refused() {

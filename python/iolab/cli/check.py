@@ -32,7 +32,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--for",
         dest="requirements",
         metavar="NAMES",
-        default="",
         help="requirements, as in etcd or etcd,gitaly (all of them, as a table, exit 0)",
     )
     parser.add_argument(
@@ -54,7 +53,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
         result_dict,
     )
 
-    wanted = find_requirements(arguments.requirements)
+    wanted = find_requirements(arguments.requirements or "")
     time_ns = check_time_ns(arguments.time)
     if arguments.list:
         if arguments.directory is not None:

@@ -42,11 +42,11 @@ _SHORT: Final[dict[Quantity, str]] = {
     "write_bytes_per_s": "{} written",
 }
 _COUNTED: Final[dict[Quantity, str]] = {
-    "flush_ns_p99": "flush",
-    "flushes_per_s": "flush",
-    "reads_per_s": "read",
-    "writes_per_s": "write",
-    "write_bytes_per_s": "write",
+    "flush_ns_p99": "flushes",
+    "flushes_per_s": "flushes",
+    "reads_per_s": "reads",
+    "writes_per_s": "writes",
+    "write_bytes_per_s": "writes",
 }
 
 
@@ -153,9 +153,7 @@ def _lines(one: JudgedCriterion, *, is_alone: bool) -> Iterator[str]:
     if one.reason:
         yield f"Undecided: {one.reason}."
     if found is not None:
-        counted_as = _COUNTED[criterion.quantity]
-        plural = "flushes" if counted_as == "flush" else None
-        n_ops = counted(found.n_ops, counted_as, plural)
+        n_ops = f"{found.n_ops:,} {_COUNTED[criterion.quantity]}"
         yield f"Measured: {criterion.what}; {n_ops} in {counted(found.n_rounds, 'round')}."
 
 

@@ -7,6 +7,7 @@ use super::lex::ScriptFault;
 use super::plan::FilesShow;
 use super::scope::{Bound, ScriptScope};
 use super::script::DefinedFiles;
+use super::syntax::Givens;
 use super::words::Attribute;
 
 type Result<T> = std::result::Result<T, ScriptFault>;
@@ -37,9 +38,14 @@ pub struct Lowered {
     pub notes: Vec<String>,
 }
 
-/// A file or fileset as a set of files.
-pub fn lower(files: &DefinedFiles, scope: &ScriptScope, seed: Seed) -> Result<Lowered> {
-    let given = &files.given;
+/// Tell whether a path leads to devices: all of `/dev` but for the memory that lies there.
+fn lies_among_devices(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    path.starts_with('/') && parts.first() == Some(&"dev") && parts.get(1) != Some(&"shm")
+}
+
+/// Name and directory of a file or fileset.
+fn name_and_path(given: &Givens, scope: &ScriptScope) -> Result<(String, String)> {
     let wrong = |what: String, remedy: &str| Err(ScriptFault::new(given.spot, what, remedy));
     let (Some(name), Some(path)) =
         (scope.text(given, Attribute::Name)?, scope.text(given, Attribute::Path)?)
@@ -50,6 +56,21 @@ pub fn lower(files: &DefinedFiles, scope: &ScriptScope, seed: Seed) -> Result<Lo
     if !is_plain {
         return wrong(format!("the name '{name}'"), "write a name without / and no dot in front");
     }
+    if lies_among_devices(&path) {
+        let what = format!("path={path},name={name}: a device, on which all data would be lost");
+        return wrong(
+            what,
+            "name a directory on a file system; `iolab run --on device:` asks first",
+        );
+    }
+    Ok((name, path))
+}
+
+/// A file or fileset as a set of files.
+pub fn lower(files: &DefinedFiles, scope: &ScriptScope, seed: Seed) -> Result<Lowered> {
+    let given = &files.given;
+    let wrong = |what: String, remedy: &str| Err(ScriptFault::new(given.spot, what, remedy));
+    let (name, path) = name_and_path(given, scope)?;
     let entries = scope.number(given, Attribute::Entries, u64::from(files.is_file))?;
     let leafs = scope.number(given, Attribute::LeafDirs, 0)?;
     if entries == 0 && leafs == 0 {

@@ -10,6 +10,7 @@ use iolab_workload::Workload;
 use iolab_workload::program::{Limits, Program};
 use iolab_workload::spec::{Tenant, WorkersAs};
 
+use super::expansion;
 use super::filesets::{self, Lowered};
 use super::lex::{ScriptFault, ScriptSpot};
 use super::plan::{Command, FlowopShow, Show, ToldAs};
@@ -81,6 +82,7 @@ pub fn lower(script: &Script, wishes: &LoweringWishes) -> Result<LoweredScript> 
         sets.push(lowered);
     }
     let threads = threads(script)?;
+    expansion::check(script, threads.iter().map(|one| &one.thread.flowops[..]))?;
     let (semaphores, blocks) = meetings(script, &threads)?;
     let context = StepsContext { script, files: &sets, semaphores: &semaphores, blocks: &blocks };
     let mut tenants = Vec::new();
@@ -194,8 +196,8 @@ fn meetings(script: &Script, threads: &[Loop<'_>]) -> Result<(Semaphores, BTreeS
                 Some(FlowopKind::Block) => {
                     blocks.insert(name);
                 }
-                // A composite in itself is refused where it is lowered.
-                None if prefix.matches('.').count() < 16 => {
+                // A composite in itself, or one that is too long, was refused.
+                None => {
                     let inner = script.composites.get(&flowop.kind);
                     let inner = inner.into_iter().flat_map(|composite| &composite.flowops);
                     left.extend(inner.map(|flowop| (format!("{name}."), flowop)));

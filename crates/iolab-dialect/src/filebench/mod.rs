@@ -8,6 +8,7 @@
 
 pub mod command;
 pub mod dialect;
+mod expansion;
 pub mod filesets;
 mod json;
 pub mod lex;

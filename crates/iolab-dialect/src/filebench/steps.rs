@@ -10,6 +10,7 @@ use iolab_workload::program::{
     Spread, Until, WhenNone,
 };
 
+use super::expansion::{DEPTH_MAX, in_itself};
 use super::filesets::Lowered;
 use super::lex::ScriptFault;
 use super::random::scaled;
@@ -22,8 +23,6 @@ type Result<T> = std::result::Result<T, ScriptFault>;
 
 /// Number of descriptor slots of a thread.
 const SLOTS: u64 = 128;
-/// Deepest composite in composites.
-const DEPTH_MAX: usize = 16;
 /// Nanoseconds of a store to memory that is repeated.
 const STORE_NS: f64 = 0.25;
 /// Bytes that direct I/O needs beside a transfer, to lie aligned.
@@ -192,8 +191,7 @@ impl<'a> Steps<'a> {
         nodes: &mut Vec<Node>,
     ) -> Result<()> {
         if self.around.contains(&flowop.kind) || self.around.len() >= DEPTH_MAX {
-            let what = format!("the composite {} contains itself", flowop.kind);
-            return wrong(&flowop.given, what, "write its operations one after the other");
+            return Err(in_itself(flowop));
         }
         self.told.push(Told { name: name.to_owned(), row: None, id: None });
         let iters = self.scope.amount(&flowop.given, Attribute::Iters)?;

@@ -265,6 +265,52 @@ fn composites_get_their_parameters_and_names() {
     assert!(refused(&recursive).contains("contains itself"));
 }
 
+/// Symptom: a script of 20 lines took all memory, or never came to an end. Cause: composites were
+/// written out without a limit, and one that calls itself ten times was followed sixteen levels
+/// deep before it was refused. Fix: their sizes are counted first.
+#[test]
+fn composites_that_would_fill_the_memory_are_refused() {
+    let levels = |count: u32, calls: u32| {
+        let mut text = "define fileset name=fs,path=/tmp,size=1k,entries=9,dirwidth=20,prealloc\n\
+            define flowop name=c0 { flowop statfile name=st,filesetname=fs }\n"
+            .to_owned();
+        for level in 1..=count {
+            let inner = level - 1;
+            let body: String = (0..calls).map(|n| format!("flowop c{inner} name=n{n}\n")).collect();
+            text += &format!("define flowop name=c{level} {{ {body} }}\n");
+        }
+        text + &format!(
+            "define process name=p {{ thread name=t,memsize=1m {{ flowop c{count} name=all }} }}\n\
+             run 5"
+        )
+    };
+    let long = refused(&levels(8, 10));
+    assert!(long.contains("more than 100000 operations when composites are written out"), "{long}");
+    assert!(long.contains("script:91:59:"), "the line of the call: {long}");
+    assert!(long.contains("iters=N"), "{long}");
+    assert_eq!(script(&levels(3, 10)).show.flowops.len(), 1 + 10 + 100 + 1000 + 1000);
+    let ten: String = (0..10).map(|n| format!(" flowop c0 name=x{n}")).collect();
+    let own =
+        levels(1, 1).replace("name=st,filesetname=fs", &format!("name=st,filesetname=fs{ten}"));
+    assert!(refused(&own).contains("the composite c0 contains itself"), "{}", refused(&own));
+}
+
+#[test]
+fn devices_are_no_files() {
+    for (path, name) in [("/dev", "sdb"), ("//dev/", "nvme0n1"), ("/dev/mapper", "vg-lv")] {
+        let text = format!(
+            "define file name={name},path={path},size=1m,prealloc,reuse\n\
+             define process name=p {{ thread name=t,memsize=1m \
+             {{ flowop read name=r,filename={name},iosize=4k }} }}\nrun 1"
+        );
+        let told = refused(&text);
+        assert!(told.contains("a device, on which all data would be lost"), "{told}");
+        assert!(told.contains(":1:"), "{told}");
+    }
+    let memory = of_flowops("flowop statfile name=s,filesetname=fs").replace("/tmp", "/dev/shm");
+    assert_eq!(script(&memory).directory, "/dev/shm");
+}
+
 #[test]
 fn forms_of_old_scripts_are_taken() {
     let text = "set $dir=/tmp\nset $cached=false\nset $n1=10\nset $total=$n1 * 10\n\

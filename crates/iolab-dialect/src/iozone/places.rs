@@ -1,8 +1,11 @@
 //! Paths of the files of a command line.
 
+use std::path::Path;
+
 use super::typed::Typed;
 use crate::diagnostic::Problem;
 use crate::option::Common;
+use crate::text_file::read_limited;
 
 /// The file of single and automatic mode, and the stem of throughput mode's files.
 const FILE: &str = "iozone.tmp";
@@ -121,11 +124,11 @@ fn listed(list: &str, others: &[String]) -> Result<Vec<String>, Problem> {
         return Err(Problem::new("-F and -+R name files twice", "leave one of them out"));
     }
     let wrong = |why: &str| Problem::new(format!("-+R {list}: {why}"), REMEDY);
-    let about = std::fs::metadata(list).map_err(|error| wrong(&error.to_string()))?;
-    if !about.is_file() || about.len() > LIST_BYTES_MAX {
-        return Err(wrong("it is no regular file, or larger than 1 MiB"));
-    }
-    let text = std::fs::read_to_string(list).map_err(|error| wrong(&error.to_string()))?;
+    let read = read_limited(Path::new(list), LIST_BYTES_MAX);
+    let Some(bytes) = read.map_err(|error| wrong(&error.to_string()))? else {
+        return Err(wrong("it is larger than 1 MiB"));
+    };
+    let text = String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8"))?;
     let names = text.lines().map(str::trim).filter(|name| !name.is_empty());
     let names: Vec<String> = names.map(str::to_owned).collect();
     if names.is_empty() { Err(wrong("it names no file")) } else { Ok(names) }

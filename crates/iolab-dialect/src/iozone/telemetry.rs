@@ -5,11 +5,14 @@
 //! original takes what is no number for 0, and crashes on a line with one word; both are errors
 //! here.
 
+use std::path::Path;
+
 use iolab_model::{Bytes, Ns};
 use iolab_workload::spec::ReplayOp;
 
 use super::typed::{Replays, Typed};
 use crate::diagnostic::Problem;
+use crate::text_file::read_limited;
 
 /// More than this is not read into memory.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -141,15 +144,12 @@ fn load(option: &str, path: &str) -> Result<Telemetry, Problem> {
         let remedy = "name a text file with a line `offset length [milliseconds]` per operation";
         Problem::new(format!("{option} {path}: {why}"), remedy)
     };
-    let size = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
-    if !size.is_file() {
-        return Err(wrong("it is no regular file".into()));
-    }
-    if size.len() > FILE_BYTES_MAX {
-        let what = format!("it has {} MiB, more than {}", size.len() >> 20, FILE_BYTES_MAX >> 20);
+    let read = read_limited(Path::new(path), FILE_BYTES_MAX);
+    let Some(bytes) = read.map_err(|error| wrong(error.to_string()))? else {
+        let what = format!("it is larger than {} MiB", FILE_BYTES_MAX >> 20);
         return Err(Problem::new(format!("{option} {path}: {what}"), "split it"));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    };
+    let text = String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8".into()))?;
     parse(option, path, &text)
 }
 

@@ -310,6 +310,7 @@ const MALFORMED: &[(&str, &str)] = &[
     ("-+m nofile -t 1", "runs on one machine"),
     ("-X no-such-file -i 0", "-X no-such-file: No such file"),
     ("-X /dev/null -i 0", "-X /dev/null: it is no regular file"),
+    ("-t 1 -i 0 -+R /proc/kallsyms", "-+R /proc/kallsyms: it is larger than 1 MiB"),
     ("-X Cargo.toml -i 0", "-X: Cargo.toml, line 1: it has 1 words"),
     ("-X Cargo.toml -i 0 -s 64k", "-X and -s exclude each other"),
     ("-Y Cargo.toml -i 1 -a", "-Y and -a exclude each other"),

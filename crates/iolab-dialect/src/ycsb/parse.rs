@@ -11,6 +11,7 @@ use super::properties::{Origin, Property, read as read_properties};
 use super::table::{self, OPTION_PREFIX, PROPERTIES, PropertyRow, TABLE_PREFIX, ValueForm};
 use crate::diagnostic::{Diagnostic, Problem, quoted};
 use crate::option::{Common, Standing, Takes, common_row, help_text, read};
+use crate::text_file::read_limited;
 
 /// Largest file that is read.
 const FILE_BYTES_MAX: u64 = 4 << 20;
@@ -44,14 +45,14 @@ pub struct LocalFiles;
 
 impl FileTexts for LocalFiles {
     fn read(&self, path: &str) -> Result<String, String> {
-        let found = Path::new(path).metadata().map_err(|error| reason(&error))?;
-        if !found.is_file() {
+        let path = Path::new(path);
+        if !path.metadata().map_err(|error| reason(&error))?.is_file() {
             return Err("is no file".into());
         }
-        if found.len() > FILE_BYTES_MAX {
+        let Some(bytes) = read_limited(path, FILE_BYTES_MAX).map_err(|error| reason(&error))?
+        else {
             return Err(format!("is larger than {} MiB", FILE_BYTES_MAX >> 20));
-        }
-        let bytes = std::fs::read(path).map_err(|error| reason(&error))?;
+        };
         // Java reads these files byte by byte (ISO 8859-1).
         Ok(String::from_utf8(bytes)
             .unwrap_or_else(|error| error.into_bytes().into_iter().map(char::from).collect()))

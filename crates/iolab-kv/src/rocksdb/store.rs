@@ -10,6 +10,7 @@ use iolab_model::kv::{KvDurability, KvError, KvFact, KvOptions, KvStore};
 use super::facts::{PROPERTIES, of_statistics};
 use super::library::{Library, Opaque, library};
 use super::options;
+use crate::directory::is_loading;
 
 /// Memory for write buffers that YCSB's binding gives a level-style column family (`RocksDB`,
 /// `optimizeLevelStyleCompaction`: 512 MiB).
@@ -109,9 +110,14 @@ impl RocksDb {
         let library = library()?;
         let options = Options::of(library, wanted)?;
         let path = CString::new(directory.as_os_str().as_bytes()).expect("paths have no zeros");
-        let is_new = !directory.join("CURRENT").exists();
-        let mut names =
-            if is_new { vec![DEFAULT.to_owned()] } else { Self::names(library, &options, &path)? };
+        let has_files = directory.join("CURRENT").exists();
+        // Part of the records is not what a run expects: they are loaded again.
+        let is_new = !has_files || is_loading(directory);
+        let mut names = if has_files {
+            Self::names(library, &options, &path)?
+        } else {
+            vec![DEFAULT.to_owned()]
+        };
         let table = CString::new(wanted.table.as_str()).map_err(|_| refused("the table's name"))?;
         let place = names.iter().position(|name| *name == table);
         if let Some(place) = place {
