@@ -277,8 +277,8 @@ def requirements_page() -> str:
         ]
         blocks.append(table(["required", "measured", "phase"], body))
         blocks.append(f"Job: `fio {one.job}`, where `{{runtime}}` is a share of `--time`.")
-        found = [[f"<{s.url}>", s.says, s.read_on] for s in one.sources]
-        blocks.append(table(["source", "what it says", "read on"], found))
+        found = [[f"<{s.url}>", s.says, s.noted_on] for s in one.sources]
+        blocks.append(table(["source", "what it says", "noted on"], found))
         blocks.append(f"Differs from the source: {one.differs}.")
     return page(
         "Requirements",

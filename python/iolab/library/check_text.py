@@ -199,7 +199,7 @@ def requirements_text(requirements: Sequence[Requirement], width: int = 80) -> s
         lines.append(fold_text(f"  job: fio {one.job}", width, "    "))
         for source in one.sources:
             lines.append(f"  {source.url}")
-            lines.append(fold_text(f"    {source.says} (read {source.read_on})", width, "    "))
+            lines.append(fold_text(f"    {source.says} (noted {source.noted_on})", width, "    "))
         lines.append(fold_text(f"  differs: {one.differs}", width, "    "))
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
@@ -213,7 +213,7 @@ def requirement_dict(one: Requirement) -> dict[str, object]:
         "job": one.job,
         "limits": [_criterion_dict(criterion) for criterion in one.criteria],
         "sources": [
-            {"url": source.url, "says": source.says, "read_on": source.read_on}
+            {"url": source.url, "says": source.says, "noted_on": source.noted_on}
             for source in one.sources
         ],
         "differs": one.differs,

@@ -29,7 +29,7 @@ ETCD: Final = Requirement(
         Source(
             "https://www.ibm.com/cloud/blog/"
             "using-fio-to-tell-whether-your-storage-is-fast-enough-for-etcd",
-            "The job: 22 MiB of appends of 2300 bytes, each with fdatasync; the FAQ links to it.",
+            "The job that is widely used: 22 MiB of appends of 2300 bytes, each with fdatasync.",
             "2026-11-26",
         ),
     ),

@@ -28,12 +28,12 @@ GITALY: Final = Requirement(
     ),
     sources=(
         Source(
-            "https://docs.gitlab.com/17.7/ee/administration/gitaly/#disk-requirements",
+            "https://docs.gitlab.com/ee/administration/gitaly/#disk-requirements",
             "At least 8,000 reads and 2,000 writes per second, as a first recommendation.",
             "2026-11-26",
         ),
         Source(
-            "https://docs.gitlab.com/17.7/ee/administration/operations/"
+            "https://docs.gitlab.com/ee/administration/operations/"
             "filesystem_benchmarking.html",
             "The job: reads and writes of 4 KiB, 75 % reads, 64 at a time, direct.",
             "2026-11-26",

@@ -29,8 +29,8 @@ class Source:
     url: str
     says: str
     """Content in our words."""
-    read_on: str
-    """Day on which it was read, as in 2026-11-26: documents change."""
+    noted_on: str
+    """Day on which it was noted here; documents change, and what was noted may have been a copy."""
 
 
 @frozen

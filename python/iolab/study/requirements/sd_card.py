@@ -32,7 +32,8 @@ SD_CARD: Final = Requirement(
     sources=(
         Source(
             "https://www.sdcard.org/developers/sd-standard-overview/application-performance-class/",
-            "Class A1: 10 MB/s in order, 500 random writes and 1,500 random reads per second.",
+            "The class is defined here: 10 MB/s in order, 500 random writes, 1,500 random reads per"
+            " second, as the next source quotes it.",
             "2026-11-26",
         ),
         Source(
