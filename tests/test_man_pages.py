@@ -104,7 +104,7 @@ def test_a_page_has_the_exit_codes_that_its_command_can_have(name):
     assert {0, 1, 70, 130} <= codes
     assert 128 not in codes, "that of `iolab fio`"
     flags = {f for a in command_parser(MODULES[name])._actions for f in a.option_strings}
-    assert (4 in codes) == ("--strict" in flags or name == "gate")
+    assert (4 in codes) == ("--strict" in flags or name in ("gate", "check"))
     assert (3 in codes) <= (2 in codes)
     if "--overwrite" in flags or "--erase-serial" in flags:
         assert 2 in codes

@@ -112,7 +112,8 @@ EXITS: Final[dict[int, dict[str, str]]] = {
         **dict.fromkeys(("compare", "run", "aa"), ""),
         "plan": "refused for safety, as the run would be",
         **dict.fromkeys(
-            ("report", "export", "import", "history", "archive", "sim", "trace"), _NOT_WRITTEN
+            ("report", "export", "import", "history", "archive", "sim", "trace", "pattern"),
+            _NOT_WRITTEN,
         ),
         "restore": "refused for safety: nothing was changed",
         "install-agent": "refused for safety: nothing was changed",
@@ -124,6 +125,7 @@ EXITS: Final[dict[int, dict[str, str]]] = {
             "undecided, or it depends, with `--strict`",
         ),
         "gate": "undecided",
+        "check": "undecided",
     },
     5: {
         **dict.fromkeys(("compare", "run", "aa"), _VERIFIED),
@@ -133,7 +135,8 @@ EXITS: Final[dict[int, dict[str, str]]] = {
         "gate": "the new study is worse than the baseline, or a study is damaged",
         "lint": "a rule is broken, or the study is damaged",
         "sim": "scenarios: a scheduler did not do as expected",
-        "trace": "the trace is damaged",
+        **dict.fromkeys(("trace", "pattern"), "the trace is damaged"),
+        "check": "the requirement is not met",
     },
 }
 """Commands that can have an exit code, with their own words for it; other codes are of all."""

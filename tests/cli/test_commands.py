@@ -62,9 +62,9 @@ def iolab(monkeypatch, tmp_path):
     return run
 
 
-def test_alone_it_shows_five_examples(iolab):
+def test_alone_it_shows_six_examples(iolab):
     run = iolab()
-    assert (run.code, run.out.count("\n  iolab ")) == (0, 5)
+    assert (run.code, run.out.count("\n  iolab ")) == (0, 6)
 
 
 def test_a_study_from_flags_ends_with_sentence_table_and_paths(iolab, tmp_path):
