@@ -1,5 +1,7 @@
 //! Tests of the language as a whole: golden scripts, personalities, errors with their places.
 
+use std::fmt::Write as _;
+
 use iolab_workload::program::{Amount, Deed, FileBy, WhenNone};
 
 use super::dialect::plan;
@@ -276,8 +278,8 @@ fn composites_that_would_fill_the_memory_are_refused() {
             .to_owned();
         for level in 1..=count {
             let inner = level - 1;
-            let body: String = (0..calls).map(|n| format!("flowop c{inner} name=n{n}\n")).collect();
-            text += &format!("define flowop name=c{level} {{ {body} }}\n");
+            let body: Vec<_> = (0..calls).map(|n| format!("flowop c{inner} name=n{n}\n")).collect();
+            let _ = writeln!(text, "define flowop name=c{level} {{ {} }}", body.concat());
         }
         text + &format!(
             "define process name=p {{ thread name=t,memsize=1m {{ flowop c{count} name=all }} }}\n\
@@ -289,7 +291,7 @@ fn composites_that_would_fill_the_memory_are_refused() {
     assert!(long.contains("script:91:59:"), "the line of the call: {long}");
     assert!(long.contains("iters=N"), "{long}");
     assert_eq!(script(&levels(3, 10)).show.flowops.len(), 1 + 10 + 100 + 1000 + 1000);
-    let ten: String = (0..10).map(|n| format!(" flowop c0 name=x{n}")).collect();
+    let ten = (0..10).map(|n| format!(" flowop c0 name=x{n}")).collect::<Vec<_>>().concat();
     let own =
         levels(1, 1).replace("name=st,filesetname=fs", &format!("name=st,filesetname=fs{ten}"));
     assert!(refused(&own).contains("the composite c0 contains itself"), "{}", refused(&own));

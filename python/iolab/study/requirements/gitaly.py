@@ -33,8 +33,7 @@ GITALY: Final = Requirement(
             "2026-11-26",
         ),
         Source(
-            "https://docs.gitlab.com/ee/administration/operations/"
-            "filesystem_benchmarking.html",
+            "https://docs.gitlab.com/ee/administration/operations/filesystem_benchmarking.html",
             "The job: reads and writes of 4 KiB, 75 % reads, 64 at a time, direct.",
             "2026-11-26",
         ),
