@@ -2360,6 +2360,7 @@ class PatternPhase(TypedDict):
     mean_bytes: int
     pattern: AccessPattern
     read_share: float
+    size: int | None
 
 
 class Moved(TypedDict):
@@ -2382,6 +2383,7 @@ class FilePattern(TypedDict):
 
     aligned_4k_share: float | None
     alignment: int | None
+    begins_ns: int | None
     classes: list[ClassShare]
     depth: int
     is_direct: bool
@@ -2393,6 +2395,7 @@ class FilePattern(TypedDict):
     pattern: AccessPattern
     phases: list[PatternPhase]
     picture: Picture | None
+    queue_depth: int
     reads: Moved
     reads_at_end: int
     reuse_bytes: int | None
@@ -2400,6 +2403,7 @@ class FilePattern(TypedDict):
     sentence: str
     service: Durations | None
     size_count: int
+    size_range: list[int] | None
     sizes: list[SizeShare]
     sought: int
     sought_in_vain: int

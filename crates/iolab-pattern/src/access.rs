@@ -3,15 +3,14 @@
 /// Number of a file in the list of files.
 pub type FileId = usize;
 
-/// A stream of accesses: those of one task through one open file description.
+/// A stream of accesses: those through one open file description, whichever tasks share it. The
+/// kernel keeps one state of read-ahead for each (`f_ra` of `struct file`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AccessStream {
     /// File.
     pub file: FileId,
     /// Open file description; 0 of block events.
     pub description: usize,
-    /// Thread; of block events the process.
-    pub task: u32,
 }
 
 /// One transfer.
@@ -19,6 +18,8 @@ pub struct AccessStream {
 pub struct FileAccess {
     /// Stream.
     pub stream: AccessStream,
+    /// Thread; of block events the process.
+    pub task: u32,
     /// True of a write.
     pub is_write: bool,
     /// First byte; None at the end of a file whose size is not known.

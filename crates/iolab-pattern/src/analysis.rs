@@ -29,6 +29,8 @@ pub struct PatternAnalysis {
     pub has_ring: bool,
     /// Requests of `io_submit` that the text leaves out.
     pub hidden: u64,
+    /// Tasks that came while several others were making one: their files may be another's.
+    pub guessed: u64,
     /// True if the trace has times.
     pub has_times: bool,
     /// Findings about lines.
@@ -54,6 +56,7 @@ impl PatternAnalysis {
         analysis.files = processes.files().to_vec();
         (analysis.calls, analysis.hidden) = (processes.calls, processes.hidden);
         analysis.has_ring = processes.has_ring;
+        analysis.guessed = processes.guessed();
         analysis.finish();
         Ok(analysis)
     }
@@ -89,12 +92,14 @@ impl PatternAnalysis {
             if event.categories.has(Categories::FLUSH) {
                 analysis.take(&Happening::Synced(file));
             }
-            if event.bytes == 0 {
+            // A discard moves nothing.
+            if event.bytes == 0 || event.categories.has(Categories::DISCARD) {
                 continue;
             }
             let offset = event.sector.saturating_mul(512);
             analysis.take(&Happening::Access(FileAccess {
-                stream: AccessStream { file, description: 0, task: event.pid },
+                stream: AccessStream { file, description: 0 },
+                task: event.pid,
                 is_write: event.is_write(),
                 offset: Some(offset),
                 bytes: u64::from(event.bytes),
@@ -130,6 +135,7 @@ impl PatternAnalysis {
             Happening::Depth(file, depth) => {
                 let tally = self.tally(*file);
                 tally.depth = tally.depth.max(*depth);
+                tally.queue_depth = tally.queue_depth.max(*depth);
             }
         }
     }
@@ -137,7 +143,7 @@ impl PatternAnalysis {
     fn take_access(&mut self, access: &FileAccess) {
         let at = self.place_of(access);
         self.has_times |= access.begin_ns.is_some();
-        let task = access.stream.task;
+        let task = access.task;
         let before = self.last_end.get(&task).copied();
         let think_ns = access.begin_ns.zip(before).map(|(begin, end)| begin.saturating_sub(end));
         if let Some(end) = access.end_ns.or(access.begin_ns) {
@@ -159,7 +165,7 @@ impl PatternAnalysis {
 
     fn finish(&mut self) {
         let mut streams: Vec<_> = std::mem::take(&mut self.streams).into_iter().collect();
-        streams.sort_by_key(|(key, _)| (key.file, key.description, key.task));
+        streams.sort_by_key(|(key, _)| (key.file, key.description));
         for (key, mut stream) in streams {
             let (begin, mut ordinal) = (self.begin_ns, 0);
             self.tally(key.file).finish_stream(&mut stream, |access| {

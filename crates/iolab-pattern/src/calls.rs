@@ -129,7 +129,7 @@ const CALLS: &[(&str, CallEffect)] = &[
     ("socket", CallEffect::MakeOther),
     ("socketpair", CallEffect::MakeOther),
     ("splice", CallEffect::Copy(0, Some(1), 2, Some(3))),
-    ("sync_file_range", CallEffect::Sync),
+    ("syncfs", CallEffect::Sync),
     ("timerfd_create", CallEffect::MakeOther),
     ("userfaultfd", CallEffect::MakeOther),
     ("vfork", CallEffect::Fork),

@@ -35,13 +35,17 @@ pub struct Descriptors {
     tasks: HashMap<u32, usize>,
     /// Tasks that are making another one; the child may come first in the text.
     making: Vec<(u32, bool)>,
+    /// Tasks that came while several others were making one: their parents are guessed.
+    pub guessed: u64,
     descriptions: Vec<OpenFile>,
     files: Vec<File>,
+    /// File that stands for all behind the first [`FILES_MAX`].
+    further: Option<FileId>,
     by_name: HashMap<Vec<u8>, FileId>,
 }
 
 /// Beginnings of names that `-y` prints for what is no file with positions.
-const NO_FILES: [&[u8]; 14] = [
+const NO_FILES: &[&[u8]] = &[
     b"pipe:",
     b"socket:",
     b"anon_inode:",
@@ -56,7 +60,13 @@ const NO_FILES: [&[u8]; 14] = [
     b"/dev/pts/",
     b"/dev/tty",
     b"/dev/null",
+    b"/dev/zero",
+    b"/dev/full",
+    b"/dev/random",
+    b"/dev/urandom",
 ];
+/// Files that are told apart, so that memory is bounded.
+const FILES_MAX: usize = 1 << 15;
 /// Descriptors that a process has from its beginning.
 const STANDARD: u64 = 2;
 
@@ -85,6 +95,7 @@ impl Descriptors {
         if let Some(table) = self.tasks.get(&task) {
             return *table;
         }
+        self.guessed += u64::from(self.making.len() > 1);
         let table = match self.making.last().copied() {
             Some((parent, shares)) if parent != task => self.child_table(parent, shares),
             _ => self.new_table(Table::default()),
@@ -140,6 +151,15 @@ impl Descriptors {
     pub fn file_named(&mut self, name: Vec<u8>) -> FileId {
         if let Some(file) = self.by_name.get(&name) {
             return *file;
+        }
+        if self.files.len() == FILES_MAX {
+            return *self.further.get_or_insert_with(|| {
+                self.files.push(File { name: b"(further files)".to_vec(), ..File::default() });
+                FILES_MAX
+            });
+        }
+        if let Some(further) = self.further {
+            return further;
         }
         let file = self.files.len();
         self.files.push(File { name: name.clone(), ..File::default() });

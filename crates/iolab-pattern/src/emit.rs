@@ -1,5 +1,6 @@
 //! A workload that does what a trace shows, for other programs to run.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use crate::report::{FilePattern, PatternPhase, PatternReport};
@@ -43,26 +44,52 @@ pub fn emit(report: &PatternReport, form: PatternForm) -> String {
 }
 
 fn job_file(report: &PatternReport) -> String {
-    let mut out = String::from("; AlikeRun it with: iolab fio FILE, or fio FILE\n");
-    for file in &report.files {
+    let mut out = String::from("; Run it with: iolab fio FILE, or fio FILE\n");
+    for (file, jobs) in all_jobs(report) {
         let _ = writeln!(out, "\n; {}", file.sentence);
-        for job in jobs(file) {
+        for job in jobs {
             let _ = writeln!(out, "[{}]", job.name);
             for (name, value) in job.options {
-                let _ = writeln!(
-                    out,
-                    "{}",
-                    if value.is_empty() { name.to_owned() } else { format!("{name}={value}") }
-                );
+                let equals = if value.is_empty() { "" } else { "=" };
+                let _ = writeln!(out, "{name}{equals}{value}");
             }
         }
     }
     out
 }
 
+/// Files in the order in which the program came to them, with their jobs. A file that it came to
+/// when it was done with those before waits for these.
+fn all_jobs(report: &PatternReport) -> Vec<(&FilePattern, Vec<Job>)> {
+    let mut files: Vec<&FilePattern> = report.files.iter().collect();
+    files.sort_by_key(|file| file.begins_ns);
+    let (mut names, mut end) = (HashSet::from(["global".to_owned()]), None);
+    let mut found = Vec::with_capacity(files.len());
+    for file in files {
+        let mut jobs = jobs(file, &unused(&plain_name(file), &mut names));
+        let begins = file.begins_ns;
+        if let (Some(first), true) = (jobs.first_mut(), end.is_some() && begins >= end) {
+            first.options.push(("stonewall", String::new()));
+        }
+        let ends = begins.zip(file.lasted_ns).map(|(begin, lasted)| begin + lasted);
+        end = end.max(ends);
+        found.push((file, jobs));
+    }
+    found
+}
+
+/// A name that no other file has.
+fn unused(name: &str, names: &mut HashSet<String>) -> String {
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let free = std::iter::once(name.to_owned()).chain(numbered).find(|one| !names.contains(one));
+    let free = free.unwrap_or_default();
+    names.insert(free.clone());
+    free
+}
+
 fn study(report: &PatternReport) -> String {
     let mut out = String::from(
-        "# AlikeRun it with: iolab run FILE\n\
+        "# Run it with: iolab run FILE\n\
          name = \"pattern\"\n\
          testbed = \"loop:SIZE\"\n\
          \n\
@@ -73,10 +100,10 @@ fn study(report: &PatternReport) -> String {
          fs = \"ext4\"\n",
     )
     .replace("SIZE", &space(report));
-    for file in &report.files {
+    for (file, jobs) in all_jobs(report) {
         let _ =
             writeln!(out, "\n# {}\n[[workloads]]\ndialect = \"fio\"\ncommand = [", file.sentence);
-        for job in jobs(file) {
+        for job in jobs {
             let option = |(name, value): (&str, String)| match value.as_str() {
                 "" => format!("\"--{name}\""),
                 value => format!("\"--{name}={value}\""),
@@ -91,9 +118,30 @@ fn study(report: &PatternReport) -> String {
 
 /// Size of a device on which all files have room twice, with a file system.
 fn space(report: &PatternReport) -> String {
-    let ends = report.files.iter().filter_map(|file| Some(file.span?.1));
-    let bytes = ends.fold(0_u64, u64::saturating_add).saturating_mul(2);
+    let lengths = report.files.iter().map(length);
+    let bytes = lengths.fold(0_u64, u64::saturating_add).saturating_mul(2);
     format!("{}g", bytes.div_ceil(1 << 30).max(1))
+}
+
+/// Bytes of the part of a file that was accessed; of appended ones all that was written.
+fn length(file: &FilePattern) -> u64 {
+    let spanned = file.span.map_or(0, |(first, end)| end - first);
+    let is_once = file.reused_share.is_none_or(|share| share < REUSED);
+    let moved = file.reads.bytes + file.writes.bytes;
+    if file.pattern == AccessPattern::Sequential && is_once { spanned.max(moved) } else { spanned }
+}
+
+/// Share of repeated touches from which on a file is gone through more than once.
+const REUSED: f64 = 0.1;
+
+/// Sizes of the accesses of a part.
+enum Sizes {
+    /// One size.
+    One(u64),
+    /// Sizes with their shares in per cent.
+    Several(Vec<(u64, u64)>),
+    /// Anything from one size to another.
+    Range(u64, u64),
 }
 
 /// A part of a file's accesses that one job does.
@@ -101,35 +149,57 @@ struct Part {
     pattern: AccessPattern,
     read_share: f64,
     accesses: u64,
-    /// Sizes with their shares in per cent.
-    sizes: Vec<(u64, u64)>,
+    bytes: u64,
+    sizes: Sizes,
 }
 
 fn parts(file: &FilePattern) -> Vec<Part> {
     if !file.phases.is_empty() {
-        return file.phases.iter().map(part_of_phase).collect();
+        return file.phases.iter().map(|phase| part_of_phase(file, phase)).collect();
     }
     let total = file.reads.count + file.writes.count;
-    let percent = |share: f64| (share * 100.0).round().max(1.0) as u64;
-    let mut sizes: Vec<(u64, u64)> =
-        file.sizes.iter().take(SIZES_MAX).map(|size| (size.bytes, percent(size.share))).collect();
-    // Shares are of all sizes; what the smaller ones have is added to the most frequent one.
-    let others: u64 = sizes.iter().skip(1).map(|(_, share)| share).sum();
-    if let Some(first) = sizes.first_mut() {
-        first.1 = 100_u64.saturating_sub(others).max(1);
-    }
-    let read_share = file.reads.count as f64 / total.max(1) as f64;
-    vec![Part { pattern: file.pattern, read_share, accesses: total, sizes }]
+    vec![Part {
+        pattern: file.pattern,
+        read_share: file.reads.count as f64 / total.max(1) as f64,
+        accesses: total,
+        bytes: file.reads.bytes + file.writes.bytes,
+        sizes: sizes(file),
+    }]
 }
 
-fn part_of_phase(phase: &PatternPhase) -> Part {
+fn part_of_phase(file: &FilePattern, phase: &PatternPhase) -> Part {
     Part {
         pattern: phase.pattern,
         read_share: phase.read_share,
         accesses: phase.accesses,
-        sizes: vec![(phase.mean_bytes.max(1), 100)],
+        bytes: phase.mean_bytes * phase.accesses,
+        sizes: phase.size.map_or_else(|| sizes(file), Sizes::One),
     }
 }
+
+fn sizes(file: &FilePattern) -> Sizes {
+    let (least, most) = file.size_range.unwrap_or((4096, 4096));
+    if least == most {
+        return Sizes::One(least);
+    }
+    let listed = &file.sizes[..file.sizes.len().min(SIZES_MAX)];
+    let share: f64 = listed.iter().map(|size| size.share).sum();
+    if share < LISTED_SHARE {
+        return Sizes::Range(least, most);
+    }
+    let percent = |share: f64| (share * 100.0).round().max(1.0) as u64;
+    let mut sizes: Vec<(u64, u64)> =
+        listed.iter().map(|size| (size.bytes, percent(size.share))).collect();
+    // What the sizes that are left out have is added to the most frequent one.
+    let others: u64 = sizes.iter().skip(1).map(|(_, share)| share).sum();
+    if let Some(first) = sizes.first_mut() {
+        first.1 = 100_u64.saturating_sub(others).max(1);
+    }
+    Sizes::Several(sizes)
+}
+
+/// Share of the listed sizes from which on they stand for all.
+const LISTED_SHARE: f64 = 0.9;
 
 /// The name of a file without its folders and without what a section's name cannot have.
 fn plain_name(file: &FilePattern) -> String {
@@ -138,14 +208,13 @@ fn plain_name(file: &FilePattern) -> String {
     last.chars().map(|one| if is_plain(one) { one } else { '-' }).collect()
 }
 
-fn jobs(file: &FilePattern) -> Vec<Job> {
-    let name = plain_name(file);
+fn jobs(file: &FilePattern, name: &str) -> Vec<Job> {
     let parts = parts(file);
     let is_several = parts.len() > 1;
     let job = |(index, part): (usize, &Part)| {
-        let mut job = job(file, part, &name);
+        let mut job = job(file, part, name);
         if is_several {
-            job.name = format!("{name}-{}", index + 1);
+            job.name = format!("{name}-part{}", index + 1);
             if index > 0 {
                 job.options.push(("stonewall", String::new()));
             }
@@ -156,47 +225,59 @@ fn jobs(file: &FilePattern) -> Vec<Job> {
 }
 
 fn job(file: &FilePattern, part: &Part, name: &str) -> Job {
-    let size = part.sizes.first().map_or(4096, |size| size.0.max(1));
+    let (size, words) = match &part.sizes {
+        Sizes::One(size) => (*size, vec![("bs", size.to_string())]),
+        Sizes::Several(sizes) => {
+            let split: Vec<String> =
+                sizes.iter().map(|(bytes, share)| format!("{bytes}/{share}")).collect();
+            (sizes.first().map_or(4096, |size| size.0), vec![("bssplit", split.join(":"))])
+        }
+        Sizes::Range(least, most) => (*most, vec![("bsrange", format!("{least}-{most}"))]),
+    };
+    let is_odd = !matches!(part.sizes, Sizes::One(_));
+    let size = size.max(1);
     // The file is as long as the part that was accessed, in whole accesses.
-    let mean = part.sizes.iter().map(|(bytes, share)| bytes * share).sum::<u64>() / 100;
-    let span = file.span.map_or(size, |(_, end)| end).max(size).next_multiple_of(size);
+    let whole = length(file).max(size).next_multiple_of(size);
     let mut options = vec![
         // Never the file itself: what is written there is lost.
         ("filename", format!("{name}.pattern")),
         ("rw", direction(file, part, size)),
     ];
-    match part.sizes.as_slice() {
-        [] | [_] => options.push(("bs", size.to_string())),
-        several => {
-            let split: Vec<String> =
-                several.iter().map(|(bytes, share)| format!("{bytes}/{share}")).collect();
-            options.push(("bssplit", split.join(":")));
-            options.push(("bs_unaligned", "1".to_owned()));
-        }
+    options.extend(words);
+    if is_odd && !file.is_direct {
+        options.push(("bs_unaligned", "1".to_owned()));
     }
-    options.push(("size", span.to_string()));
     let jobs = job_count(file, part);
-    let each = (part.accesses / jobs).max(1);
-    options.push(("io_size", (each * mean.max(1)).to_string()));
+    options.push(("io_size", (part.bytes / jobs).max(1).to_string()));
     if jobs > 1 {
         options.push(("numjobs", jobs.to_string()));
-        if part.pattern == AccessPattern::Interleaved {
-            let share = (span / jobs / size).max(1) * size;
-            options.push(("offset_increment", share.to_string()));
-            options.retain(|(name, _)| *name != "size");
-            options.push(("size", share.to_string()));
-        }
     }
-    options.push(("ioengine", "psync".to_owned()));
+    if jobs > 1 && part.pattern == AccessPattern::Interleaved {
+        let share = (whole / jobs / size).max(1) * size;
+        options.push(("offset_increment", share.to_string()));
+        options.push(("size", share.to_string()));
+    } else {
+        options.push(("size", whole.to_string()));
+    }
+    if file.queue_depth > 1 {
+        options.push(("ioengine", "libaio".to_owned()));
+        options.push(("iodepth", file.queue_depth.min(DEPTH_MAX).to_string()));
+    } else {
+        options.push(("ioengine", "psync".to_owned()));
+    }
     options.extend(behaviour(file, part));
     Job { name: name.to_owned(), options }
 }
 
+/// Requests at once, at most.
+const DEPTH_MAX: u64 = 1024;
+
 fn job_count(file: &FilePattern, part: &Part) -> u64 {
     let streams = match part.pattern {
         AccessPattern::Interleaved => file.streams,
-        // Streams that are not under way at once are one after the other.
-        _ => file.streams.min(file.depth),
+        // One process asks for all of them through the kernel's queue.
+        _ if file.queue_depth > 1 => 1,
+        _ => file.depth,
     };
     streams.clamp(1, JOBS_MAX).min(part.accesses.max(1))
 }
@@ -259,8 +340,7 @@ fn behaviour(file: &FilePattern, part: &Part) -> Vec<(&'static str, String)> {
 
 /// One command line for each file: `IOzone` measures one file with one size and whole patterns.
 fn iozone(report: &PatternReport) -> String {
-    let mut out =
-        String::from("# AlikeRun each line as it stands, or with `iolab` in front of it.\n");
+    let mut out = String::from("# Run each line as it stands, or with `iolab` in front of it.\n");
     for file in &report.files {
         let _ = writeln!(out, "\n# {}", file.sentence);
         let size = file.sizes.first().map_or(4096, |size| size.bytes);
@@ -273,11 +353,11 @@ fn iozone(report: &PatternReport) -> String {
             continue;
         }
         let Some(tests) = tests(file) else {
-            let _ = writeln!(out, "# left out: IOzone has no test of a mixture; use --emit fio");
+            let _ = writeln!(out, "# left out: IOzone has no test of this; use --emit fio");
             continue;
         };
-        let span = file.span.map_or(size, |(_, end)| end).max(size).next_multiple_of(size);
-        let mut words = format!("iozone -s {}k -r {}k -i 0{tests}", span / 1024, size / 1024);
+        let whole = length(file).max(size).next_multiple_of(size);
+        let mut words = format!("iozone -s {}k -r {}k -i 0{tests}", whole / 1024, size / 1024);
         if let Some(stride) = file.stride.filter(|_| file.pattern == AccessPattern::Strided) {
             let _ = write!(words, " -j {}", (stride.unsigned_abs() / size).max(1));
         }
@@ -300,8 +380,9 @@ fn tests(file: &FilePattern) -> Option<&'static str> {
         AccessPattern::Sequential if file.reads.count == 0 => Some(""),
         AccessPattern::Sequential | AccessPattern::Interleaved => Some(" -i 1"),
         AccessPattern::Random | AccessPattern::Near => Some(" -i 2"),
-        AccessPattern::Backward => Some(" -i 3"),
-        AccessPattern::Strided => Some(" -i 5"),
-        AccessPattern::Mixed => None,
+        // These tests only read.
+        AccessPattern::Backward if file.writes.count == 0 => Some(" -i 3"),
+        AccessPattern::Strided if file.writes.count == 0 => Some(" -i 5"),
+        _ => None,
     }
 }

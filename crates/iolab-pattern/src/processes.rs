@@ -1,5 +1,7 @@
 //! Calls followed from the first to the last: what each did to which file, and where.
 
+use std::collections::HashMap;
+
 use iolab_trace::Error;
 use iolab_trace::error::Caveat;
 
@@ -18,9 +20,8 @@ const CLONE_FILES: i64 = 0x400;
 pub struct TracedProcesses {
     descriptors: Descriptors,
     happenings: Vec<Happening>,
-    /// Requests under way in the kernel's queue, and the file that the last one was for.
-    in_queue: u64,
-    queue_file: Option<FileId>,
+    /// Requests under way in each of the kernel's queues, by task and address.
+    in_queue: HashMap<(u32, Vec<u8>), u64>,
     /// Number of calls that were understood or of no interest.
     pub calls: u64,
     /// True if requests went through `io_uring`, which no trace of calls shows.
@@ -30,6 +31,11 @@ pub struct TracedProcesses {
 }
 
 impl TracedProcesses {
+    /// Number of tasks whose parents were guessed.
+    pub const fn guessed(&self) -> u64 {
+        self.descriptors.guessed
+    }
+
     /// Files that were met.
     pub fn files(&self) -> &[File] {
         self.descriptors.files()
@@ -125,11 +131,19 @@ impl TracedProcesses {
             }
             CallEffect::Map => {
                 if let Some(file) = self.file_at(task, call, 4) {
-                    self.descriptors.file_mut(file).is_mapped = true;
+                    let file = self.descriptors.file_mut(file);
+                    // The loader maps the libraries of every program: nobody asks for them.
+                    let is_library = scan::find(&file.name, b".so").is_some();
+                    file.is_mapped |= !is_library;
                 }
             }
             CallEffect::Submit => self.submit(moment, call, result),
-            CallEffect::Reap => self.in_queue = self.in_queue.saturating_sub(result),
+            CallEffect::Reap => {
+                let queue = (task, call.argument(0).to_vec());
+                if let Some(under_way) = self.in_queue.get_mut(&queue) {
+                    *under_way = under_way.saturating_sub(result);
+                }
+            }
             CallEffect::SolarisQueue => self.solaris_queue(moment, call, result),
         }
     }
@@ -255,7 +269,8 @@ impl TracedProcesses {
         let begin_ns = moment.begin_ns;
         let lasted = call.duration_ns();
         self.happenings.push(Happening::Access(FileAccess {
-            stream: AccessStream { file, description: one.id, task: moment.task },
+            stream: AccessStream { file, description: one.id },
+            task: moment.task,
             is_write: one.is_write,
             offset,
             bytes: one.bytes,
@@ -294,41 +309,55 @@ impl TracedProcesses {
 
     /// `[{aio_data=0, aio_lio_opcode=IOCB_CMD_PREAD, aio_fildes=3, ...}, ...]`.
     fn submit(&mut self, moment: &Moment, call: &CallText, result: u64) {
+        const OPCODE: &[u8] = b"aio_lio_opcode=";
         let list = call.argument(2).to_vec();
+        let mut files = Vec::new();
+        let (mut shown, mut from) = (0, 0);
+        while let Some(at) = scan::find(&list[from..], OPCODE) {
+            let begin = from + at + OPCODE.len();
+            let length = scan::find(&list[begin..], OPCODE).unwrap_or(list.len() - begin);
+            shown += 1;
+            if shown <= result {
+                files.extend(self.submit_one(moment, call, &list[begin..begin + length]));
+            }
+            from = begin;
+        }
         if list.ends_with(b"...]") {
-            let shown = list.windows(16).filter(|part| *part == b", aio_lio_opcode").count() as u64;
             self.hidden += result.saturating_sub(shown);
         }
-        let mut from = 0;
-        for _ in 0..result {
-            let Some(at) = scan::find(&list[from..], b"aio_lio_opcode=") else { break };
-            let begin = from + at + b"aio_lio_opcode=".len();
-            let opcode = &list[begin..];
-            // Numbers of include/uapi/linux/aio_abi.h; with `-X raw` only they are printed.
-            let is_write = match scan::number(opcode) {
-                Some(0 | 7) => Some(false),
-                Some(1 | 8) => Some(true),
-                None if opcode.starts_with(b"IOCB_CMD_PREAD") => Some(false),
-                None if opcode.starts_with(b"IOCB_CMD_PWRITE") => Some(true),
-                _ => None,
-            };
-            from = begin;
-            let Some(number) = scan::field(&list, b"aio_fildes=", begin) else { break };
-            let path =
-                scan::path(list[number.1..].split(|byte| *byte == b',').next().unwrap_or(&[]));
-            let descriptor = number.0 as u64;
-            let id = self.descriptors.at(moment.task, descriptor, path, true);
-            let (Some(id), Some(is_write)) = (id, is_write) else { continue };
-            let size = scan::field(&list, b"aio_nbytes=", begin).map_or(0, |found| found.0 as u64);
-            let offset = scan::field(&list, b"aio_offset=", begin).map(|found| found.0 as u64);
-            let (at, requested) = (offset, size);
-            let one = One { id, is_write, at, bytes: size, requested, is_appended: false };
-            self.queue_file = self.access(moment, call, &one);
-            self.in_queue += 1;
+        let queue = (moment.task, call.argument(0).to_vec());
+        let under_way = self.in_queue.entry(queue).or_default();
+        *under_way += result;
+        let depth = *under_way;
+        self.happenings.extend(files.into_iter().map(|file| Happening::Depth(file, depth)));
+    }
+
+    /// One request from its operation on; the file that it moves bytes of.
+    fn submit_one(&mut self, moment: &Moment, call: &CallText, one: &[u8]) -> Option<FileId> {
+        let (descriptor, at) = scan::field(one, b"aio_fildes=", 0)?;
+        let path = scan::path(one[at..].split(|byte| *byte == b',').next().unwrap_or(&[]));
+        let id = self.descriptors.at(moment.task, descriptor as u64, path, true)?;
+        // Numbers of include/uapi/linux/aio_abi.h; with `-X raw` only they are printed.
+        let is = |number: &[i64], name: &[u8]| {
+            scan::number(one).is_some_and(|own| number.contains(&own)) || one.starts_with(name)
+        };
+        if is(&[2, 3], b"IOCB_CMD_FSYNC") || one.starts_with(b"IOCB_CMD_FDSYNC") {
+            let file = self.descriptors.description(id).file?;
+            self.happenings.push(Happening::Synced(file));
+            return None;
         }
-        if let Some(file) = self.queue_file {
-            self.happenings.push(Happening::Depth(file, self.in_queue));
-        }
+        let is_write = if is(&[0, 7], b"IOCB_CMD_PREAD") {
+            false
+        } else if is(&[1, 8], b"IOCB_CMD_PWRITE") {
+            true
+        } else {
+            return None;
+        };
+        let size = scan::field(one, b"aio_nbytes=", 0).map(|found| found.0 as u64);
+        let size = size.or_else(|| vector_bytes(one)).unwrap_or(0);
+        let at = scan::field(one, b"aio_offset=", 0).map(|found| found.0 as u64);
+        let request = One { id, is_write, at, bytes: size, requested: size, is_appended: false };
+        self.access(moment, call, &request)
     }
 
     /// `kaio(AIOREAD, 3, 0xFEB9A000, 8192, 0x00012000, ...)`.

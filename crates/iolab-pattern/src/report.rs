@@ -71,6 +71,8 @@ pub struct PatternPhase {
     pub read_share: f64,
     /// Mean bytes of an access.
     pub mean_bytes: u64,
+    /// Bytes of every access, if all have one size.
+    pub size: Option<u64>,
 }
 
 /// Access pattern of a file or a device.
@@ -95,6 +97,8 @@ pub struct FilePattern {
     pub sizes: Vec<SizeShare>,
     /// Number of different sizes.
     pub size_count: u64,
+    /// Smallest and largest size in bytes.
+    pub size_range: Option<(u64, u64)>,
     /// Largest power of two, up to 1 MiB, that divides all offsets.
     pub alignment: Option<u64>,
     /// Share of offsets that are multiples of 4 KiB.
@@ -119,10 +123,14 @@ pub struct FilePattern {
     pub reuse_bytes: Option<u64>,
     /// Most accesses at once.
     pub depth: u64,
+    /// Most requests of a queue of the kernel at once; 0 if it used none.
+    pub queue_depth: u64,
     /// Time between accesses of one task.
     pub think: Option<Durations>,
     /// Time of an access.
     pub service: Option<Durations>,
+    /// Time of the first access on the clock of the trace.
+    pub begins_ns: Option<u64>,
     /// Time from the first access to the end of the last.
     pub lasted_ns: Option<u64>,
     /// True if it was opened around the page cache.
@@ -162,6 +170,7 @@ impl PatternReport {
         let is_wanted = |file: &usize| {
             let name = &analysis.files[*file].name;
             analysis.tallies[*file].accesses() > 0
+                && (is_every || !is_library(name))
                 && (only.is_empty() || find(name, only.as_bytes()).is_some())
         };
         let mut order: Vec<usize> = (0..analysis.files.len()).filter(is_wanted).collect();
@@ -169,11 +178,9 @@ impl PatternReport {
         let total: u64 = order.iter().map(|file| analysis.tallies[*file].bytes()).sum();
         let is_small =
             |file: &&usize| analysis.tallies[**file].bytes().saturating_mul(SMALL_SHARE) < total;
-        let large = if is_every {
-            order.len()
-        } else {
-            order.iter().take_while(|file| !is_small(file)).count()
-        };
+        let large = order.iter().take_while(|file| !is_small(file)).count();
+        // Many small files that are alike: none of them is beside the point.
+        let large = if is_every || large == 0 { order.len() } else { large };
         let left_out = order.split_off(large.min(files_max));
         let pattern =
             |file: &usize| FilePattern::of(&analysis.files[*file], &analysis.tallies[*file]);
@@ -186,6 +193,11 @@ impl PatternReport {
             notes: notes(analysis),
         }
     }
+}
+
+/// True of what the dynamic loader reads of every program: the beginnings of its libraries.
+fn is_library(name: &[u8]) -> bool {
+    name.ends_with(b".so") || find(name, b".so.").is_some() || name.ends_with(b"/locale.alias")
 }
 
 fn notes(analysis: &PatternAnalysis) -> Vec<String> {
@@ -203,11 +215,26 @@ fn notes(analysis: &PatternAnalysis) -> Vec<String> {
             analysis.hidden
         ));
     }
-    if analysis.files.iter().any(|file| file.is_mapped)
-        && analysis.tallies.iter().all(|tally| tally.accesses() == 0)
-    {
+    let mapped: Vec<_> = analysis.files.iter().filter(|file| file.is_mapped).collect();
+    if let [first, ..] = mapped.as_slice() {
+        let others = match mapped.len() - 1 {
+            0 => String::new(),
+            count => format!(" and {count} more files"),
+        };
+        let name: String = String::from_utf8_lossy(&first.name)
+            .chars()
+            .map(|one| if one.is_control() { '?' } else { one })
+            .collect();
+        let were = if mapped.len() == 1 { "was" } else { "were" };
+        notes.push(format!(
+            "{name}{others} {were} mapped into memory; accesses through memory are not in a trace \
+             of system calls"
+        ));
+    }
+    if analysis.guessed > 0 {
         notes.push(
-            "files were mapped into memory; accesses through memory are not in the trace"
+            "several processes were made at the same time; which of them used which descriptor is \
+             guessed; add -y to the options of strace"
                 .to_owned(),
         );
     }
@@ -231,7 +258,8 @@ impl FilePattern {
             classes: tally.own.shares(),
             sizes: sizes_of(tally),
             size_count: tally.sizes.len() as u64,
-            alignment: tally.alignments.iter().position(|count| *count > 0).map(|bits| 1 << bits),
+            size_range: tally.size_range(),
+            alignment: alignment_of(tally),
             aligned_4k_share: (placed > 0).then(|| aligned as f64 / placed as f64),
             span: tally.span,
             sought: tally.sought,
@@ -244,8 +272,10 @@ impl FilePattern {
             reused_share: (touches > 0).then(|| tally.reuse.repeated() as f64 / touches as f64),
             reuse_bytes: tally.reuse.median_bytes(),
             depth: tally.depth,
+            queue_depth: tally.queue_depth,
             think: tally.think().and_then(durations),
             service: tally.service().and_then(durations),
+            begins_ns: tally.times_ns.map(|(first, _)| first),
             lasted_ns: tally.times_ns.map(|(first, last)| last - first),
             is_direct: file.is_direct,
             is_mapped: file.is_mapped,
@@ -268,11 +298,11 @@ fn pattern_of(tally: &FileTally) -> (AccessPattern, u64) {
     // Streams of a few accesses cannot take turns: the jumps are their beginnings.
     let is_short = tally.accesses() < TURNS_MIN * tally.streams.max(1);
     match (own, joint) {
-        // Each of them is sequential, together they are not.
-        (AccessPattern::Sequential | AccessPattern::Interleaved, AccessPattern::Sequential) => {
-            (AccessPattern::Sequential, 1)
-        }
+        // Whoever made them: opened anew for each, or passed on to others.
+        (_, AccessPattern::Sequential) => (AccessPattern::Sequential, 1),
         (AccessPattern::Sequential, _) if is_short => (AccessPattern::Sequential, tally.streams),
+        (_, joint) if is_short => (joint, within),
+        // Each of them is sequential, together they are not.
         (AccessPattern::Sequential, _) => (AccessPattern::Interleaved, tally.streams.max(within)),
         (AccessPattern::Interleaved, _) => (AccessPattern::Interleaved, within.max(tally.streams)),
         (own, _) => (own, tally.streams),
@@ -285,7 +315,13 @@ fn stride_of(pattern: AccessPattern, tally: &FileTally) -> Option<i64> {
     if pattern != AccessPattern::Strided && strided < STRIDED_SHARE * tally.own.total() as f64 {
         return None;
     }
-    tally.joint.stride().and_then(|stride| i64::try_from(stride).ok())
+    tally.stride().and_then(|stride| i64::try_from(stride).ok())
+}
+
+/// Largest power of two that divides all offsets; none if nothing was done behind the beginning.
+fn alignment_of(tally: &FileTally) -> Option<u64> {
+    let found = tally.alignments.iter().position(|count| *count > 0).filter(|_| tally.is_moved);
+    found.map(|bits| 1 << bits)
 }
 
 fn sizes_of(tally: &FileTally) -> Vec<SizeShare> {
@@ -333,5 +369,6 @@ fn phase_row(phase: &StreamPhase) -> PatternPhase {
         accesses,
         read_share: phase.reads as f64 / accesses.max(1) as f64,
         mean_bytes: phase.mean_bytes(),
+        size: phase.size,
     }
 }

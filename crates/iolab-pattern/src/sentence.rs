@@ -152,7 +152,11 @@ fn phases(rows: &[PatternPhase]) -> String {
             share if share <= 1.0 - ONE_DIRECTION => "writes",
             _ => "reads and writes",
         };
-        format!("{} {} {what} of {}", row.accesses, row.pattern, exact(row.mean_bytes))
+        let size = match row.size {
+            Some(size) => exact(size),
+            None => format!("{} on average", bytes(row.mean_bytes)),
+        };
+        format!("{} {} {what} of {size}", row.accesses, row.pattern)
     };
     let named: Vec<String> = rows.iter().take(PHASES_NAMED).map(row).collect();
     let more = rows.len().saturating_sub(PHASES_NAMED);

@@ -21,7 +21,7 @@ const SHADES: [char; 5] = ['.', ':', '+', '*', '#'];
 pub fn text(report: &PatternReport, has_pictures: bool) -> String {
     let mut out = String::new();
     if report.files.is_empty() {
-        let _ = writeln!(out, "{} calls; none of them read or wrote a file", report.calls);
+        let _ = writeln!(out, "{} calls; no read or write of a file was found", report.calls);
     } else {
         table(&mut out, report);
     }

@@ -144,7 +144,8 @@ fn phases_of_the_program_are_found() {
         data.phases
     );
     assert_eq!((data.phases[0].accesses, data.phases[0].mean_bytes), (40, 16_384));
-    assert_eq!((data.syncs, report.notes.len()), (3, 1));
+    assert_eq!(data.syncs, 3);
+    assert!(report.notes[0].contains("io_uring") && report.notes[1].contains("/data was mapped"));
 }
 
 /// The listing of the article on Solaris, as additions/07 describes it (TR-1): positions in
@@ -218,4 +219,53 @@ fn lines_that_are_no_calls_are_told_and_the_rest_is_used() {
     assert_eq!(report.tallies[0].reads, (1, 1));
     assert_eq!(report.caveats.len(), 1);
     assert!(report.caveats[0].to_string().contains("line 1"), "{}", report.caveats[0]);
+}
+
+#[test]
+fn a_file_that_is_opened_for_every_access_is_still_sequential() {
+    let mut text = String::new();
+    for at in 0..100_u64 {
+        let _ = writeln!(
+            text,
+            "open(\"f\", O_RDONLY) = 3\npread64(3, \"\", 4096, {}) = 4096\nclose(3) = 0",
+            at * 4096
+        );
+    }
+    assert_eq!(only(&of_text(&text)).pattern, AccessPattern::Sequential);
+}
+
+#[test]
+fn threads_and_children_share_one_position() {
+    let mut text = String::from("10 open(\"f\", O_RDONLY) = 3\n");
+    for child in 11..75 {
+        let _ = writeln!(text, "10 fork() = {child}\n{child} read(3, \"\", 4096) = 4096");
+    }
+    assert_eq!(only(&of_text(&text)).pattern, AccessPattern::Sequential);
+}
+
+#[test]
+fn many_small_files_are_listed_although_each_is_a_small_part() {
+    let mut text = String::new();
+    for file in 0..1500 {
+        let _ = writeln!(
+            text,
+            "open(\"f{file}\", O_RDONLY) = 3\nread(3, \"\", 20000) = 20000\nclose(3) = 0"
+        );
+    }
+    let input = Input::new("text", std::io::Cursor::new(text.into_bytes()));
+    let analysis = PatternAnalysis::of_calls(vec![Window::new(input)]).unwrap();
+    let report = PatternReport::of(&analysis, "", Some(12));
+    assert_eq!((report.files.len(), report.files_left_out), (12, 1488));
+}
+
+#[test]
+fn requests_of_lists_and_waits_of_a_queue_are_counted() {
+    let text = "open(\"f\", O_RDWR|O_DIRECT) = 3\n\
+        io_submit(0x7f, 2, [{aio_data=0, aio_lio_opcode=IOCB_CMD_PREADV, aio_fildes=3, \
+        aio_buf=[{iov_base=0x1, iov_len=4096}, {iov_base=0x2, iov_len=4096}], aio_offset=8192}, \
+        {aio_data=0, aio_lio_opcode=IOCB_CMD_FDSYNC, aio_fildes=3}]) = 2\n";
+    let report = of_text(text);
+    let file = only(&report);
+    assert_eq!((file.reads.count, file.reads.bytes, file.syncs), (1, 8192, 1));
+    assert_eq!((file.span, file.queue_depth), (Some((8192, 16_384)), 2));
 }

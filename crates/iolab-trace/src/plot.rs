@@ -6,13 +6,15 @@ use serde::Serialize;
 
 use crate::Error;
 use crate::density::{Density, Picture, halved};
-use crate::event::{Action, Device, Event};
+use crate::event::{Action, Categories, Device, Event};
 use crate::source::Source;
 
 /// Columns of a picture, at most.
 pub const COLUMNS: usize = 512;
 /// Rows of a picture, at most.
 pub const ROWS: usize = 128;
+/// Devices that are drawn at most: each has a picture of its own.
+const DEVICES_MAX: usize = 64;
 /// Powers of two of distances.
 const POWERS: usize = 65;
 
@@ -222,11 +224,18 @@ impl TracePlot {
         let mut span_ns = 0;
         while source.next(&mut event)? {
             let Some(step) = STEPS.iter().position(|step| *step == event.action) else { continue };
-            if event.bytes == 0 {
+            // A discard moves nothing.
+            if event.bytes == 0 || event.categories.has(Categories::DISCARD) {
                 continue;
             }
             let time = event.time_ns.saturating_sub(*begin.get_or_insert(event.time_ns));
             span_ns = span_ns.max(time);
+            if by_step[step].len() == DEVICES_MAX && !by_step[step].contains_key(&event.device) {
+                return Err(Error::Option(format!(
+                    "the trace has more than {DEVICES_MAX} devices; name those that are wanted \
+                     with --device"
+                )));
+            }
             by_step[step].entry(event.device).or_insert_with(Drawn::new).add(time, &event);
         }
         let names: HashMap<_, _> = source.devices().into_iter().collect();

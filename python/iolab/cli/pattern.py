@@ -38,10 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PID",
         action="append",
         default=[],
-        help="follow a process that runs, with strace (several times: several)",
+        help="follow a process that runs already, with strace (may be repeated)",
     )
     parser.add_argument(
-        "--seconds", metavar="N", help="follow so long; otherwise until the end, or Ctrl-C"
+        "--seconds",
+        metavar="N",
+        help="follow for N seconds, then report; a command of --for is ended (without it: until it "
+        "ends, or Ctrl-C)",
     )
     parser.add_argument("--keep", metavar="FILE", help="keep the text of strace, to read it again")
     parser.add_argument(
@@ -49,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DEVICE",
         action="append",
         default=[],
-        help="only this device of a block trace: loop3, 8:0 (several times: several)",
+        help="only this device of a block trace: loop3, 8:0 (may be repeated)",
     )
     parser.add_argument(
         "--only", metavar="TEXT", default="", help="only files whose names have this in them"
@@ -65,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "lines of IOzone",
     )
     parser.add_argument(
-        "--out", metavar="FILE", help="file for the workload; the report is printed"
+        "--out", metavar="FILE", help="write the workload here, and print the report, too"
     )
     parser.add_argument("--json", action="store_true", help="all figures, as JSON; times in ns")
     add_overwrite_flag(parser)
@@ -82,6 +85,8 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
         has_pictures=not arguments.no_pictures,
         form=arguments.emit,
     )
+    if arguments.out is not None:
+        patterns.refuse_workload(Path(arguments.out), arguments.overwrite)
     if arguments.files:
         traced = patterns.Traced(arguments.files, arguments.device)
         found, code = patterns.patterns_of(traced, wanted, services), 0

@@ -55,7 +55,7 @@ _NETWORK: Final = (
     *("fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "beegfs", "virtiofs"),
 )
 """Types of file systems whose files lie on another machine, or on the host of this one."""
-_LIMITED_BY_US: Final = ("generator_bound", "cpu_bound")
+_LIMITED_BY_US: Final = ("generator_bound", "cpu_bound", "cpu_pressure", "cpu_steal")
 _CACHED: Final = "page_cache"
 _WRITE_THROUGH: Final = "write through"
 
@@ -315,7 +315,7 @@ def _obstacles(
             yield Obstacle(
                 code,
                 ("FAIL",),
-                "the processor was the limit, not the storage: " + told[code][1]["message"],
+                "a processor may have been the limit, not the storage: " + told[code][1]["message"],
                 "stop other programs, or check on a faster machine",
             )
     if _CACHED in told and 2 * told[_CACHED][0] > n_rounds:

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -129,7 +130,10 @@ def follow(
         text = Path(folder) / "calls"
         code, is_ended_here = _run_strace(followed, text, services)
         if not text.exists() or not text.stat().st_size:
-            raise TraceError(f"strace recorded nothing (exit code {code})", "see what it printed")
+            raise TraceError(
+                f"strace recorded no call that reads or writes a file (exit code {code})",
+                "follow it longer; if strace printed an error, that is the reason",
+            )
         if followed.keep is not None:
             with opened_new(followed.keep, allowed) as kept, text.open("rb") as file:
                 while piece := file.read(1 << 20):
@@ -166,7 +170,8 @@ def _checked(pid: str) -> str:
 @contextmanager
 def _started(words: Sequence[str]) -> Generator[subprocess.Popen[bytes]]:
     """A process in a group of its own, with what it starts; the group is gone in the end."""
-    process = subprocess.Popen(words, start_new_session=True)
+    # Standard output is for the answer.
+    process = subprocess.Popen(words, start_new_session=True, stdout=sys.stderr.fileno())
     try:
         yield process
     finally:
@@ -207,6 +212,16 @@ def _end(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
         os.killpg(process.pid, number)
 
 
+def refuse_workload(out: Path, overwrite: Sequence[str]) -> None:
+    """Refuse a file for a workload before anything is started.
+
+    Raises
+    ------
+    RefusedError : it exists, and `overwrite` does not name it.
+    """
+    refuse_existing([out], Allowed.of(overwrite))
+
+
 def write_workload(text: str, out: Path, overwrite: Sequence[str]) -> None:
     """Write a workload into a new file.
 
@@ -233,5 +248,6 @@ __all__ = [
     "Traced",
     "follow",
     "patterns_of",
+    "refuse_workload",
     "write_workload",
 ]

@@ -33,8 +33,8 @@ _STRIP: Final = 74.0
 _STRIP_GAP: Final = 30.0
 _BELOW: Final = 34.0
 _SHADES: Final = 6
-_COLORS: Final = ("c0", "c1")
-"""Classes of reads and of writes."""
+_COLORS: Final = ("c0", "c1", "c3")
+"""Classes of reads, of writes, and of about as many of both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ def _frame(panels: Sequence[DrawnDevice]) -> _Frame:
     )
     most = max(
         (
-            max(reads, writes)
+            reads + writes
             for picture in pictures
             for rows in zip(picture["reads"], picture["writes"], strict=True)
             for reads, writes in zip(*rows, strict=True)
@@ -277,8 +277,8 @@ def _panel(panel: DrawnDevice, frame: _Frame, width: float) -> Iterator[Markup]:
 
 
 def _legend(width: float) -> Iterator[Markup]:
-    for index, (color, name) in enumerate(zip(_COLORS, ("reads", "writes"), strict=True)):
-        x = width - 120 + index * 60
+    for index, (color, name) in enumerate(zip(_COLORS, ("reads", "writes", "both"), strict=True)):
+        x = width - 180 + index * 64
         yield tag("rect", x=x, y=24, width=9, height=9, fill="currentColor", class_=color)
         yield tag("text", name, x=x + 13, y=33, class_="note")
 
@@ -328,11 +328,13 @@ def _cells(panel: DrawnDevice, frame: _Frame, width: float) -> Iterator[Markup]:
 
 def _shade(reads: int, writes: int, most: int) -> tuple[int, int] | None:
     """Direction and shade of a cell: logarithmic, so that one request is seen beside a million."""
-    count = max(reads, writes)
+    count = reads + writes
     if count == 0:
         return None
     share = math.log1p(count) / math.log1p(most)
-    return int(writes > reads), min(int(share * _SHADES), _SHADES - 1)
+    is_both = 2 * min(reads, writes) >= max(reads, writes)
+    direction = 2 if is_both else int(writes > reads)
+    return direction, min(int(share * _SHADES), _SHADES - 1)
 
 
 def _runs(

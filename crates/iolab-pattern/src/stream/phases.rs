@@ -19,6 +19,8 @@ pub struct AlikeRun {
     pub accesses: u64,
     /// Bytes.
     pub bytes: u64,
+    /// Bytes of every access, if all have one size.
+    pub size: Option<u64>,
 }
 
 /// Runs of a stream, up to a number of them.
@@ -38,6 +40,7 @@ impl AlikeRuns {
         if let Some(run) = self.runs.last_mut().filter(is_alike) {
             run.accesses += 1;
             run.bytes += one.bytes;
+            run.size = run.size.filter(|size| *size == one.bytes);
             return;
         }
         if self.runs.len() == RUNS_MAX {
@@ -45,7 +48,7 @@ impl AlikeRuns {
             return;
         }
         let Classified { class, is_write, bytes, .. } = *one;
-        self.runs.push(AlikeRun { class, is_write, accesses: 1, bytes });
+        self.runs.push(AlikeRun { class, is_write, accesses: 1, bytes, size: Some(bytes) });
     }
 
     /// Runs so far; empty if there were too many.
@@ -65,6 +68,8 @@ pub struct StreamPhase {
     pub reads: u64,
     /// Number of writes.
     pub writes: u64,
+    /// Bytes of every access, if all have one size.
+    pub size: Option<u64>,
 }
 
 /// Classes of phases: jumps of both kinds are one, and so are both forms of sequential access.
@@ -142,11 +147,12 @@ fn gathered(runs: &[AlikeRun], states: &[usize]) -> Vec<StreamPhase> {
     let (mut before, mut first) = (None, 0);
     for (run, state) in runs.iter().zip(states) {
         if before != Some(*state) {
-            phases.push(StreamPhase { first, ..StreamPhase::default() });
+            phases.push(StreamPhase { first, size: run.size, ..StreamPhase::default() });
             before = Some(*state);
         }
         if let Some(phase) = phases.last_mut() {
             phase.counts.add_many(run.class, run.accesses, run.bytes);
+            phase.size = phase.size.filter(|size| run.size == Some(*size));
             if run.is_write {
                 phase.writes += run.accesses;
             } else {
@@ -191,6 +197,7 @@ fn merged(phases: Vec<StreamPhase>) -> Vec<StreamPhase> {
             before.counts.merge(&last.counts);
             before.reads += last.reads;
             before.writes += last.writes;
+            before.size = before.size.filter(|size| last.size == Some(*size));
             out.pop();
         }
     }
@@ -210,7 +217,7 @@ mod tests {
     use super::*;
 
     fn run(class: AccessClass, is_write: bool, accesses: u64) -> AlikeRun {
-        AlikeRun { class, is_write, accesses, bytes: accesses * 4096 }
+        AlikeRun { class, is_write, accesses, bytes: accesses * 4096, size: Some(4096) }
     }
 
     #[test]

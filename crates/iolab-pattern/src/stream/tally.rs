@@ -98,11 +98,6 @@ impl Stream {
         asked
     }
 
-    /// Distance between beginnings that occurs most often, in bytes.
-    pub fn stride(&self) -> Option<i128> {
-        self.strides.iter().max_by_key(|(_, count)| **count).map(|(stride, _)| *stride)
-    }
-
     /// Number of streams that take turns in this one.
     pub fn streams(&self) -> usize {
         let total: u64 = self.depths.iter().sum();
@@ -137,6 +132,10 @@ pub struct FileTally {
     pub joint: Stream,
     /// Classes of the streams of each task and description, added up.
     pub own: ClassCounts,
+    /// Strides of those streams, and how often each occurs.
+    strides: BTreeMap<i128, u64>,
+    /// Most requests of a queue of the kernel at once.
+    pub queue_depth: u64,
     /// Number of those streams with an access.
     pub streams: u64,
     /// Number of reads and their bytes.
@@ -153,6 +152,8 @@ pub struct FileTally {
     pub sought_in_vain: u64,
     /// Number of times that stable storage was waited for.
     pub syncs: u64,
+    /// True if an access was elsewhere than at the beginning of the file.
+    pub is_moved: bool,
     /// First and last byte.
     pub span: Option<(u64, u64)>,
     /// Time of the first access and of the last one's end.
@@ -199,6 +200,9 @@ impl FileTally {
         self.is_by_request |= stream.is_by_request;
         self.at_end += stream.at_end;
         self.own.merge(&stream.counts);
+        for (stride, count) in std::mem::take(&mut stream.strides) {
+            *self.strides.entry(stride).or_default() += count;
+        }
         self.streams += u64::from(stream.counts.total() > 0);
     }
 
@@ -214,6 +218,7 @@ impl FileTally {
         self.count_size(access.bytes);
         self.sought += u64::from(access.is_sought);
         if let Some(offset) = access.offset {
+            self.is_moved |= offset > 0;
             let power = (offset | 1 << (ALIGNMENTS - 1)).trailing_zeros() as usize;
             self.alignments[power] += 1;
             let end = offset.saturating_add(access.bytes);
@@ -287,6 +292,16 @@ impl FileTally {
     /// Times of accesses.
     pub fn service(&self) -> Option<&Histogram> {
         self.pictured.as_ref().map(|pictured| &pictured.service).filter(|times| times.count() > 0)
+    }
+
+    /// Distance between beginnings in a stream that occurs most often, in bytes.
+    pub fn stride(&self) -> Option<i128> {
+        self.strides.iter().max_by_key(|(_, count)| **count).map(|(stride, _)| *stride)
+    }
+
+    /// Smallest and largest size.
+    pub fn size_range(&self) -> Option<(u64, u64)> {
+        Some((*self.sizes.keys().next()?, *self.sizes.keys().next_back()?))
     }
 
     /// Number of accesses.

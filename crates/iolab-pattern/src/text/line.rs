@@ -144,6 +144,18 @@ fn front(line: &[u8]) -> (Front, &[u8]) {
                 }
                 _ => front.stamp = front.stamp.or(number.checked_mul(NS).map(Stamp::At)),
             }
+        } else if let Some((number, _)) = whole(word).filter(|(_, rest)| is_named(rest)) {
+            // `-Y`: `4711<cat>`.
+            front.task = front.task.or(as_task(number));
+        } else if word.starts_with(b"[") {
+            // `-i`, `-n`: an address, or the number of the call.
+            match cut_at(rest, b']') {
+                Some((_, behind)) => {
+                    rest = behind.trim_ascii_start();
+                    continue;
+                }
+                None => return (front, rest),
+            }
         } else if word == b"(+" {
             // `(+     0.000123)`, behind a time of the day.
             rest = cut_at(behind, b')').map_or(behind, |(_, rest)| rest.trim_ascii_start());
@@ -169,6 +181,11 @@ fn whole(text: &[u8]) -> Option<(u64, &[u8])> {
 
 fn as_task(number: u64) -> Option<u32> {
     if number <= TASK_MAX { u32::try_from(number).ok() } else { None }
+}
+
+/// True of what `-Y` prints behind a process: the name of its program.
+fn is_named(rest: &[u8]) -> bool {
+    rest.len() > 2 && rest.starts_with(b"<") && rest.ends_with(b">")
 }
 
 /// The parts before and behind a byte.
@@ -329,6 +346,9 @@ mod tests {
             of("13:24:17 (+     0.000020) "),
             (None, Some(Stamp::OfDay(48_257_000_000_000)))
         );
+        assert_eq!(of("4711<cat> "), (Some(4711), None));
+        assert_eq!(of("7 [00007f3332963000] "), (Some(7), None));
+        assert_eq!(of("7 [ 257] "), (Some(7), None));
         assert_eq!(of("12/3:\t 0.5000 "), (Some(12), Some(Stamp::Since(500_000_000))));
         assert_eq!(of("/1:\t"), (None, None));
     }

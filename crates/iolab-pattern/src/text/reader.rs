@@ -12,7 +12,9 @@ use super::line::{CallText, Line, Stamp, parse};
 const LINES_LOOKED_AT: usize = 200;
 const DAY_NS: u64 = 86_400 * 1_000_000_000;
 /// Calls at once that others interrupt: one of each thread, and no machine has more of them.
-const BEGUN_MAX: usize = 1 << 16;
+const BEGUN_MAX: usize = 1 << 13;
+/// Bytes of the first part of such a call; longer ones are left out.
+const BEGUN_BYTES_MAX: usize = 1 << 13;
 
 /// Something that a task did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,7 +190,7 @@ impl FileReader {
         begin_ns: Option<u64>,
         body: &[u8],
     ) -> Option<(CallDeed, Option<u64>)> {
-        if self.begun.len() < BEGUN_MAX {
+        if self.begun.len() < BEGUN_MAX && body.len() <= BEGUN_BYTES_MAX {
             self.begun.insert(task, Begun { begin_ns, body: body.to_vec() });
         }
         // The arguments so far tell what a new process shares.

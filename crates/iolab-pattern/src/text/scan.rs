@@ -13,13 +13,19 @@ fn after_string(text: &[u8], at: usize) -> usize {
     text.len()
 }
 
+/// Bytes of a path with four characters for each of `PATH_MAX` (include/uapi/linux/limits.h).
+const PATH_BYTES_MAX: usize = 4 * 4096;
+
 /// Index behind the path that begins at `at` with `<`, as `-y` prints it behind a descriptor.
 ///
 /// strace writes a `>` of the path as `\76`; the only other one is that of `->` between addresses.
 fn after_path(text: &[u8], at: usize) -> usize {
+    let has_arrow = [&b"TCP"[..], b"UDP", b"UNIX", b"SCTP", b"RAW", b"NETLINK", b"socket"]
+        .iter()
+        .any(|kind| text[at + 1..].starts_with(kind));
     let mut index = at + 1;
-    while index < text.len() {
-        if text[index] == b'>' && text[index - 1] != b'-' {
+    while index < text.len().min(at + PATH_BYTES_MAX) {
+        if text[index] == b'>' && !(has_arrow && text[index - 1] == b'-') {
             return index + 1;
         }
         index += 1;
@@ -192,6 +198,7 @@ mod tests {
         assert_eq!(number(b"4096</tmp/x>"), Some(4096));
         assert_eq!(number(b"NULL"), None);
         assert_eq!(path(b"3</tmp/a\\76b (deleted)>"), Some(b"/tmp/a>b".to_vec()));
+        assert_eq!(path(b"3</etc/passwd->"), Some(b"/etc/passwd-".to_vec()));
         assert_eq!(path(b"3"), None);
         assert_eq!(string(br#""a\n\101\\""#), Some(b"a\nA\\".to_vec()));
         assert_eq!(string(br#""\xffab"..."#), Some(b"\xffab".to_vec()));
