@@ -294,7 +294,7 @@ def test_provenance_of_a_device_of_ones_own_stands_beside_the_results(tmp_path):
     path.write_text(OWN_DEVICE)
     flags = ["--on", f"sim:{path}", "--record-size", "4k", "--file-size", "1m", "--rounds", "2"]
     out = io.StringIO()
-    arguments = ["compare", *flags, "--test", "read", "--out", str(tmp_path / "out")]
+    arguments = ["compare", *flags, "--test", "read", "--out", str(tmp_path / "out"), "--full"]
     assert main(arguments, console=Console(out, io.StringIO())) == 0
     told = " ".join(out.getvalue().split())
     assert "1 measured and published, 3 given by the user" in told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -196,8 +197,9 @@ def test_what_earlier_starts_wrote_counts(console: Console, said: io.StringIO) -
 def test_many_times_a_device_is_a_plain_number() -> None:
     small = replace(SSD, size_bytes=MIB)
     assert "570 times the device" in Wear(570 * MIB, small).describe()
-    assert "690,000 times the device" in Wear(690_000 * MIB, small).describe()
-    assert "345,000.00%" in Wear(690_000 * MIB, small).describe()
+    many = re.sub(r"\s", " ", Wear(690_000 * MIB, small).describe())
+    assert "690 000 times the device" in many
+    assert "345 000.00%" in many
 
 
 def test_a_size_that_is_none_is_a_wrong_option() -> None:

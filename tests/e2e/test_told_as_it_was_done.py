@@ -10,6 +10,7 @@ decided, and a factor that was made up for single runs.
 import dataclasses
 import io
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -78,14 +79,19 @@ DIRECT = [
 ]
 
 
+def without_scope(text):
+    """Text without what was not tested, which names the other way to open files."""
+    return re.sub(r"Not tested(: [^.]*\.|</dt><dd>.*?</dd>)", "", text, flags=re.DOTALL)
+
+
 @pytest.mark.parametrize(("command", "first"), DIRECT, ids=["iozone", "bonnie++"])
 def test_direct_io_of_a_command_line_is_told_as_direct(iolab, command, first):
     iolab(*command, "--on", "sim:fixed-100us", "--out", "o")
     out = iolab("report", "o")
     assert f"One configuration, nothing compared: direct: {first}" in out
-    assert "buffered" not in out
+    assert "buffered" not in without_scope(out)
     page = Path("o/report.html").read_text(encoding="utf-8")
-    assert "buffered" not in page.replace("--buffered", "")
+    assert "buffered" not in without_scope(page).replace("--buffered", "")
     verdict = json.loads(Path("o/verdict.json").read_text(encoding="utf-8"))
     assert {row["is_direct"] for row in verdict["treatments"]} == {True}
     assert (verdict["study"]["factors"], verdict["compared_factor"]) == ({}, "")
@@ -121,7 +127,7 @@ def test_names_of_streams_decide_nothing(iolab):
     }
     verdict = json.loads(Path("o/verdict.json").read_text(encoding="utf-8"))
     assert {row["is_direct"] for row in verdict["treatments"]} == {True}
-    assert "buffered" not in out
+    assert "buffered" not in without_scope(out)
     promised = {
         bound["operation"]: bound["bytes_per_s"]
         for bound in verdict["upper_bounds"]
