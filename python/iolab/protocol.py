@@ -2389,6 +2389,7 @@ class FilePattern(TypedDict):
     is_direct: bool
     is_mapped: bool
     is_opened_before: bool
+    is_reuse_cut: bool
     is_size_by_request: bool
     lasted_ns: int | None
     name: str

@@ -8,6 +8,7 @@ import pytest
 
 from iolab.cli.console import Console
 from iolab.cli.main import main
+from iolab.errors import TestbedError
 from iolab.library.check import check_study, check_time_ns, find_requirements, judged_records
 from iolab.library.check_text import requirements_text
 from iolab.study.requirements import REQUIREMENTS
@@ -52,7 +53,7 @@ def judged(records, **facts):
 def needs_agent():
     try:
         find_agent()
-    except Exception as error:
+    except TestbedError as error:
         pytest.skip(f"needs iolab-agent: {error}")
 
 

@@ -48,6 +48,21 @@ def test_two_traces_have_the_same_axes(iolab, tmp_path):
     assert ticks[: len(ticks) // 2] == ticks[len(ticks) // 2 :]
 
 
+def test_devices_of_one_name_stand_beside_each_other(iolab, tmp_path):
+    """Pairs went by the number of requests: sda beside sdb where another one was busier."""
+    head, traces = "ts_ns,event,sector,nr_sectors,rwbs,ioprio,pid,cpu,device\n", []
+    for name, busy in (("before", "8:0"), ("after", "8:16")):
+        rows = [f"{at}000,D,{at * 8},8,R,,1,0,{busy}\n" for at in range(9)]
+        rows += [
+            f"{at}000,D,{at * 8},8,R,,1,0,{other}\n" for at in (9,) for other in ("8:0", "8:16")
+        ]
+        traces.append(tmp_path / f"{name}.csv")
+        traces[-1].write_text(head + "".join(rows))
+    page = tmp_path / "both.html"
+    assert iolab("trace", "plot", traces[0], "--beside", traces[1], "-o", page)[0] == 0
+    assert re.findall(r"<h2>([^<]*)</h2>", page.read_text()) == ["8,0", "8,16"]
+
+
 def test_the_size_does_not_follow_the_number_of_events(iolab, tmp_path):
     sizes = []
     for count in (50_000, 200_000):

@@ -1,6 +1,6 @@
 //! Reading of the files that a command line names: no more of them than a limit.
 //!
-//! What a file says of its length is no limit: files of `/proc` have none and may be endless, and
+//! The length that a file tells is no limit: files of `/proc` have none and may be endless, and
 //! others grow while they are read.
 
 use std::fs::File;

@@ -45,6 +45,8 @@ pub enum Happening {
     Synced(FileId),
     /// The position was set and not used before the next time it was set, or the end.
     SoughtInVain(FileId),
+    /// The last descriptor of a stream was closed: nothing more comes of it.
+    Closed(AccessStream),
     /// Requests of a queue that are under way at once.
     Depth(FileId, u64),
 }

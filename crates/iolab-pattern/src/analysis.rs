@@ -11,7 +11,7 @@ use iolab_trace::source::{Input, Source, Window};
 
 use crate::access::{AccessStream, File, FileAccess, Happening};
 use crate::processes::TracedProcesses;
-use crate::stream::tally::{FileTally, Stream};
+use crate::stream::tally::{Budget, FileTally, PlacedAccess, Stream};
 use crate::text::reader::{Reader, knows};
 
 /// Tallies of a trace.
@@ -36,6 +36,7 @@ pub struct PatternAnalysis {
     /// Findings about lines.
     pub caveats: Vec<Caveat>,
     streams: HashMap<AccessStream, Stream>,
+    budget: Budget,
     /// End of the last access of a task.
     last_end: HashMap<u32, u64>,
     begin_ns: Option<u64>,
@@ -132,6 +133,11 @@ impl PatternAnalysis {
             Happening::Access(access) => self.take_access(access),
             Happening::Synced(file) => self.tally(*file).syncs += 1,
             Happening::SoughtInVain(file) => self.tally(*file).sought_in_vain += 1,
+            Happening::Closed(key) => {
+                if let Some(stream) = self.streams.remove(key) {
+                    self.finish_stream(*key, stream);
+                }
+            }
             Happening::Depth(file, depth) => {
                 let tally = self.tally(*file);
                 tally.depth = tally.depth.max(*depth);
@@ -149,9 +155,10 @@ impl PatternAnalysis {
         if let Some(end) = access.end_ns.or(access.begin_ns) {
             self.last_end.insert(task, end);
         }
-        let mut stream = self.streams.remove(&access.stream).unwrap_or_default();
-        self.tally(access.stream.file).add(&mut stream, access, at, think_ns);
-        self.streams.insert(access.stream, stream);
+        self.tally(access.stream.file);
+        let stream = self.streams.entry(access.stream).or_default();
+        let tally = &mut self.tallies[access.stream.file];
+        tally.add(stream, &PlacedAccess { access: *access, at, think_ns }, &mut self.budget);
         self.ordinal += 1;
     }
 
@@ -166,20 +173,25 @@ impl PatternAnalysis {
     fn finish(&mut self) {
         let mut streams: Vec<_> = std::mem::take(&mut self.streams).into_iter().collect();
         streams.sort_by_key(|(key, _)| (key.file, key.description));
-        for (key, mut stream) in streams {
-            let (begin, mut ordinal) = (self.begin_ns, 0);
-            self.tally(key.file).finish_stream(&mut stream, |access| {
-                if let Some((at, begin)) = access.begin_ns.zip(begin) {
-                    at.saturating_sub(begin)
-                } else {
-                    ordinal += 1;
-                    ordinal - 1
-                }
-            });
+        for (key, stream) in streams {
+            self.finish_stream(key, stream);
         }
         let files = self.files.len();
         self.tallies.resize_with(files, FileTally::default);
-        self.tallies.iter_mut().for_each(FileTally::finish);
+        for tally in &mut self.tallies {
+            tally.finish(&mut self.budget);
+        }
+    }
+
+    /// Counts what was held back until the stream's end.
+    fn finish_stream(&mut self, key: AccessStream, mut stream: Stream) {
+        let held = stream.finish();
+        let placed: Vec<PlacedAccess> = held
+            .into_iter()
+            .map(|access| PlacedAccess { access, at: self.place_of(&access), think_ns: None })
+            .collect();
+        self.tally(key.file);
+        self.tallies[key.file].finish_stream(stream, &placed, &mut self.budget);
     }
 }
 
@@ -193,10 +205,20 @@ impl PatternAnalysis {
     /// The files are no trace, cannot be read, or have none of the devices that are asked for.
     pub fn of(inputs: Vec<Input>, devices: &[String]) -> Result<Self, Error> {
         let mut windows: Vec<Window> = inputs.into_iter().map(Window::new).collect();
-        let mut is_calls = false;
+        let (mut is_calls, mut other) = (false, None);
         for window in &mut windows {
             window.ensure(HEAD_BYTES)?;
-            is_calls |= knows(window.bytes());
+            match knows(window.bytes()) {
+                true => is_calls = true,
+                // A thread that did nothing leaves an empty file.
+                false if window.bytes().is_empty() => {}
+                false => other = other.or_else(|| Some(window.name().to_owned())),
+            }
+        }
+        if let Some(other) = other.filter(|_| is_calls) {
+            return Err(Error::Option(format!(
+                "{other} is no text of strace or truss, other files are; read it alone"
+            )));
         }
         if is_calls {
             if let Some(device) = devices.first() {

@@ -19,18 +19,23 @@ pub struct OpenFile {
     pub is_sought: bool,
     /// Flags of its opening.
     pub flags: OpenFlags,
+    /// Descriptors of all tables that stand for it; without one it is closed.
+    references: u32,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct Table {
     /// Description and whether it is closed on exec, by descriptor.
     entries: HashMap<u64, (usize, bool)>,
+    /// Tasks that use it; without one its place is used again.
+    users: u32,
 }
 
 /// Tables of all tasks.
 #[derive(Debug, Default)]
 pub struct Descriptors {
     tables: Vec<Table>,
+    free_tables: Vec<usize>,
     /// Table of each task.
     tasks: HashMap<u32, usize>,
     /// Tasks that are making another one; the child may come first in the text.
@@ -38,6 +43,9 @@ pub struct Descriptors {
     /// Tasks that came while several others were making one: their parents are guessed.
     pub guessed: u64,
     descriptions: Vec<OpenFile>,
+    free_descriptions: Vec<usize>,
+    /// Descriptions that were closed since they were asked for, with their files.
+    closed: Vec<(FileId, usize)>,
     files: Vec<File>,
     /// File that stands for all behind the first [`FILES_MAX`].
     further: Option<FileId>,
@@ -91,6 +99,11 @@ impl Descriptors {
         self.descriptions[id]
     }
 
+    /// Descriptions that were closed since the last time, with their files.
+    pub fn take_closed(&mut self) -> std::vec::Drain<'_, (FileId, usize)> {
+        self.closed.drain(..)
+    }
+
     fn table_of(&mut self, task: u32) -> usize {
         if let Some(table) = self.tasks.get(&task) {
             return *table;
@@ -98,20 +111,67 @@ impl Descriptors {
         self.guessed += u64::from(self.making.len() > 1);
         let table = match self.making.last().copied() {
             Some((parent, shares)) if parent != task => self.child_table(parent, shares),
-            _ => self.new_table(Table::default()),
+            _ => self.new_table(HashMap::new()),
         };
-        self.tasks.insert(task, table);
+        self.join(task, table);
         table
     }
 
-    fn new_table(&mut self, table: Table) -> usize {
+    fn join(&mut self, task: u32, table: usize) {
+        self.tables[table].users += 1;
+        if let Some(before) = self.tasks.insert(task, table) {
+            self.leave(before);
+        }
+    }
+
+    /// A task does not use a table any more.
+    fn leave(&mut self, table: usize) {
+        let left = &mut self.tables[table];
+        left.users -= 1;
+        if left.users > 0 {
+            return;
+        }
+        for (id, _) in std::mem::take(&mut left.entries).into_values() {
+            self.release(id);
+        }
+        self.free_tables.push(table);
+    }
+
+    /// A table with entries, each of which refers to its description once more.
+    fn new_table(&mut self, entries: HashMap<u64, (usize, bool)>) -> usize {
+        for (id, _) in entries.values() {
+            self.descriptions[*id].references += 1;
+        }
+        let table = Table { entries, users: 0 };
+        if let Some(free) = self.free_tables.pop() {
+            self.tables[free] = table;
+            return free;
+        }
         self.tables.push(table);
         self.tables.len() - 1
     }
 
     fn child_table(&mut self, parent: u32, shares: bool) -> usize {
         let table = self.table_of(parent);
-        if shares { table } else { self.new_table(self.tables[table].clone()) }
+        if shares { table } else { self.new_table(self.tables[table].entries.clone()) }
+    }
+
+    /// A descriptor stands for a description; whatever it stood for has one reference less.
+    fn refer(&mut self, table: usize, descriptor: u64, id: usize, is_closed_on_exec: bool) {
+        self.descriptions[id].references += 1;
+        let entry = (id, is_closed_on_exec);
+        if let Some((before, _)) = self.tables[table].entries.insert(descriptor, entry) {
+            self.release(before);
+        }
+    }
+
+    fn release(&mut self, id: usize) {
+        let description = &mut self.descriptions[id];
+        description.references -= 1;
+        if description.references == 0 {
+            self.closed.extend(description.file.map(|file| (file, id)));
+            self.free_descriptions.push(id);
+        }
     }
 
     /// A task began to make another one.
@@ -127,24 +187,26 @@ impl Descriptors {
             // Its first calls may have come before: then it has a table already.
             if !self.tasks.contains_key(&child) {
                 let table = self.child_table(task, shares);
-                self.tasks.insert(child, table);
+                self.join(child, table);
             }
         }
     }
 
     /// A task has ended: its number may be another one's.
     pub fn end_task(&mut self, task: u32) {
-        self.tasks.remove(&task);
+        if let Some(table) = self.tasks.remove(&task) {
+            self.leave(table);
+        }
         self.making.retain(|(making, _)| *making != task);
     }
 
     /// A task runs another program.
     pub fn execute(&mut self, task: u32) {
         let table = self.table_of(task);
-        let mut own = self.tables[table].clone();
-        own.entries.retain(|_, (_, is_closed)| !*is_closed);
+        let mut own = self.tables[table].entries.clone();
+        own.retain(|_, (_, is_closed)| !*is_closed);
         let table = self.new_table(own);
-        self.tasks.insert(task, table);
+        self.join(task, table);
     }
 
     /// The file of a name; it is new if nobody named it before.
@@ -154,7 +216,7 @@ impl Descriptors {
         }
         if self.files.len() == FILES_MAX {
             return *self.further.get_or_insert_with(|| {
-                self.files.push(File { name: b"(further files)".to_vec(), ..File::default() });
+                self.files.push(File { name: b"(all other files)".to_vec(), ..File::default() });
                 FILES_MAX
             });
         }
@@ -168,7 +230,15 @@ impl Descriptors {
     }
 
     /// A task opened something; None as file: something that has no positions.
-    pub fn open(&mut self, task: u32, descriptor: u64, name: Option<Vec<u8>>, flags: OpenFlags) {
+    ///
+    /// Returns its description.
+    pub fn open(
+        &mut self,
+        task: u32,
+        descriptor: u64,
+        name: Option<Vec<u8>>,
+        flags: OpenFlags,
+    ) -> usize {
         let name = name.filter(|name| is_file(name));
         let file = name.map(|name| self.file_named(name));
         if let Some(file) = file {
@@ -179,11 +249,18 @@ impl Descriptors {
                 file.size = Some(0);
             }
         }
-        let description = OpenFile { file, position: Some(0), is_sought: false, flags };
-        self.descriptions.push(description);
-        let entry = (self.descriptions.len() - 1, flags.is_closed_on_exec);
+        let description =
+            OpenFile { file, position: Some(0), is_sought: false, flags, references: 0 };
+        let id = if let Some(free) = self.free_descriptions.pop() {
+            self.descriptions[free] = description;
+            free
+        } else {
+            self.descriptions.push(description);
+            self.descriptions.len() - 1
+        };
         let table = self.table_of(task);
-        self.tables[table].entries.insert(descriptor, entry);
+        self.refer(table, descriptor, id, flags.is_closed_on_exec);
+        id
     }
 
     /// Description of a descriptor; one that no call opened becomes one.
@@ -216,9 +293,7 @@ impl Descriptors {
         if !is_file(&name) {
             return None;
         }
-        self.open(task, descriptor, Some(name), OpenFlags::default());
-        let table = self.table_of(task);
-        let (id, _) = self.tables[table].entries.get(&descriptor).copied()?;
+        let id = self.open(task, descriptor, Some(name), OpenFlags::default());
         let file = self.descriptions[id].file?;
         self.files[file].is_opened_before = true;
         Some(id)
@@ -227,21 +302,25 @@ impl Descriptors {
     /// Another descriptor of the same description.
     pub fn duplicate(&mut self, task: u32, from: u64, to: u64, is_closed_on_exec: bool) {
         let table = self.table_of(task);
-        let entries = &mut self.tables[table].entries;
-        match entries.get(&from).copied() {
-            Some((id, _)) => entries.insert(to, (id, is_closed_on_exec)),
-            None => entries.remove(&to),
-        };
+        match self.tables[table].entries.get(&from).copied() {
+            Some((id, _)) => self.refer(table, to, id, is_closed_on_exec),
+            None => self.close(task, to, to),
+        }
     }
 
     /// Descriptors from one to another were closed.
     pub fn close(&mut self, task: u32, first: u64, last: u64) {
         let table = self.table_of(task);
         let entries = &mut self.tables[table].entries;
-        if first == last {
-            entries.remove(&first);
+        let gone: Vec<(usize, bool)> = if first == last {
+            entries.remove(&first).into_iter().collect()
         } else {
-            entries.retain(|descriptor, _| !(first..=last).contains(descriptor));
+            let is_gone =
+                |descriptor: &u64, _: &mut (usize, bool)| (first..=last).contains(descriptor);
+            entries.extract_if(is_gone).map(|(_, entry)| entry).collect()
+        };
+        for (id, _) in gone {
+            self.release(id);
         }
     }
 

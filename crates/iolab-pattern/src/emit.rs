@@ -341,6 +341,7 @@ fn behaviour(file: &FilePattern, part: &Part) -> Vec<(&'static str, String)> {
 /// One command line for each file: `IOzone` measures one file with one size and whole patterns.
 fn iozone(report: &PatternReport) -> String {
     let mut out = String::from("# Run each line as it stands, or with `iolab` in front of it.\n");
+    let mut names = HashSet::new();
     for file in &report.files {
         let _ = writeln!(out, "\n# {}", file.sentence);
         let size = file.sizes.first().map_or(4096, |size| size.bytes);
@@ -369,7 +370,7 @@ fn iozone(report: &PatternReport) -> String {
         } else if file.syncs > 0 {
             words.push_str(" -e");
         }
-        let _ = writeln!(out, "{words} -f {}.pattern", plain_name(file));
+        let _ = writeln!(out, "{words} -f {}.pattern", unused(&plain_name(file), &mut names));
     }
     out
 }

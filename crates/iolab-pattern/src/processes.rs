@@ -49,6 +49,11 @@ impl TracedProcesses {
     ) -> Result<Vec<Caveat>, Error> {
         while let Some(moment) = reader.advance()? {
             self.step(&moment, reader.call());
+            let closed = self
+                .descriptors
+                .take_closed()
+                .map(|(file, description)| Happening::Closed(AccessStream { file, description }));
+            self.happenings.extend(closed);
             for happening in self.happenings.drain(..) {
                 take(&happening)?;
             }

@@ -121,6 +121,8 @@ pub struct FilePattern {
     pub reused_share: Option<f64>,
     /// Size of a least-recently-used cache, a power of two, that would serve half of those.
     pub reuse_bytes: Option<u64>,
+    /// True if only the first accesses count for both, because the trace has too many.
+    pub is_reuse_cut: bool,
     /// Most accesses at once.
     pub depth: u64,
     /// Most requests of a queue of the kernel at once; 0 if it used none.
@@ -141,7 +143,7 @@ pub struct FilePattern {
     pub is_opened_before: bool,
     /// Parts of it that differ; empty if it has only one.
     pub phases: Vec<PatternPhase>,
-    /// Places over time; only of files with 16 accesses or more.
+    /// Places over time; only of the first 512 files with 16 accesses or more.
     pub picture: Option<Picture>,
     /// The pattern in a sentence.
     pub sentence: String,
@@ -243,7 +245,6 @@ fn notes(analysis: &PatternAnalysis) -> Vec<String> {
 
 impl FilePattern {
     fn of(file: &File, tally: &FileTally) -> Self {
-        let accesses = tally.accesses().max(1) as f64;
         let (pattern, streams) = pattern_of(tally);
         let placed: u64 = tally.alignments.iter().sum();
         let aligned: u64 = tally.alignments[ALIGNED_4K..].iter().sum();
@@ -271,6 +272,7 @@ impl FilePattern {
                 .then(|| tally.writes.0 as f64 / tally.syncs as f64),
             reused_share: (touches > 0).then(|| tally.reuse.repeated() as f64 / touches as f64),
             reuse_bytes: tally.reuse.median_bytes(),
+            is_reuse_cut: tally.reuse.is_cut,
             depth: tally.depth,
             queue_depth: tally.queue_depth,
             think: tally.think().and_then(durations),
@@ -284,7 +286,6 @@ impl FilePattern {
             picture: tally.density().map(Density::picture),
             sentence: String::new(),
         };
-        debug_assert!(found.reads.count + found.writes.count == accesses as u64);
         found.phases = phases_of(tally, pattern);
         found.sentence = crate::sentence::of(&found);
         found

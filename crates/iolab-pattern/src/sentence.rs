@@ -48,7 +48,12 @@ fn direction_and_order(found: &FilePattern) -> String {
     if total == 1 {
         return format!("{what} of {}", size(found));
     }
+    let is_one_place = found
+        .span
+        .zip(found.size_range)
+        .is_some_and(|((first, end), (_, most))| end - first <= most);
     let order = match found.pattern {
+        _ if is_one_place => "always at the same place".to_owned(),
         AccessPattern::Sequential => "one after the other".to_owned(),
         AccessPattern::Interleaved => {
             format!("{} sequential streams that take turns", found.streams.max(2))
@@ -132,8 +137,10 @@ fn stability(found: &FilePattern) -> Option<String> {
 fn reuse(found: &FilePattern) -> Option<String> {
     let share = found.reused_share.filter(|share| *share >= REUSED)?;
     let cache = exact(found.reuse_bytes?);
+    let part = if found.is_reuse_cut { "in the first part of the trace, " } else { "" };
     Some(format!(
-        "{:.0} % of its blocks were touched before, half of them are found in a cache of {cache}",
+        "{part}{:.0} % of its blocks were touched before, half of them are found in a cache of \
+         {cache}",
         share * 100.0
     ))
 }

@@ -269,3 +269,71 @@ fn requests_of_lists_and_waits_of_a_queue_are_counted() {
     assert_eq!((file.reads.count, file.reads.bytes, file.syncs), (1, 8192, 1));
     assert_eq!((file.span, file.queue_depth), (Some((8192, 16_384)), 2));
 }
+
+#[test]
+fn a_stride_is_told_although_random_reads_came_first() {
+    let mut text = String::from("open(\"f\", O_RDONLY) = 3\n");
+    let offsets = (0..100_u64).map(|at| (at * at * 7919 % 104_729) << 12);
+    for offset in offsets.chain((0..900).map(|at| at << 18)) {
+        let _ = writeln!(text, "pread64(3, \"\", 4096, {offset}) = 4096");
+    }
+    let report = of_text(&text);
+    assert_eq!(
+        (only(&report).pattern, only(&report).stride),
+        (AccessPattern::Strided, Some(1 << 18))
+    );
+}
+
+#[test]
+fn a_closed_description_gives_its_place_and_its_classes() {
+    // Tasks and descriptors come and go; what they did to two files stays.
+    let mut text = String::new();
+    for task in 10..2010 {
+        let _ = writeln!(
+            text,
+            "{task} openat(AT_FDCWD, \"f\", O_RDONLY) = 3\n\
+             {task} dup(3) = 4\n{task} close(3) = 0\n\
+             {task} read(4, \"\", 4096) = 4096\n{task} read(4, \"\", 4096) = 4096\n\
+             {task} openat(AT_FDCWD, \"g\", O_RDONLY) = 3\n{task} read(3, \"\", 10) = 10\n\
+             {task} +++ exited with 0 +++"
+        );
+    }
+    let report = of_text(&text);
+    let of = |name: &str| report.files.iter().find(|file| file.name == name).unwrap();
+    assert_eq!((of("f").reads.count, of("g").reads.count), (4000, 2000));
+    let sequential = |name: &str| {
+        let rows = of(name).classes.iter();
+        rows.filter(|row| row.class == AccessClass::Sequential).map(|row| row.accesses).sum::<u64>()
+    };
+    assert_eq!((sequential("f"), sequential("g")), (4000, 2000));
+}
+
+#[test]
+fn files_of_two_kinds_are_no_trace_and_cut_calls_are_told() {
+    let input = |text: &str| Input::new("text", std::io::Cursor::new(text.as_bytes().to_vec()));
+    let both = vec![input("close(3) = 0\n"), input("once upon a time\n")];
+    let told = PatternAnalysis::of(both, &[]).err().unwrap().to_string();
+    assert!(told.contains("no text of strace or truss, other files are"), "{told}");
+    let cut = "7 close(3) = 0\n7 read(4,  <unfinished ...>\n8 futex(0x1,  <unfinished ...>\n";
+    let analysis = PatternAnalysis::of(vec![input(cut)], &[]).unwrap();
+    assert_eq!(analysis.caveats.len(), 1);
+    assert!(analysis.caveats[0].what.starts_with("one read or write had not ended"));
+}
+
+#[test]
+fn a_call_with_a_thousand_requests_is_read() {
+    let one = "{aio_data=0, aio_lio_opcode=IOCB_CMD_PREAD, aio_fildes=3, aio_buf=0x1, \
+               aio_nbytes=4096, aio_offset=8192}";
+    let list = vec![one; 1000].join(", ");
+    let report =
+        of_text(&format!("open(\"f\", O_RDONLY) = 3\nio_submit(0x7f, 1000, [{list}]) = 1000\n"));
+    assert_eq!(only(&report).reads.count, 1000);
+}
+
+#[test]
+fn the_same_bytes_again_and_again_are_one_place() {
+    let one = "open(\"f\", O_RDONLY) = 3\nread(3, \"\", 4096) = 4096\nclose(3) = 0\n";
+    let report = of_text(&one.repeat(50));
+    let sentence = &only(&report).sentence;
+    assert!(sentence.starts_with("50 reads of 4 KiB, always at the same place"), "{sentence}");
+}

@@ -125,12 +125,18 @@ pub struct Lines {
     window: Window,
     number: u64,
     length: usize,
+    line_max: usize,
 }
 
 impl Lines {
     /// Lines of a window at its beginning.
     pub const fn new(window: Window) -> Self {
-        Self { window, number: 0, length: 0 }
+        Self::with_line_max(window, LINE_MAX)
+    }
+
+    /// Lines of at most so many bytes.
+    pub const fn with_line_max(window: Window, line_max: usize) -> Self {
+        Self { window, number: 0, length: 0, line_max }
     }
 
     /// Name of the input.
@@ -144,19 +150,19 @@ impl Lines {
     }
 
     /// Goes to the next line, see [`Lines::line`]; false at the end. A line longer than
-    /// [`LINE_MAX`] is cut there, and the rest is the next line.
+    /// the limit is cut there, and the rest is the next line.
     pub fn advance(&mut self) -> Result<bool, Error> {
         self.window.take(self.length);
         self.length = 0;
         let mut searched = 0;
         loop {
             let bytes = self.window.bytes();
-            let upto = bytes.len().min(LINE_MAX);
+            let upto = bytes.len().min(self.line_max);
             if let Some(at) = find(&bytes[searched..upto], b'\n') {
                 self.length = searched + at + 1;
                 break;
             }
-            if upto == LINE_MAX || !self.window.ensure(upto + 1)? {
+            if upto == self.line_max || !self.window.ensure(upto + 1)? {
                 self.length = upto.min(self.window.bytes().len());
                 break;
             }

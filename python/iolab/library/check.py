@@ -106,6 +106,8 @@ def find_requirements(names: str) -> tuple[Requirement, ...]:
         return REQUIREMENTS
     known = {one.name: one for one in REQUIREMENTS}
     asked = [name.strip() for name in names.split(",")]
+    if not all(asked):
+        raise IolabError(f"--for '{names}' has nothing between two commas", "as in --for etcd")
     for name in asked:
         if name not in known:
             raise IolabError(
@@ -362,6 +364,8 @@ def _notes_of_rounds(
 def _hint_here(hint: str) -> str:
     """A hint without flags that this command does not have."""
     hint = hint.replace(", or use --on loop:1g", "")
+    if "finished trials are kept" in hint:
+        return "nothing was left; type the same command again"
     if "--out" in hint:
         return "make room for temporary files, or let TMPDIR name a directory that has some"
     return hint

@@ -109,6 +109,18 @@ def picture_svg(panels: Sequence[DrawnDevice]) -> Markup:
     )
 
 
+def _side_by_side(traces: Sequence[tuple[str, TracePlotAnswer]]) -> list[list[DrawnDevice]]:
+    """Devices that stand beside each other: those of one name, the others by their requests."""
+    first, *others = (list(drawn(name, trace)) for name, trace in traces)
+    if not others:
+        return [[one] for one in first]
+    second = {one.plot["device"]: one for one in others[0]}
+    pairs = [(one, second.pop(one.plot["device"], None)) for one in first]
+    left = list(second.values())
+    rows = [[one, other or (left.pop(0) if left else None)] for one, other in pairs]
+    return [[one for one in row if one is not None] for row in rows] + [[one] for one in left]
+
+
 def picture_page(traces: Sequence[tuple[str, TracePlotAnswer]], command: str) -> str:
     """Compose a page of one trace or of two beside each other.
 
@@ -117,20 +129,16 @@ def picture_page(traces: Sequence[tuple[str, TracePlotAnswer]], command: str) ->
     traces : names and plots.
     command : what draws the page again.
     """
-    columns = [list(drawn(name, trace)) for name, trace in traces]
-    count = max(map(len, columns))
-    figures = []
-    for index in range(count):
-        row = [column[index] for column in columns if index < len(column)]
-        figures.append(
-            tag(
-                "figure",
-                tag("h2", " and ".join(dict.fromkeys(one.plot["device"] for one in row))),
-                tag("figcaption", " ".join(map(_sentence, row))),
-                tag("div", picture_svg(row), class_="drawing"),
-                id=f"device-{index + 1}",
-            )
+    figures = [
+        tag(
+            "figure",
+            tag("h2", " and ".join(dict.fromkeys(one.plot["device"] for one in row))),
+            tag("figcaption", " ".join(map(_sentence, row))),
+            tag("div", picture_svg(row), class_="drawing"),
+            id=f"device-{number}",
         )
+        for number, row in enumerate(_side_by_side(traces), start=1)
+    ]
     names = " and ".join(name for name, _ in traces)
     head = tag(
         "header",
@@ -152,7 +160,7 @@ def picture_file(traces: Sequence[tuple[str, TracePlotAnswer]], command: str, en
     """
     if ending == ".html":
         return picture_page(traces, command)
-    first = [next(drawn(name, trace)) for name, trace in traces]
+    first = _side_by_side(traces)[0]
     return framed_svg("Places over time", picture_svg(first), " ".join(map(_sentence, first)))
 
 

@@ -101,9 +101,9 @@ impl Classifier {
         self.held.drain(..).for_each(give);
     }
 
-    /// The distance between beginnings that occurred last.
-    pub const fn stride(&self) -> i128 {
-        self.delta
+    /// Stride that the last access went on with, if it did.
+    pub fn stride(&self) -> Option<i128> {
+        self.held.last().filter(|one| one.class == AccessClass::Strided).map(|_| self.delta)
     }
 
     /// Class, and the place among the remembered ends of the one that is continued.

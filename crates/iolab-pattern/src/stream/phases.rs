@@ -23,19 +23,16 @@ pub struct AlikeRun {
     pub size: Option<u64>,
 }
 
-/// Runs of a stream, up to a number of them.
+/// Runs of a file.
 #[derive(Clone, Debug, Default)]
 pub struct AlikeRuns {
     runs: Vec<AlikeRun>,
     is_full: bool,
 }
 
-/// Runs that are kept; a stream with more of them changes all the time.
-const RUNS_MAX: usize = 1 << 18;
-
 impl AlikeRuns {
-    /// Adds an access.
-    pub fn add(&mut self, one: &Classified) {
+    /// Adds an access, as long as `left` runs are; a file for which none is left has no phases.
+    pub fn add(&mut self, one: &Classified, left: &mut usize) {
         let is_alike = |run: &&mut AlikeRun| run.class == one.class && run.is_write == one.is_write;
         if let Some(run) = self.runs.last_mut().filter(is_alike) {
             run.accesses += 1;
@@ -43,10 +40,11 @@ impl AlikeRuns {
             run.size = run.size.filter(|size| *size == one.bytes);
             return;
         }
-        if self.runs.len() == RUNS_MAX {
+        if *left == 0 || self.is_full {
             self.is_full = true;
             return;
         }
+        *left -= 1;
         let Classified { class, is_write, bytes, .. } = *one;
         self.runs.push(AlikeRun { class, is_write, accesses: 1, bytes, size: Some(bytes) });
     }
@@ -243,13 +241,13 @@ mod tests {
     fn chance_makes_no_phases() {
         // A mixture of reads and writes, random and sequential, by a fixed generator.
         let mut state = 1_u64;
-        let mut runs = AlikeRuns::default();
+        let (mut runs, mut left) = (AlikeRuns::default(), usize::MAX);
         for _ in 0..100_000 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let class =
                 if state >> 33 & 7 < 5 { AccessClass::Random } else { AccessClass::Sequential };
             let is_write = state >> 40 & 7 < 3;
-            runs.add(&Classified { class, is_write, bytes: 4096, depth: 0 });
+            runs.add(&Classified { class, is_write, bytes: 4096, depth: 0 }, &mut left);
         }
         assert_eq!(phases(runs.all()).len(), 1);
     }

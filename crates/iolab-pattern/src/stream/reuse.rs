@@ -9,9 +9,6 @@ use std::collections::HashMap;
 
 /// Bytes of a block: a page of the page cache.
 pub const BLOCK_BYTES: u64 = 4096;
-/// Touches that are followed; their memory stays below 100 MB.
-const TOUCHES_MAX: usize = 1 << 21;
-
 /// Distances of one file.
 #[derive(Clone, Debug, Default)]
 pub struct ReuseDistances {
@@ -22,22 +19,26 @@ pub struct ReuseDistances {
     /// Distances in blocks, by powers of two: bucket `n` holds those below `2^n`.
     buckets: [u64; 32],
     touches: u64,
+    /// True if accesses behind the first ones are not counted.
+    pub is_cut: bool,
     /// Block that was touched last: small accesses in a row touch it again and are no reuse.
     current: Option<u64>,
 }
 
 impl ReuseDistances {
-    /// Adds an access, as long as there is room.
-    pub fn add(&mut self, offset: u64, bytes: u64) {
+    /// Adds an access, as long as `left` touches may be followed.
+    pub fn add(&mut self, offset: u64, bytes: u64, left: &mut usize) {
         if bytes == 0 {
             return;
         }
         let end = offset.saturating_add(bytes - 1);
         let (first, last) = (offset / BLOCK_BYTES, end / BLOCK_BYTES);
         for block in first..=last {
-            if self.tree.len() >= TOUCHES_MAX {
+            if *left == 0 {
+                self.is_cut = true;
                 return;
             }
+            *left -= 1;
             self.touch(block);
         }
     }
@@ -100,11 +101,6 @@ impl ReuseDistances {
         self.buckets.iter().sum()
     }
 
-    /// True if accesses behind the first ones are not counted.
-    pub fn is_cut(&self) -> bool {
-        self.tree.len() >= TOUCHES_MAX
-    }
-
     /// Cache in bytes, a power of two, that holds half of the repeated touches; None if there are
     /// none.
     pub fn median_bytes(&self) -> Option<u64> {
@@ -149,13 +145,13 @@ mod tests {
             blocks.push((state >> 40) % 97);
             blocks.dedup();
         }
-        let mut reuse = ReuseDistances::default();
+        let (mut reuse, mut left) = (ReuseDistances::default(), usize::MAX);
         let mut expected = [0; 32];
         for distance in naive(&blocks).into_iter().flatten() {
             expected[(32 - (distance as u32).leading_zeros()) as usize] += 1;
         }
         for block in &blocks {
-            reuse.add(block * BLOCK_BYTES, 1);
+            reuse.add(block * BLOCK_BYTES, 1, &mut left);
         }
         assert_eq!(reuse.buckets, expected);
         assert_eq!((reuse.blocks(), reuse.touches()), (97, blocks.len() as u64));
@@ -163,10 +159,10 @@ mod tests {
 
     #[test]
     fn a_file_read_twice_needs_a_cache_of_its_size() {
-        let mut reuse = ReuseDistances::default();
-        reuse.add(0, 1 << 20);
+        let (mut reuse, mut left) = (ReuseDistances::default(), usize::MAX);
+        reuse.add(0, 1 << 20, &mut left);
         assert_eq!(reuse.median_bytes(), None);
-        reuse.add(0, 1 << 20);
+        reuse.add(0, 1 << 20, &mut left);
         assert_eq!(reuse.median_bytes(), Some(1 << 20));
     }
 }

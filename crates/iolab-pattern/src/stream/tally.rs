@@ -16,31 +16,52 @@ pub const ALIGNMENTS: usize = 21;
 /// Different sizes that are counted exactly.
 const SIZES_MAX: usize = 1 << 12;
 /// Accesses from which on a file has histograms and a picture: a trace may have 100,000 files.
-const WORTH_A_PICTURE: u64 = 16;
+const WORTH_A_PICTURE: usize = 16;
 
 /// Cells of the picture of a file along the time.
 const PICTURE_COLUMNS: usize = 64;
 /// Cells along the places.
 const PICTURE_ROWS: usize = 16;
 
-/// Classes of a stream of accesses, and how it changes.
+/// Amounts that may still be kept of a whole trace, so that memory is bounded whatever it has.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    /// Touches of blocks whose distances are counted: some 30 bytes each.
+    pub touches: usize,
+    /// Files with histograms and a picture: some 80 KiB each.
+    pub pictures: usize,
+    /// Runs of alike accesses: some 50 bytes each.
+    pub runs: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { touches: 1 << 21, pictures: 1 << 9, runs: 1 << 20 }
+    }
+}
+
+/// An access with its place along the time of a picture, and what its task did before.
+#[derive(Clone, Copy, Debug)]
+pub struct PlacedAccess {
+    /// The access.
+    pub access: FileAccess,
+    /// Nanoseconds since the first access of the trace, or its number.
+    pub at: u64,
+    /// Time that its task did something else.
+    pub think_ns: Option<u64>,
+}
+
+/// Classes of the accesses through one open file description.
 #[derive(Clone, Debug, Default)]
 pub struct Stream {
     classifier: Classifier,
-    /// Counts of classes.
-    pub counts: ClassCounts,
-    /// Runs of equal accesses.
-    pub runs: AlikeRuns,
-    /// Number of streams back that interleaved accesses continue.
-    depths: [u64; CURSORS],
-    /// Distances between beginnings in a row that were a stride.
+    counts: ClassCounts,
+    /// Strides, and how often each occurs.
     strides: BTreeMap<i128, u64>,
     /// Empty reads, until it is known whether there are others.
     empty: Vec<FileAccess>,
-    /// Empty reads at the end of the file.
-    pub at_end: u64,
-    /// True if sizes are those that were asked for, because all results were empty.
-    pub is_by_request: bool,
+    at_end: u64,
+    is_by_request: bool,
     has_result: bool,
 }
 
@@ -51,12 +72,10 @@ const STRIDES_MAX: usize = 64;
 impl Stream {
     /// Adds an access; whether it moved something.
     fn add(&mut self, access: &FileAccess) -> bool {
-        if access.requested == 0 && access.bytes == 0 {
-            // It asks for nothing: a test of the descriptor.
-            return false;
-        }
-        if access.bytes == 0 && access.requested > 0 && !access.is_write {
-            if self.has_result {
+        if access.bytes == 0 && (access.requested == 0 || !access.is_write) {
+            if access.requested == 0 {
+                // It asks for nothing: a test of the descriptor.
+            } else if self.has_result {
                 self.at_end += 1;
             } else if self.empty.len() < EMPTY_MAX {
                 self.empty.push(*access);
@@ -72,19 +91,19 @@ impl Stream {
     }
 
     fn classify(&mut self, access: &FileAccess) {
-        let Self { classifier, counts, runs, depths, .. } = self;
-        classifier.add(access.offset, access.bytes, access.is_write, |one| {
-            taken(&one, counts, runs, depths);
-        });
-        let stride = self.classifier.stride();
-        if stride != 0 && (self.strides.len() < STRIDES_MAX || self.strides.contains_key(&stride)) {
-            *self.strides.entry(stride).or_default() += 1;
+        let Self { classifier, counts, .. } = self;
+        let (offset, bytes, is_write) = (access.offset, access.bytes, access.is_write);
+        classifier.add(offset, bytes, is_write, |one| counts.add(&one));
+        let strides = &mut self.strides;
+        let has_room = |stride: &i128| strides.len() < STRIDES_MAX || strides.contains_key(stride);
+        if let Some(stride) = self.classifier.stride().filter(has_room) {
+            *strides.entry(stride).or_default() += 1;
         }
     }
 
-    /// Gives what was held back; accesses whose sizes are those that were asked for, if all results
-    /// were empty.
-    fn finish(&mut self) -> Vec<FileAccess> {
+    /// Ends it; gives accesses whose sizes are those that were asked for, if all results were
+    /// empty.
+    pub fn finish(&mut self) -> Vec<FileAccess> {
         let mut asked = std::mem::take(&mut self.empty);
         if !self.has_result && !asked.is_empty() {
             self.is_by_request = true;
@@ -93,12 +112,37 @@ impl Stream {
                 self.classify(access);
             }
         }
-        let Self { classifier, counts, runs, depths, .. } = self;
-        classifier.finish(|one| taken(&one, counts, runs, depths));
+        let Self { classifier, counts, .. } = self;
+        classifier.finish(|one| counts.add(&one));
         asked
     }
+}
 
-    /// Number of streams that take turns in this one.
+/// All accesses of a file in their order, whoever made them.
+#[derive(Clone, Debug, Default)]
+pub struct Joint {
+    classifier: Classifier,
+    /// Counts of classes.
+    pub counts: ClassCounts,
+    /// Runs of equal accesses.
+    pub runs: AlikeRuns,
+    /// Number of streams back that interleaved accesses continue.
+    depths: [u64; CURSORS],
+}
+
+impl Joint {
+    fn add(&mut self, access: &FileAccess, runs_left: &mut usize) {
+        let Self { classifier, counts, runs, depths } = self;
+        let taken = |one: Classified| taken(&one, counts, runs, depths, runs_left);
+        classifier.add(access.offset, access.bytes, access.is_write, taken);
+    }
+
+    fn finish(&mut self, runs_left: &mut usize) {
+        let Self { classifier, counts, runs, depths } = self;
+        classifier.finish(|one| taken(&one, counts, runs, depths, runs_left));
+    }
+
+    /// Number of streams that take turns.
     pub fn streams(&self) -> usize {
         let total: u64 = self.depths.iter().sum();
         let is_usual = |count: &u64| *count * 20 >= total.max(1);
@@ -111,9 +155,10 @@ fn taken(
     counts: &mut ClassCounts,
     runs: &mut AlikeRuns,
     depths: &mut [u64; CURSORS],
+    runs_left: &mut usize,
 ) {
     counts.add(one);
-    runs.add(one);
+    runs.add(one, runs_left);
     depths[one.depth] += 1;
 }
 
@@ -128,9 +173,9 @@ struct Pictured {
 /// Counts of one file.
 #[derive(Clone, Default)]
 pub struct FileTally {
-    /// All accesses in their order, whoever made them.
-    pub joint: Stream,
-    /// Classes of the streams of each task and description, added up.
+    /// All accesses in their order.
+    pub joint: Joint,
+    /// Classes of the streams through each open file description, added up.
     pub own: ClassCounts,
     /// Strides of those streams, and how often each occurs.
     strides: BTreeMap<i128, u64>,
@@ -168,50 +213,39 @@ pub struct FileTally {
     pub at_end: u64,
     under_way: BinaryHeap<Reverse<u64>>,
     pictured: Option<Box<Pictured>>,
-    first: Vec<(FileAccess, u64, Option<u64>)>,
+    first: Vec<PlacedAccess>,
 }
 
 impl FileTally {
     /// Adds an access of a stream.
-    ///
-    /// `at` is its place along the time of a picture, `think_ns` the time that its task did
-    /// something else before.
-    pub fn add(
-        &mut self,
-        stream: &mut Stream,
-        access: &FileAccess,
-        at: u64,
-        think_ns: Option<u64>,
-    ) {
-        if stream.add(access) {
-            self.joint.classify(access);
-            self.joint.has_result = true;
-            self.count(access, at, think_ns);
+    pub fn add(&mut self, stream: &mut Stream, placed: &PlacedAccess, budget: &mut Budget) {
+        if stream.add(&placed.access) {
+            self.count(placed, budget);
         }
     }
 
-    /// Ends a stream.
-    pub fn finish_stream(&mut self, stream: &mut Stream, mut at: impl FnMut(&FileAccess) -> u64) {
-        for access in stream.finish() {
-            self.joint.classify(&access);
-            let time = at(&access);
-            self.count(&access, time, None);
+    /// Adds a stream that has ended, and what it held back until its end.
+    pub fn finish_stream(&mut self, stream: Stream, held: &[PlacedAccess], budget: &mut Budget) {
+        for placed in held {
+            self.count(placed, budget);
         }
         self.is_by_request |= stream.is_by_request;
         self.at_end += stream.at_end;
         self.own.merge(&stream.counts);
-        for (stride, count) in std::mem::take(&mut stream.strides) {
+        for (stride, count) in stream.strides {
             *self.strides.entry(stride).or_default() += count;
         }
         self.streams += u64::from(stream.counts.total() > 0);
     }
 
     /// Ends the file.
-    pub fn finish(&mut self) {
-        self.joint.finish();
+    pub fn finish(&mut self, budget: &mut Budget) {
+        self.joint.finish(&mut budget.runs);
     }
 
-    fn count(&mut self, access: &FileAccess, at: u64, think_ns: Option<u64>) {
+    fn count(&mut self, placed: &PlacedAccess, budget: &mut Budget) {
+        let access = &placed.access;
+        self.joint.add(access, &mut budget.runs);
         let (number, bytes) = if access.is_write { &mut self.writes } else { &mut self.reads };
         *number += 1;
         *bytes += access.bytes;
@@ -224,10 +258,10 @@ impl FileTally {
             let end = offset.saturating_add(access.bytes);
             let (first, last) = self.span.unwrap_or((offset, end));
             self.span = Some((first.min(offset), last.max(end)));
-            self.reuse.add(offset, access.bytes);
+            self.reuse.add(offset, access.bytes, &mut budget.touches);
         }
         self.count_times(access);
-        self.picture(access, at, think_ns);
+        self.picture(placed, budget);
     }
 
     fn count_size(&mut self, bytes: u64) {
@@ -250,28 +284,29 @@ impl FileTally {
         }
     }
 
-    fn picture(&mut self, access: &FileAccess, at: u64, think_ns: Option<u64>) {
-        if self.pictured.is_none() {
-            self.first.push((*access, at, think_ns));
-            if (self.first.len() as u64) < WORTH_A_PICTURE {
-                return;
-            }
+    fn picture(&mut self, placed: &PlacedAccess, budget: &mut Budget) {
+        if self.pictured.is_some() {
+            self.draw(placed);
+        } else if self.first.len() + 1 < WORTH_A_PICTURE {
+            self.first.push(*placed);
+        } else if budget.pictures > 0 {
+            budget.pictures -= 1;
             let (density, think) = (Density::new(PICTURE_COLUMNS, PICTURE_ROWS), Histogram::new());
             self.pictured = Some(Box::new(Pictured { density, think, service: Histogram::new() }));
-            for (access, at, think_ns) in std::mem::take(&mut self.first) {
-                self.draw(&access, at, think_ns);
+            for placed in std::mem::take(&mut self.first) {
+                self.draw(&placed);
             }
-            return;
+            self.draw(placed);
         }
-        self.draw(access, at, think_ns);
     }
 
-    fn draw(&mut self, access: &FileAccess, at: u64, think_ns: Option<u64>) {
+    fn draw(&mut self, placed: &PlacedAccess) {
         let Some(pictured) = &mut self.pictured else { return };
+        let access = &placed.access;
         if let Some(offset) = access.offset {
-            pictured.density.add(at, offset, access.is_write);
+            pictured.density.add(placed.at, offset, access.is_write);
         }
-        if let Some(think_ns) = think_ns {
+        if let Some(think_ns) = placed.think_ns {
             pictured.think.record(think_ns);
         }
         if let Some((begin, end)) = access.begin_ns.zip(access.end_ns) {

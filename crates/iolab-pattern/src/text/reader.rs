@@ -6,10 +6,14 @@ use iolab_trace::Error;
 use iolab_trace::error::Caveat;
 use iolab_trace::source::{Lines, Window, shown};
 
+use crate::calls::{CallEffect, effect_of};
+
 use super::line::{CallText, Line, Stamp, parse};
 
 /// Lines at the beginning by which a text is known as a trace of calls.
 const LINES_LOOKED_AT: usize = 200;
+/// Longest line: a call that submits a thousand requests has a hundred kilobytes.
+const LINE_MAX: usize = 1 << 20;
 const DAY_NS: u64 = 86_400 * 1_000_000_000;
 /// Calls at once that others interrupt: one of each thread, and no machine has more of them.
 const BEGUN_MAX: usize = 1 << 13;
@@ -97,7 +101,7 @@ impl Reader {
 
     /// Findings about lines.
     pub fn caveats(&self) -> Vec<Caveat> {
-        self.files.iter().filter_map(FileReader::caveat).collect()
+        self.files.iter().flat_map(FileReader::caveats).collect()
     }
 }
 
@@ -128,7 +132,7 @@ impl FileReader {
     fn new(window: Window, is_several: bool) -> Self {
         let ending = window.name().rsplit('.').next().and_then(|ending| ending.parse().ok());
         Self {
-            lines: Lines::new(window),
+            lines: Lines::with_line_max(window, LINE_MAX),
             task: ending.filter(|_| is_several).unwrap_or(0),
             first: FirstTask::default(),
             begun: HashMap::new(),
@@ -160,7 +164,10 @@ impl FileReader {
                 Line::Call(body) => self.whole(task, begin_ns, body),
                 Line::Begun(body) => self.begin(task, begin_ns, body),
                 Line::Resumed(rest) => self.resume(task, rest),
-                Line::Ended => Some((CallDeed::Ended, begin_ns)),
+                Line::Ended => {
+                    self.begun.remove(&task);
+                    Some((CallDeed::Ended, begin_ns))
+                }
                 Line::Remark => None,
                 Line::Other => self.continued(task, &line),
             };
@@ -229,13 +236,25 @@ impl FileReader {
         None
     }
 
-    fn caveat(&self) -> Option<Caveat> {
-        let mut caveat = self.first_strange.clone()?;
-        if self.strange > 1 {
+    fn caveats(&self) -> Vec<Caveat> {
+        let mut found: Vec<Caveat> = self.first_strange.clone().into_iter().collect();
+        if let Some(caveat) = found.first_mut().filter(|_| self.strange > 1) {
             let more = self.strange - 1;
             caveat.what = format!("{}; {more} more such lines", caveat.what);
         }
-        Some(caveat)
+        let is_transfer = |begun: &&Begun| {
+            let name = begun.body.split(|byte| *byte == b'(').next().unwrap_or_default();
+            matches!(effect_of(name), Some(CallEffect::Transfer(_)))
+        };
+        let cut_off = self.begun.values().filter(is_transfer).count();
+        if cut_off > 0 {
+            let what = match cut_off {
+                1 => "one read or write had not ended and is not counted".to_owned(),
+                many => format!("{many} reads or writes had not ended and are not counted"),
+            };
+            found.push(self.lines.caveat(what, false));
+        }
+        found
     }
 }
 
