@@ -1,8 +1,8 @@
 //! The text of a journal: each line carries a sum, so that a flipped bit is not taken for a change.
 //!
 //! What is whole is found even where line ends are damaged. A torn last line is a crash while it
-//! was written and no damage. Lines without a sum count if they can be read, for older journals
-//! have none. Left out: what a line means.
+//! was written and no damage. Lines without a sum count only if no line has one, as in journals of
+//! other versions; beside sealed lines they are damaged ones. Left out: what a line means.
 
 use iolab_drive::verify::hash::xxh64;
 
@@ -38,16 +38,18 @@ pub struct Found {
     pub lacks_end: bool,
 }
 
-/// Takes a text apart; `is_fine` says of a line without a sum whether it can be read.
+/// Takes a text apart; `is_fine` says of a line without its sum whether it can be read.
 pub fn take_apart(text: &str, is_fine: impl Fn(&str) -> bool) -> Found {
     let mut found = Found::default();
+    let is_sealed = text.contains(SEAL);
     for (index, line) in text.split_inclusive('\n').enumerate() {
         let number = index + 1;
         let (line, is_last) = match line.strip_suffix('\n') {
             Some(line) => (line, false),
             None => (line, true),
         };
-        let whole = if is_last && !line.contains(SEAL) { None } else { unsealed(line) };
+        let lacks_sum = (is_last || is_sealed) && !line.contains(SEAL);
+        let whole = if lacks_sum { None } else { unsealed(line) };
         if let Some(json) = whole.filter(|json| is_fine(json)) {
             found.whole.push((number, json));
             found.lacks_end = is_last;
@@ -109,5 +111,10 @@ mod tests {
         let found = take_apart(&text[..text.len() - 9], |_| true);
         assert_eq!((numbers(&found), found.damaged.len()), (vec![1], 0));
         assert!(found.torn_bytes > 0, "{found:?}");
+        // A seal that was hit as well does not make a line one of an older journal.
+        let found = take_apart(&text.replacen("sum", "sun", 1), |_| true);
+        assert_eq!((numbers(&found), &*found.damaged), (vec![2], &[1][..]));
+        let found = take_apart("{\"line\":\"a\"}\n{\"line\":\"b\"}\n", |_| true);
+        assert_eq!((numbers(&found), found.damaged.len()), (vec![1, 2], 0));
     }
 }
