@@ -730,12 +730,14 @@ def trace_perf_ring(formats: list[str], ring: bytes, span: tuple[int, int]) -> s
 
 def trace_plot(
     inputs: tuple[Sequence[tuple[str, Callable[[int], bytes] | None]], Sequence[str]],
+    span_ns: tuple[int, int] | None = None,
 ) -> JsonText[TracePlotAnswer]:
     """Draw a trace as data: places over time, throughput, distances; in bounded memory.
 
     Parameters
     ----------
     inputs : as for `trace_show`.
+    span_ns : beginning and end of what is drawn, on the clock of the trace; None is all of it.
 
     Returns
     -------

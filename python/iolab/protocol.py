@@ -3917,6 +3917,7 @@ class TraceMeasuredAnswer(TypedDict):
 class TracePlotAnswer(TypedDict):
     """Part of every answer beside its content."""
 
+    begin_ns: int
     caveats: list[TraceCaveat]
     devices: list[DevicePlot]
     format: str

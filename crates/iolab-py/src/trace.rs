@@ -408,12 +408,15 @@ pub fn trace_stages(
     done.map_err(|error: Error| raised.exception(py, &error))
 }
 
-/// Pictures of the devices of a trace, as data.
+/// Pictures of the devices of a trace, as data; of what happened between two times, if they are
+/// given.
 #[pyfunction]
-pub fn trace_plot(py: Python<'_>, inputs: Given) -> PyResult<String> {
+#[pyo3(signature = (inputs, span_ns = None))]
+pub fn trace_plot(py: Python<'_>, inputs: Given, span_ns: Option<(u64, u64)>) -> PyResult<String> {
     let raised = Raised::default();
     let done = py.detach(|| {
         let (format, mut source) = open(inputs, &raised)?;
+        source.span_ns = span_ns;
         let plot = TracePlot::of(&mut source)?;
         Ok(answer(format, &source, plot))
     });

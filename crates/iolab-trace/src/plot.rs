@@ -144,6 +144,8 @@ fn thin<T: Copy>(list: &mut Vec<T>) {
 pub struct TracePlot {
     /// Devices, those with the most requests first.
     pub devices: Vec<DevicePlot>,
+    /// Time of the first request on the clock of the trace.
+    pub begin_ns: u64,
     /// Time from the first request to the last.
     pub span_ns: u64,
     /// Step at which requests are drawn: issued to the driver, or what the trace has instead.
@@ -249,7 +251,7 @@ impl TracePlot {
             other.requests.cmp(&one.requests).then_with(|| one.device.cmp(&other.device))
         });
         let words = ["issued to the driver", "entered the queue", "completed"];
-        Ok(Self { devices, span_ns, step: words[step].to_owned() })
+        Ok(Self { devices, begin_ns: begin.unwrap_or(0), span_ns, step: words[step].to_owned() })
     }
 }
 

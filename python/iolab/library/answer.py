@@ -17,6 +17,7 @@ from iolab.library.placed import placed
 from iolab.library.rejudged import ON_COMMAND_LINE, rejudged
 from iolab.library.services import Services
 from iolab.library.stored import directory_of, find_database, is_archive, load_database, opened
+from iolab.library.trial_pictures import with_traces
 from iolab.run.outputs import check_place_of_report, reports_in
 from iolab.store.continuing import PLACE
 from iolab.store.db import Store
@@ -157,7 +158,8 @@ def _answer(
         verdict = means.judge(data)
         found = StudyAnswer("", is_open=_is_open(data, verdict))
         try:
-            found = replace(found, files=_written(out_dir, form, means, data, verdict))
+            drawn = with_traces(data, directory_of(source), means)
+            found = replace(found, files=_written(out_dir, form, means, drawn, verdict))
         except RefusedError as error:
             found = replace(found, refusal=error)
         except OSError as error:

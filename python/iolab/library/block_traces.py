@@ -191,7 +191,7 @@ def plot_traces(
     RefusedError : the file exists, and `wanted` does not allow to replace it.
     """
     from iolab.report.head_movie import movie_page
-    from iolab.report.trace_picture import PICTURE_ENDINGS, picture_file
+    from iolab.report.trace_page import PICTURE_ENDINGS, picture_file
 
     out = wanted.out
     if wanted.is_movie and (out.suffix != ".html" or len(traces) > 1):

@@ -18,7 +18,8 @@ from iolab.export.fio import file_name, fio_job
 from iolab.export.iozone import iozone_script
 from iolab.export.treatments import exported_treatments
 from iolab.library.services import Services
-from iolab.library.stored import by_hand_of
+from iolab.library.stored import drawable
+from iolab.library.trial_pictures import with_traces
 from iolab.run.kept_recordings import copy_of, is_copy
 from iolab.run.observer import Observer
 from iolab.store.contents import Contents
@@ -56,7 +57,7 @@ def pack_study(database: Path, services: Services, console: Observer) -> tuple[M
     StoreError : it is being written, damaged, or no study.
     """
     with _undisturbed(database), Store.open_reader(database) as store:
-        data = store.load_data()
+        data = drawable(store)
         members = {DATABASE: store.contents.image()}
         members["study.toml"] = data.study.spec_toml.encode()
         members["facts.json"] = _facts(data, store.contents)
@@ -65,8 +66,7 @@ def pack_study(database: Path, services: Services, console: Observer) -> tuple[M
         ).encode()
         members |= _commands(data, store.contents, services, console)
         members |= _recordings(data, database.parent, services, console)
-        drawn = replace(data, by_hand=by_hand_of(store, data), curves=store.load_curves())
-        members |= _reports(drawn, services, console)
+        members |= _reports(with_traces(data, database.parent, services), services, console)
     manifest = Manifest(
         iolab_version(), data.study.study_id, data.study.name, machine_text(data), ()
     )

@@ -156,13 +156,14 @@ def load_database(database: Path) -> StudyData:
     StoreError : it cannot be read.
     """
     with without_collecting(), Store.open_reader(database) as store:
-        data = store.load_data()
-        return replace(
-            data,
-            by_hand=by_hand_of(store, data),
-            curves=store.load_curves(),
-            calibration=calibrations.find_for(data.study.testbed, data.facts),
-        )
+        data = drawable(store)
+        return replace(data, calibration=calibrations.find_for(data.study.testbed, data.facts))
+
+
+def drawable(store: Store) -> StudyData:
+    """Everything that a report of a store shows, but for what lies beside it."""
+    data, told = store.load_data(), store.load_records()
+    return replace(data, by_hand=by_hand_of(store, data), curves=told.curves, traced=told.traced)
 
 
 def by_hand_of(store: Store, data: StudyData) -> tuple[ByHand, ...]:

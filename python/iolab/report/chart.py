@@ -1,9 +1,10 @@
 """ChartSpec: a chart as plain data, drawn by `iolab.report.svg` and, natively, by `report.xlsx`.
 
-Five kinds cover all charts. `rows`: categories from top to bottom, a value to the right, intervals
+Six kinds cover all charts. `rows`: categories from top to bottom, a value to the right, intervals
 lie. `plane`: two numeric axes, intervals stand, points may be joined. `strip`: a grid of coloured
 squares. `heat`: a grid of shaded cells with their values. `surface`: heights over two numeric
-factors, in perspective. There is no kind that joins categories, and none with bars.
+factors, in perspective. `stack`: as `rows`, but values are parts of a whole, bars end to end from
+zero; these are the only bars. There is no kind that joins categories.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Final, Literal
 from iolab import units
 from iolab.visible import cell_text
 
-ChartKind = Literal["rows", "plane", "strip", "heat", "surface"]
+ChartKind = Literal["rows", "plane", "strip", "heat", "surface", "stack"]
 ScaleKind = Literal["linear", "log"]
 Value = str | float | int | None
 
@@ -51,12 +52,13 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One mark. In `rows` and `strip`, `y` is the index of the row, from the top."""
+    """One mark. In `rows`, `stack` and `strip`, `y` is the index of the row, from the top."""
 
     x: float
     y: float
     low: float | None = None
-    """Interval along the value axis: x in `rows`, y in `plane`."""
+    """Interval along the value axis: x in `rows`, y in `plane`; in `stack` that of the whole
+    row, at one of its points."""
     high: float | None = None
     title: str = ""
     """Shown on hover."""
@@ -228,7 +230,7 @@ class ChartSpec:
     @property
     def value_axis(self) -> Axis:
         """The axis that values lie along, and their intervals."""
-        return self.z or (self.x if self.kind == "rows" else self.y)
+        return self.z or (self.x if self.kind in ("rows", "stack") else self.y)
 
     def legend(self) -> list[Series]:
         """Return one series per name, in the order of their colours, grey ones left out."""

@@ -19,6 +19,7 @@ from iolab.report.collect import (
     kind_figures,
     throughput_mode,
 )
+from iolab.report.device_work import work_part
 from iolab.report.figures import by_figure, figure
 from iolab.report.findings import page_blocks, page_list
 from iolab.report.first_page import answer_part, trust_box
@@ -28,6 +29,7 @@ from iolab.report.parts import Part, contents, drawn_parts
 from iolab.report.secondary_tables import closer_parts
 from iolab.report.streams import NOTE, stream_table
 from iolab.report.tables import cell_table, data_table, plain_table, verdict_table
+from iolab.report.traced_trials import trace_parts
 from iolab.stats.judge import said_again
 from iolab.stats.methods import METHODS
 from iolab.stats.sentence import kind_word, margin_text
@@ -162,6 +164,8 @@ def _sections(
     pictures = _pictures(data, charts)
     parts = [_verdicts(verdict, whole)] if verdict.compared_factor else []
     parts += pictures["main"]
+    parts += [part for part in (work_part(data, verdict),) if part is not None]
+    parts += trace_parts(data)
     streams = stream_table(verdict)
     if streams is not None:
         note = tag("p", NOTE, class_="soft")

@@ -28,6 +28,7 @@ from iolab.report.svg_parts import (
     row_names,
     whole_svg,
 )
+from iolab.report.svg_stack import draw_stack
 from iolab.report.svg_surface import draw_surface
 
 GAP = 26
@@ -76,6 +77,8 @@ def render_svg(spec: ChartSpec) -> Markup:
         return draw_heat(spec)
     if spec.kind == "surface":
         return draw_surface(spec)
+    if spec.kind == "stack":
+        return draw_stack(spec)
     rows, plane = spec.kind == "rows", spec.kind == "plane"
     x, y = _scales(spec, spec.panels)
     columns = _columns(spec)

@@ -12,19 +12,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from iolab.report.chart import Axis
-from iolab.report.chart_files import framed_svg
-from iolab.report.html import whole_page
 from iolab.report.markup import Markup, join, tag
 from iolab.report.scale import Scale, make_scale
-from iolab.report.svg_parts import WIDTH
-from iolab.units import format_bytes_rounded
-from iolab.wording import counted
+from iolab.report.svg_parts import CHAR_WIDTH, WIDTH
+from iolab.stats.effect_words import percent
+from iolab.units import format_bytes_rounded, grouped
 
 if TYPE_CHECKING:
     from iolab.protocol import DevicePlot, TracePlotAnswer
 
-PICTURE_ENDINGS: Final = (".html", ".svg")
-"""Endings of the files that can be written."""
 _LEFT: Final = 78.0
 _GAP: Final = 20.0
 _TOP: Final = 44.0
@@ -38,12 +34,22 @@ _COLORS: Final = ("c0", "c1", "c3")
 
 
 @dataclass(frozen=True, slots=True)
+class NamedInstant:
+    """An instant with a name, such as the beginning of an operation."""
+
+    at_ns: int
+    """Since the first request that is drawn."""
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class DrawnDevice:
     """One device of one trace."""
 
     name: str
     plot: DevicePlot
     span_ns: int
+    moments: tuple[NamedInstant, ...] = ()
 
     @property
     def title(self) -> str:
@@ -78,10 +84,12 @@ class _Strip:
         return _strip_top(self.number) + _STRIP * (1 - self.scale.place(value))
 
 
-def drawn(name: str, trace: TracePlotAnswer) -> Iterator[DrawnDevice]:
+def drawn(
+    name: str, trace: TracePlotAnswer, moments: tuple[NamedInstant, ...] = ()
+) -> Iterator[DrawnDevice]:
     """Devices of a trace, those with the most requests first."""
     for plot in trace["devices"]:
-        yield DrawnDevice(name, plot, trace["span_ns"])
+        yield DrawnDevice(name, plot, trace["span_ns"], moments)
 
 
 def picture_svg(panels: Sequence[DrawnDevice]) -> Markup:
@@ -109,77 +117,16 @@ def picture_svg(panels: Sequence[DrawnDevice]) -> Markup:
     )
 
 
-def _side_by_side(traces: Sequence[tuple[str, TracePlotAnswer]]) -> list[list[DrawnDevice]]:
-    """Devices that stand beside each other: those of one name, the others by their requests."""
-    first, *others = (list(drawn(name, trace)) for name, trace in traces)
-    if not others:
-        return [[one] for one in first]
-    second = {one.plot["device"]: one for one in others[0]}
-    pairs = [(one, second.pop(one.plot["device"], None)) for one in first]
-    left = list(second.values())
-    rows = [[one, other or (left.pop(0) if left else None)] for one, other in pairs]
-    return [[one for one in row if one is not None] for row in rows] + [[one] for one in left]
-
-
-def picture_page(traces: Sequence[tuple[str, TracePlotAnswer]], command: str) -> str:
-    """Compose a page of one trace or of two beside each other.
-
-    Parameters
-    ----------
-    traces : names and plots.
-    command : what draws the page again.
-    """
-    figures = [
-        tag(
-            "figure",
-            tag("h2", " and ".join(dict.fromkeys(one.plot["device"] for one in row))),
-            tag("figcaption", " ".join(map(_sentence, row))),
-            tag("div", picture_svg(row), class_="drawing"),
-            id=f"device-{number}",
-        )
-        for number, row in enumerate(_side_by_side(traces), start=1)
-    ]
-    names = " and ".join(name for name, _ in traces)
-    head = tag(
-        "header",
-        tag("h1", "Places over time"),
-        tag("p", f"{names}: requests as they {_step(traces)}.", class_="question"),
-    )
-    foot = tag("footer", tag("p", "Made by ", tag("code", command)))
-    return whole_page(f"iolab: {names}: places over time", join(head, tag("main", *figures), foot))
-
-
-def picture_file(traces: Sequence[tuple[str, TracePlotAnswer]], command: str, ending: str) -> str:
-    """Compose the text of a file.
-
-    Parameters
-    ----------
-    traces : names and plots.
-    command : what draws it again.
-    ending : one of `PICTURE_ENDINGS`; a drawing has the device with the most requests of each.
-    """
-    if ending == ".html":
-        return picture_page(traces, command)
-    first = _side_by_side(traces)[0]
-    return framed_svg("Places over time", picture_svg(first), " ".join(map(_sentence, first)))
-
-
-def _step(traces: Sequence[tuple[str, TracePlotAnswer]]) -> str:
-    steps = dict.fromkeys(trace["step"] for _, trace in traces)
-    words = {"issued to the driver": "were issued to the driver", "completed": "were completed"}
-    return " or ".join(words.get(step, step) for step in steps)
-
-
-def _sentence(one: DrawnDevice) -> str:
+def sentence(one: DrawnDevice) -> str:
     """Picture in words."""
     plot = one.plot
     read = sum(column["read_bytes"] for column in plot["columns"])
     written = sum(column["written_bytes"] for column in plot["columns"])
+    noun = "request" if plot["requests"] == 1 else "requests"
     return (
-        f"{one.title}: {counted(plot['requests'], 'request')} in "
-        f"{one.span_ns / 1e9:.3g} s, {format_bytes_rounded(read)} read and "
-        f"{format_bytes_rounded(written)} written; {plot['sequential_share']:.0%} of the requests "
-        "begin where the one before ended."
+        f"{one.title}: {grouped(plot['requests'])} {noun} in {one.span_ns / 1e9:.3g} s, "
+        f"{format_bytes_rounded(read)} read and {format_bytes_rounded(written)} written; "
+        f"{percent(plot['sequential_share'])} of the requests begin where the one before ended."
     )
 
 
@@ -282,6 +229,19 @@ def _panel(panel: DrawnDevice, frame: _Frame, width: float) -> Iterator[Markup]:
     ]
     yield _line(panel, frame, width, distances, _Strip(1, frame.seek, "c2"))
     yield from _times(frame, width)
+    yield from _moments(panel, frame, width)
+
+
+def _moments(panel: DrawnDevice, frame: _Frame, width: float) -> Iterator[Markup]:
+    """Upright lines with names; a name that would touch the one before is left to the hover."""
+    bottom, reached = _strip_top(1) + _STRIP, -math.inf
+    for moment in panel.moments:
+        x = min(max(moment.at_ns, 0) / frame.span_ns, 1.0) * width
+        yield tag("line", tag("title", moment.name), x1=x, x2=x, y1=_TOP, y2=bottom, class_="one")
+        room = (len(moment.name) + 1) * CHAR_WIDTH
+        if x >= reached and x + room <= width:
+            yield tag("text", moment.name, x=x + 3, y=_TOP + 12, class_="note")
+            reached = x + room
 
 
 def _legend(width: float) -> Iterator[Markup]:

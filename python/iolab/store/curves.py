@@ -1,19 +1,16 @@
 """Latency distributions out of the records: quantiles on a fixed grid, per trial and operation.
 
 The records keep whole histograms; pictures of the tail need more of them than the few quantiles
-that are metrics. Of large studies only the first rounds are read, since opening a record costs
-about a millisecond. Left out: merging across trials, since each trial has its own curve.
+that are metrics. Left out: merging across trials, since each trial has its own curve.
 
 Source of the layout: `iolab_model::histogram` (log-linear, 2**bits parts of each power of two).
 """
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from iolab.store.cells import unpack_record
 from iolab.store.rows import CurveRow
 
 if TYPE_CHECKING:
@@ -23,34 +20,10 @@ LADDER: Final = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 """A ladder's steps; a step needs as many operations as let one lie beyond it."""
 BODY: Final = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.95)
 GRID: Final = tuple(sorted((*LADDER, *BODY)))
-RECORDS_MAX: Final = 1000
 
 
-def read_curves(connection: sqlite3.Connection) -> list[CurveRow]:
-    """Curves of the finished trials of as many first rounds as `RECORDS_MAX` allows."""
-    counts = connection.execute(
-        "SELECT round, count(*) FROM record JOIN trial USING (trial_id) WHERE status = 'ok' "
-        "GROUP BY round ORDER BY round"
-    ).fetchall()
-    last, seen = 0, 0
-    for round_number, count in counts:
-        seen += count
-        if seen > RECORDS_MAX and last:
-            break
-        last = round_number
-    rows = connection.execute(
-        "SELECT record_id, trial_id, record_zlib FROM record JOIN trial USING (trial_id) "
-        "WHERE status = 'ok' AND round <= ? ORDER BY record_id LIMIT ?",
-        (last, RECORDS_MAX),
-    )
-    return [
-        curve
-        for record_id, trial_id, record in rows
-        for curve in _curves(trial_id, unpack_record(record, record_id))
-    ]
-
-
-def _curves(trial_id: str, record: Record) -> Iterator[CurveRow]:
+def curves_of(trial_id: str, record: Record) -> Iterator[CurveRow]:
+    """Curves of the operations of a trial."""
     for phase in record.get("phases") or []:
         tenants = phase.get("tenants") or []
         for tenant in tenants:

@@ -35,7 +35,7 @@ from iolab.store.owner import (
     refuse_distrusted,
     remove_directories,
 )
-from iolab.store.rows import Caveat, CurveRow, Kind, StudyData, StudyRow, TrialStatus
+from iolab.store.rows import Caveat, Kind, StudyData, StudyRow, TrialStatus
 from iolab.store.shape import check_version, problems_of_pages, problems_of_shape
 from iolab.store.store_errors import PUT_BACK, errors_named, errors_of_making
 from iolab.study.factors import FACTORS
@@ -45,6 +45,7 @@ from iolab.visible import visible_line
 
 if TYPE_CHECKING:
     from iolab.protocol import Record
+    from iolab.store.from_records import FromRecords
 
 STORE_NAME: Final = "study.db"
 _DAMAGES_SHOWN: Final = 3
@@ -401,12 +402,12 @@ class Store:
 
             return load_study_data(self._connection)
 
-    def load_curves(self) -> list[CurveRow]:
-        """Latency distributions, for who draws them; opens records, which takes a while."""
+    def load_records(self) -> FromRecords:
+        """Rows out of whole records, for who draws them; opening records takes a while."""
         with errors_named(self.path):
-            from iolab.store.curves import read_curves
+            from iolab.store.from_records import read_records
 
-            return read_curves(self._connection)
+            return read_records(self._connection)
 
     def note_measuring(self, process: int | None) -> None:
         """Write down which other process measures, so that who continues waits for its end."""

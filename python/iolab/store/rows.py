@@ -6,14 +6,17 @@ functions of one :class:`StudyData`. Nothing here knows SQLite, the agent or a c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from iolab.frozen import frozen
 from iolab.study.operations import Access
 from iolab.study.operations import Kind as OperationKind
 from iolab.study.testbeds import testbed_kind
+
+if TYPE_CHECKING:
+    from iolab.protocol import StageTimes, TracePlotAnswer
 
 Kind = Literal["real", "simulated", "imported"]
 TrialStatus = Literal["ok", "failed", "interrupted"]
@@ -196,6 +199,41 @@ class CurveRow:
 
 
 @frozen
+class TracedPhase:
+    """Measures of one operation by the block trace of its trial.
+
+    Of several devices, as the members of a software RAID, amounts and mean depths are sums.
+    """
+
+    trial_id: str
+    operation: str
+    file: str
+    """The trace, below the results directory."""
+    sha256: str
+    span_ns: tuple[int, int]
+    """Beginning and end on the clock of the trace."""
+    stages: Mapping[str, StageTimes]
+    """Stage (`docs/reference/trace-measures.md`) to its times."""
+    read_bytes: int
+    write_bytes: int
+    requests: int
+    """Reads, writes and discards that completed."""
+    transfers: int
+    """Reads and writes among them."""
+    bios: int
+    """Pieces that were asked for, before they were merged and split."""
+    flushes: int
+    sequential_share: float | None
+    """Share of the requests that were issued where the one before ended."""
+    in_flight_mean: float
+    in_flight_max: int
+    busy_share: float
+    """Share of the time with a request at the driver, of the busiest device."""
+    bytes_asked: int
+    """Bytes that the application read and wrote."""
+
+
+@frozen
 class ChangeMark:
     """A knob that changed while a trial's workload ran; times from its beginning."""
 
@@ -282,6 +320,10 @@ class StudyData:
     """Trial id to its knobs as read back, for the finished trials of the first round."""
     file_systems: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """Trial id to the parameters of its file system, for the same trials."""
+    traced: list[TracedPhase] = field(default_factory=list[TracedPhase])
+    """Measures of block traces, of the same trials as `curves`."""
+    plots: Mapping[str, TracePlotAnswer] = field(default_factory=dict[str, "TracePlotAnswer"])
+    """Trial to the picture of its trace; empty where nobody drew them."""
     marks: list[ChangeMark] = field(default_factory=list[ChangeMark])
     """Changes while workloads ran, by trial and time."""
     phase_details: list[PhaseDetail] = field(default_factory=list[PhaseDetail])

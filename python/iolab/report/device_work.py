@@ -1,0 +1,90 @@
+"""Work of the devices, workload by workload: amounts, requests and depth, counted in block traces.
+
+It answers what one would count by hand with blktrace: how much was read and written for what the
+application asked, in which pieces, and whether the device ever was the one that was waited for.
+"""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import Final
+
+from iolab.report.chart import Table, Value
+from iolab.report.charts.traced import TracedCell, traced_cells
+from iolab.report.figures import command
+from iolab.report.markup import join, tag
+from iolab.report.parts import Part
+from iolab.report.tables import data_table, plain_table
+from iolab.stats.ledger import factor_head
+from iolab.stats.verdict import StudyVerdict
+from iolab.store.rows import StudyData
+
+NAME: Final = "device_work"
+TITLE: Final = "Work of the device"
+NOTE: Final = (
+    "Means of the recorded trials. Per byte asked: what the device read and wrote over what the"
+    " application read and wrote; a page cache makes it less than 1, metadata and journals more."
+    " Busy: share of the time with a request at the driver."
+)
+
+
+def work_part(data: StudyData, verdict: StudyVerdict) -> Part | None:
+    """Draw the table; None without any trace."""
+    table = work_table(data, verdict)
+    if table is None:
+        return None
+    shown = table.for_reading()
+    note = tag("p", NOTE, class_="soft")
+    saved = data_table(table, NAME, command(data, NAME), rows_max=0)
+    return Part(TITLE, join(plain_table(shown.columns, shown.rows), note, saved))
+
+
+def work_table(data: StudyData, verdict: StudyVerdict) -> Table | None:
+    """Return one row per treatment and operation that was recorded; None without any."""
+    cells = traced_cells(data, verdict)
+    if not cells:
+        return None
+    columns = (
+        "workload",
+        "operation and cell",
+        factor_head(verdict.compared_factor) if verdict.compared_factor else "level",
+        "trials",
+        "time (s)",
+        "read (bytes)",
+        "written (bytes)",
+        "per byte asked",
+        "requests",
+        "mean request (bytes)",
+        "bios per request",
+        "sequential (%)",
+        "mean depth",
+        "largest depth",
+        "busy (%)",
+    )
+    return Table(columns, tuple(map(_row, cells)))
+
+
+def _row(cell: TracedCell) -> tuple[Value, ...]:
+    phases = cell.phases
+    moved = fmean(phase.read_bytes + phase.write_bytes for phase in phases)
+    asked = fmean(phase.bytes_asked for phase in phases)
+    transfers = fmean(phase.transfers for phase in phases)
+    requests = fmean(phase.requests for phase in phases)
+    sequential = cell.mean([phase.sequential_share for phase in phases])
+    return (
+        cell.workload,
+        cell.cell,
+        cell.level or None,
+        len(phases),
+        fmean(phase.span_ns[1] - phase.span_ns[0] for phase in phases) / 1e9,
+        fmean(phase.read_bytes for phase in phases),
+        fmean(phase.write_bytes for phase in phases),
+        moved / asked if asked else None,
+        requests,
+        moved / transfers if transfers else None,
+        fmean(phase.bios for phase in phases) / requests if requests else None,
+        None if sequential is None else 100 * sequential,
+        fmean(phase.in_flight_mean for phase in phases),
+        max(phase.in_flight_max for phase in phases),
+        100 * fmean(phase.busy_share for phase in phases),
+    )

@@ -1,0 +1,180 @@
+"""Charts and tables that stand on block traces: stages of a request, work of the device, pictures.
+
+Their rows are made by hand here; that records give such rows is tested with real and simulated
+studies (`tests/e2e/test_report_of_traces.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from iolab.report.chart import ChartSpec
+from iolab.report.charts import request_stages
+from iolab.report.device_work import work_table
+from iolab.report.svg import render_svg
+from iolab.report.traced_trials import PICTURES_MAX, traced_pairs, wanted_trials
+from iolab.stats.judge import judge
+from iolab.store.rows import StudyData, TracedPhase, TrialRow
+
+MIB = 1 << 20
+
+
+def stage(count: int, mean_ns: int, p99_ns: int = 0) -> Any:
+    return {"count": count, "sum_ns": count * mean_ns, "mean_ns": mean_ns, "p99_ns": p99_ns}
+
+
+def phase(trial: TrialRow, operation: str, **changes: Any) -> TracedPhase:
+    """An operation of 1000 requests of 4 KiB: 1 µs to a request, 2 in the scheduler, 7 below."""
+    means = {"Q2G": 1000, "I2D": 2000, "D2C": 7000} | changes.pop("means", {})
+    stages = {name: stage(1000, mean, 3 * mean) for name, mean in means.items()}
+    stages["Q2C"] = stage(1000, sum(means.values()), 3 * sum(means.values()))
+    row = TracedPhase(
+        trial_id=trial.trial_id,
+        operation=operation,
+        file=f"traces/{trial.trial_id}.iotrace",
+        sha256="0" * 64,
+        span_ns=(5_000_000, 2_005_000_000),
+        stages=stages,
+        read_bytes=0,
+        write_bytes=4 * MIB,
+        requests=1000,
+        transfers=1000,
+        bios=2000,
+        flushes=0,
+        sequential_share=0.25,
+        in_flight_mean=1.5,
+        in_flight_max=4,
+        busy_share=0.5,
+        bytes_asked=2 * MIB,
+    )
+    return replace(row, **changes)
+
+
+def traced(data: StudyData, **by_level: dict[str, Any]) -> StudyData:
+    """The study with a trace of each trial, changed by level."""
+    factor = data.study.compared_factor
+    rows = [
+        phase(trial, operation, **dict(by_level.get(trial.levels.get(factor, ""), {})))
+        for trial in data.trials
+        if trial.status == "ok"
+        for operation in dict.fromkeys(
+            m.operation for m in data.measurements if m.trial_id == trial.trial_id
+        )
+    ]
+    return replace(data, traced=rows)
+
+
+def stages_of(data: StudyData) -> list[ChartSpec]:
+    return request_stages.build(data, judge(data))
+
+
+def test_parts_of_a_bar_end_where_the_mean_request_ends(canned: ModuleType) -> None:
+    mean, tails = stages_of(traced(canned.make_study(), bfq={"means": {"I2D": 12_000}}))
+    ends: dict[float, float] = {}
+    for series in mean.panels[0].series:
+        for point in series.points:
+            ends[point.y] = ends.get(point.y, 0.0) + point.x
+    assert {round(end, 6) for end in ends.values()} == {10.0, 20.0}
+    assert mean.x.unit == "µs"
+    assert {series.name for series in tails.panels[0].series} >= {"in the scheduler (I2D)"}
+    svg = render_svg(mean)
+    bars = re.findall(r'<rect[^>]*class="stacked [^>]*>', svg)
+    by_row: dict[str, list[tuple[float, float]]] = {}
+    for bar in bars:
+        found = dict(re.findall(r' (x|y|width)="([\d.]+)"', bar))
+        by_row.setdefault(found["y"], []).append((float(found["x"]), float(found["width"])))
+    for row in by_row.values():
+        for (x, width), (following, _) in pairwise(sorted(row)):
+            assert x + width == pytest.approx(following, abs=0.2)
+    assert len(bars) == sum(len(s.points) for s in mean.panels[0].series if s.slot != -1)
+
+
+def test_the_caption_names_the_part_that_differs_most(canned: ModuleType) -> None:
+    data = canned.make_study()
+    caption = stages_of(traced(data, bfq={"means": {"I2D": 12_000}}))[0].caption
+    assert "with bfq a request takes 10.0 µs longer than with none" in caption
+    assert "in the scheduler (I2D): 2.00 µs with none, 12.0 µs with bfq" in caption
+    caption = stages_of(traced(data, bfq={"means": {"D2C": 4_000}}))[0].caption
+    assert "takes 3.00 µs shorter" in caption
+    assert "in driver and device (D2C): 7.00 µs with none, 4.00 µs with bfq" in caption
+    same = stages_of(traced(data, bfq={"means": {"D2C": 7_050}}))[0].caption
+    assert "with bfq" not in same, "half of a percent is not worth a sentence"
+
+
+def test_a_tail_needs_enough_requests(canned: ModuleType) -> None:
+    data = traced(canned.make_study())
+    few = [
+        replace(row, stages={name: {**s, "count": 999} for name, s in row.stages.items()})
+        for row in data.traced
+    ]
+    assert len(stages_of(data)) == 2
+    (only,) = stages_of(replace(data, traced=few))
+    assert only.kind == "stack"
+    assert only.table.columns[-1] == "Q2C p99 (µs)"
+    assert {row[-1] for row in only.table.rows} == {None}
+
+
+def test_the_work_of_the_device_is_counted_by_treatment(canned: ModuleType) -> None:
+    data = traced(canned.make_study(), bfq={"write_bytes": 3 * MIB, "read_bytes": MIB // 2})
+    table = work_table(data, judge(data))
+    assert table is not None
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    assert len(rows) == 2 * len({m.operation for m in data.measurements}) * 2
+    by_level = {row["scheduler"]: row for row in rows}
+    assert (by_level["none"]["written (bytes)"], by_level["none"]["read (bytes)"]) == (4 * MIB, 0)
+    assert by_level["none"]["per byte asked"] == 2.0
+    assert by_level["bfq"]["per byte asked"] == 1.75
+    assert by_level["bfq"]["mean request (bytes)"] == pytest.approx(3.5 * MIB / 1000)
+    assert by_level["bfq"]["bios per request"] == 2.0
+    assert (by_level["bfq"]["time (s)"], by_level["bfq"]["busy (%)"]) == (2.0, 50.0)
+
+
+def test_a_study_without_traces_has_none_of_it(canned: ModuleType) -> None:
+    data = canned.make_study()
+    assert stages_of(data) == []
+    assert work_table(data, judge(data)) is None
+    assert traced_pairs(data) == []
+
+
+def test_a_pair_is_the_round_with_the_median_difference(canned: ModuleType) -> None:
+    data = traced(canned.make_study(noise=0.0))
+    slow = {2: 0.5, 3: 0.8, 4: 0.9, 5: 0.2}  # Of bfq; of round 1 it is 1.
+    trials = {trial.trial_id: trial for trial in data.trials}
+    changed = [
+        replace(m, value=m.value * slow.get(trials[m.trial_id].round, 1.0))
+        if m.levels["scheduler"] == "bfq"
+        else m
+        for m in data.measurements
+    ]
+    (pair,) = traced_pairs(replace(data, measurements=changed))
+    assert pair.names == ("none", "bfq")
+    assert {trial.round for trial in pair.trials} == {3}
+    assert [trial.levels["scheduler"] for trial in pair.trials] == ["none", "bfq"]
+    assert len({trial.levels["record_size"] for trial in pair.trials}) == 1
+
+
+def test_pictures_are_few_and_of_every_workload_first(canned: ModuleType) -> None:
+    workloads = tuple(canned.Workload(name, ("write",)) for name in ("a", "b", "c"))
+    data = traced(
+        canned.make_study(levels=("none", "bfq", "kyber", "mq-deadline"), workloads=workloads)
+    )
+    pairs = traced_pairs(data)
+    assert [pair.workload for pair in pairs] == ["a", "b", "c", "a"]
+    assert len(pairs) == PICTURES_MAX
+    assert len(wanted_trials(data)) == len(set(wanted_trials(data)))
+
+
+def test_a_trial_without_its_partner_is_not_drawn(canned: ModuleType) -> None:
+    data = traced(canned.make_study())
+    alone = [row for row in data.traced if "bfq" in _level(data, row)]
+    assert traced_pairs(replace(data, traced=alone)) == []
+
+
+def _level(data: StudyData, row: TracedPhase) -> str:
+    return next(t.levels["scheduler"] for t in data.trials if t.trial_id == row.trial_id)
