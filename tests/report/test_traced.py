@@ -17,8 +17,11 @@ import pytest
 from iolab.report.chart import ChartSpec
 from iolab.report.charts import request_stages
 from iolab.report.device_work import work_table
+from iolab.report.markdown import render_markdown
 from iolab.report.svg import render_svg
+from iolab.report.terminal import render
 from iolab.report.traced_trials import PICTURES_MAX, traced_pairs, wanted_trials
+from iolab.report.why import why_text
 from iolab.stats.judge import judge
 from iolab.store.rows import StudyData, TracedPhase, TrialRow
 
@@ -178,3 +181,54 @@ def test_a_trial_without_its_partner_is_not_drawn(canned: ModuleType) -> None:
 
 def _level(data: StudyData, row: TracedPhase) -> str:
     return next(t.levels["scheduler"] for t in data.trials if t.trial_id == row.trial_id)
+
+
+def test_a_decided_verdict_has_its_reason_from_the_traces(canned: ModuleType) -> None:
+    slow = canned.make_study(throughput={"bfq": 0.5})
+    data = traced(slow, bfq={"means": {"I2D": 12_000}})
+    said = why_text(data, judge(data))
+    assert "with bfq a request takes 10.0 µs longer than with none" in said
+    assert "95 % interval of the ratio of the whole times 2.00 to 2.00, 5 rounds" in said
+    assert "\n\nWhy: " in render(data, judge(data))
+    assert "Why: " in render_markdown(data, judge(data))
+
+
+def test_where_requests_are_alike_the_idle_device_is_the_reason(canned: ModuleType) -> None:
+    slow = canned.make_study(throughput={"bfq": 0.5})
+    idle = traced(slow, none={"busy_share": 0.2}, bfq={"busy_share": 0.1})
+    said = why_text(idle, judge(idle))
+    assert said == (
+        "the device was busy at most 20 % of the time, whatever the level: the difference lies "
+        "above the block layer"
+    )
+    busy = traced(slow, none={"busy_share": 0.2}, bfq={"busy_share": 0.6})
+    assert why_text(busy, judge(busy)) == ""
+
+
+def test_requests_that_rounds_do_not_tell_apart_are_no_reason(canned: ModuleType) -> None:
+    data = traced(canned.make_study(throughput={"bfq": 0.5}), bfq={"means": {"I2D": 12_000}})
+    rounds = {trial.trial_id: trial.round for trial in data.trials}
+    wide = [
+        phase(
+            next(t for t in data.trials if t.trial_id == row.trial_id),
+            row.operation,
+            means={"I2D": 60_000 if rounds[row.trial_id] == 1 else 1_000},
+            busy_share=0.9,
+        )
+        if _level(data, row) == "bfq"
+        else row
+        for row in data.traced
+    ]
+    assert why_text(replace(data, traced=wide), judge(data)) == ""
+
+
+def test_a_study_that_was_not_traced_says_how_to(canned: ModuleType) -> None:
+    data = canned.make_study(throughput={"bfq": 0.5})
+    assert "--trace" in why_text(data, judge(data))
+    none = {"device_read_bytes": None, "device_write_bytes": 0}
+    cached = replace(data, phase_details=[{**detail, **none} for detail in data.phase_details])
+    assert why_text(cached, judge(cached)) == "", "no device worked"
+    equal = canned.make_study()
+    assert why_text(equal, judge(equal)) == ""
+    simulated = canned.make_study(throughput={"bfq": 0.5}, kind="simulated")
+    assert why_text(simulated, judge(simulated)) == ""

@@ -26,6 +26,7 @@ from iolab.report.terminal import (
     streams,
     trials_text,
     untested_text,
+    why_lines,
 )
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.continuing import PLACE
@@ -72,7 +73,8 @@ def render_brief(
     values = f"iolab export {place} --csv"
     if whole.count("\n") <= room:
         return whole
-    rest = _Rest(data, verdict, _next(data, verdict, place, width), (again, values), width)
+    below = [*why_lines(data, verdict, width), *_next(data, verdict, place, width)]
+    rest = _Rest(data, verdict, below, (again, values), width)
     most = _SENTENCE_MAX
     while True:
         sentence = _sentence(verdict.sentence, width, most)

@@ -21,6 +21,7 @@ from iolab.report.markup import Markup, join, tag, text
 from iolab.report.scope import device_text, duration_text, not_tested, workload_text
 from iolab.report.tables import data_table, head_cell, word_cell
 from iolab.report.trust import SIGNS, reasons
+from iolab.report.why import why_text
 from iolab.stats.ledger import Group, level_text
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.metrics.metric import format_ns
@@ -34,7 +35,7 @@ from iolab.wording import counted, sentence_case
 ROWS_FIRST = 8
 """More rows than this are folded; shown are winners, the baseline and the farthest."""
 _DIR_NOTE = f" ({PLACE}: the directory of this page)"
-_WIDE = "Workload"
+_WIDE = ("Why", "Workload")
 """Row of the scope that has a line of its own; the others stand in pairs."""
 COLUMNS = 8
 """Of the verdict table."""
@@ -47,7 +48,7 @@ def answer_part(
     drawn = [figure([spec], data) for spec in forest]
     rows = conditions(data, verdict) if data.study.is_comparison else []
     if not rows:
-        return join(_scope(data), *drawn), None
+        return join(_scope(data, verdict), *drawn), None
     shown = _strongest(rows)
     whole = _table(rows, verdict) if len(shown) < len(rows) else None
     saved = data_table(
@@ -59,17 +60,18 @@ def answer_part(
         more = tag("p", text, class_="soft")
     return join(
         _columns(answer(data, verdict, rows)),
-        _scope(data),
+        _scope(data, verdict),
         tag("div", _table(shown, verdict), more, saved, class_="verdicts", id="verdicts"),
         *drawn,
     ), whole
 
 
-def _scope(data: StudyData) -> Markup:
+def _scope(data: StudyData, verdict: StudyVerdict) -> Markup:
     """Say what was measured, on what, for how long, what was not, and where the values are."""
     took = duration_text(data)
     trials = sum(trial.status is not None for trial in data.trials)
     rows = (
+        ("Why", sentence_case(why_text(data, verdict))),
         ("Workload", workload_text(data)),
         ("Device", device_text(data)),
         ("Not tested", sentence_case(not_tested(data))),
@@ -77,7 +79,7 @@ def _scope(data: StudyData) -> Markup:
         ("All values", join(tag("code", f"iolab export {PLACE} --csv"), text(_DIR_NOTE))),
     )
     shown = (
-        tag("div", tag("dt", name), tag("dd", said), class_="wide" if name == _WIDE else None)
+        tag("div", tag("dt", name), tag("dd", said), class_="wide" if name in _WIDE else None)
         for name, said in rows
         if said
     )

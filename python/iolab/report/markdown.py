@@ -17,6 +17,7 @@ from iolab.report.folding import clean_text
 from iolab.report.methods import citation_bibtex, environment_rows, methods_paragraph
 from iolab.report.tables import cell_text
 from iolab.report.terminal import UNICODE, bar, bar_span
+from iolab.report.why import why_text
 from iolab.stats.effect_words import no_interval
 from iolab.stats.ledger import factor_head, level_text
 from iolab.stats.longest_latencies import trial_text
@@ -50,6 +51,7 @@ def render_markdown(data: StudyData, verdict: StudyVerdict) -> str:
     blocks = [
         f"### {escape(title)}",
         f"**{escape(verdict.sentence)}**",
+        _why(data, verdict),
         _verdicts(verdict) if data.study.is_comparison else "",
         *(f"- {escape(text)}" for text in verdict.trade_offs),
         _values(verdict) if not data.study.is_comparison else "",
@@ -65,6 +67,11 @@ def render_markdown(data: StudyData, verdict: StudyVerdict) -> str:
         _folded("Citation (BibTeX)", f"```bibtex\n{_fenced(citation_bibtex(data))}```"),
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _why(data: StudyData, verdict: StudyVerdict) -> str:
+    said = why_text(data, verdict)
+    return escape(f"Why: {said}.") if said else ""
 
 
 def escape(text: str) -> str:

@@ -17,6 +17,7 @@ from iolab.report.labels import fitted
 from iolab.report.scope import device_text, duration_text, not_tested, workload_text
 from iolab.report.secondary_tables import factor_text
 from iolab.report.streams import stream_table
+from iolab.report.why import why_text
 from iolab.stats.effect_words import no_interval
 from iolab.stats.ledger import is_segment, level_text, unaffected_text
 from iolab.stats.longest_latencies import longest_sentence
@@ -83,6 +84,7 @@ def render(
     glyphs = UNICODE if is_unicode else PLAIN
     blocks = [
         fold_text(verdict.sentence, width),
+        *why_lines(data, verdict, width),
         _pooled(data, verdict, width, glyphs)
         if data.study.is_comparison
         else alone(verdict, width),
@@ -94,6 +96,12 @@ def render(
     ]
     text = FIXED_SPACES.sub(" ", "\n\n".join(block for block in blocks if block)) + "\n"
     return text if is_unicode else to_ascii(text)
+
+
+def why_lines(data: StudyData, verdict: StudyVerdict, width: int) -> list[str]:
+    """Write the reason for a difference, if anything tells it."""
+    said = why_text(data, verdict)
+    return [fold_text(f"Why: {said}.", width, "  ")] if said else []
 
 
 def _pooled(data: StudyData, verdict: StudyVerdict, width: int, glyphs: Glyphs) -> str:

@@ -64,12 +64,26 @@ class _Row:
 
 def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     """Draw two views per workload: the mean request, and the 99th percentiles of its stages."""
-    rows = [row for cell in traced_cells(data, verdict) if (row := _row(cell)) is not None]
+    rows = _rows(data, verdict)
     specs: list[ChartSpec] = []
     for workload in dict.fromkeys(row.cell.workload for row in rows):
         mine = [row for row in rows if row.cell.workload == workload]
         specs += _views(data, workload, mine)
     return specs
+
+
+def difference_text(data: StudyData, verdict: StudyVerdict) -> str:
+    """Return where the requests of two levels differ most, in the workload of the headline.
+
+    Empty if no cell has levels whose mean requests the rounds tell apart.
+    """
+    named = {c.workload for c in verdict.headline}
+    rows = [row for row in _rows(data, verdict) if row.cell.workload in named]
+    return _largest_difference(data, rows)
+
+
+def _rows(data: StudyData, verdict: StudyVerdict) -> list[_Row]:
+    return [row for cell in traced_cells(data, verdict) if (row := _row(cell)) is not None]
 
 
 def _row(cell: TracedCell) -> _Row | None:
@@ -209,11 +223,15 @@ def _caption(data: StudyData, rows: list[_Row]) -> str:
         f"{longest.name}: a request takes {format_ns(longest.whole_ns)} on average, "
         f"{percent(share)} of it {_in_words(PARTS[place])}."
     )
+    differs = _largest_difference(data, rows)
+    return f"{said} {differs}." if differs else said
+
+
+def _largest_difference(data: StudyData, rows: list[_Row]) -> str:
     differences = [found for row in rows if (found := _difference(data, rows, row)) is not None]
     if not differences:
-        return said
-    _, text = max(differences, key=lambda item: abs(item[0]))
-    return f"{said} {text}"
+        return ""
+    return max(differences, key=lambda item: abs(item[0]))[1]
 
 
 def _in_words(part: _Part) -> str:
@@ -256,7 +274,7 @@ def _difference(data: StudyData, rows: list[_Row], row: _Row) -> tuple[float, st
         f"than with {baseline}; the part that changes most is the time "
         f"{_in_words(PARTS[place])}: {format_ns(base.means_ns[place])} with {baseline}, "
         f"{format_ns(row.means_ns[place])} with {row.cell.level} (95 % interval of the ratio of "
-        f"the whole times {low} to {high}, {counted(len(ratios), 'round')}).",
+        f"the whole times {low} to {high}, {counted(len(ratios), 'round')})",
     )
 
 
