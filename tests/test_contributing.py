@@ -22,6 +22,19 @@ CHAPTER = re.compile(r"^## (Add an? [\w ]+)\n(.*?)(?=^## |\Z)", re.MULTILINE | r
 FILE = re.compile(r"^New file `([^`]+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
 ROW = re.compile(r"^Row in `([^`]+)`, after `([^`]+)`:\n\n```\w+\n(.*?)^```", re.M | re.DOTALL)
 OPENERS, CLOSERS = ("(", "[", "{"), (")", "]", "}")
+RUST_CHAPTERS = (
+    "Add a scheduler",
+    "Add a testbed",
+    "Add a dialect option",
+    "Add an engine",
+    "Add a knob",
+)
+QUICKLY_BUILT = {
+    f"CARGO_PROFILE_{profile}_{setting}": "0"
+    for profile in ("DEV", "TEST")
+    for setting in ("OPT_LEVEL", "DEBUG")
+}
+"""A handful of tests runs: compiling them is what takes time."""
 COMPILING_S = 1200
 """A limit against hanging, no measurement: compiling takes long beside other work."""
 needs_cargo = pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
@@ -119,7 +132,7 @@ def printed_by_copy(tmp_path: Path, title: str, program: str) -> str:
 
 @pytest.fixture(scope="module")
 def rust_copy():
-    """Copy the crates to a place that stays."""
+    """Copy the crates to a place that stays, with what all chapters add: one build serves all."""
     build = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
     copy = build / "contributing"
     for name in ("Cargo.toml", "Cargo.lock", "rust-toolchain.toml"):
@@ -130,13 +143,15 @@ def rust_copy():
     for path in sorted((copy / "crates").rglob("*"), reverse=True):
         if path.is_file() and not (ROOT / path.relative_to(copy)).exists():
             path.unlink()
+    for title in RUST_CHAPTERS:
+        example(title).apply(copy)
     return copy
 
 
 def cargo(copy: Path, *arguments: str) -> str:
     """Run a command of cargo on the copy; its output."""
     command = ["cargo", arguments[0], "--quiet", *arguments[1:]]
-    environment = {**os.environ, "CARGO_TARGET_DIR": str(copy / "target")}
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(copy / "target"), **QUICKLY_BUILT}
     done = subprocess.run(
         command, cwd=copy, env=environment, capture_output=True, text=True, check=False
     )
@@ -236,7 +251,6 @@ print([(e["value"], e["unit"]) for e in found["evidence"]])
 @needs_cargo
 @pytest.mark.timeout(COMPILING_S)
 def test_add_a_scheduler(rust_copy):
-    example("Add a scheduler").apply(rust_copy)
     found = cargo(rust_copy, "test", "-p", "iolab-sim", "--lib", "sched::exercise")
     assert "ok. 0 passed" not in found
 
@@ -245,7 +259,6 @@ def test_add_a_scheduler(rust_copy):
 @pytest.mark.timeout(COMPILING_S)
 def test_add_a_testbed(rust_copy):
     """Its name is in the list that the build makes of the folder."""
-    example("Add a testbed").apply(rust_copy)
     found = cargo(rust_copy, "test", "-p", "iolab-sim", "--lib", "profile")
     assert "ok. 0 passed" not in found
     lists = (rust_copy / "target" / "debug" / "build").glob("iolab-sim-*/out/profiles.rs")
@@ -256,7 +269,6 @@ def test_add_a_testbed(rust_copy):
 @needs_cargo
 @pytest.mark.timeout(COMPILING_S)
 def test_add_a_dialect_option(rust_copy):
-    example("Add a dialect option").apply(rust_copy)
     cargo(rust_copy, "test", "-p", "iolab-dialect", "--lib", "iozone")
     source = rust_copy / "crates/iolab-dialect/src/iozone"
     assert "--preallocate" in (source / "options/how.rs").read_text(encoding="utf-8")
@@ -278,7 +290,6 @@ def test_a_row_is_added_after_a_whole_row(anchor, result):
 @needs_cargo
 @pytest.mark.timeout(COMPILING_S)
 def test_add_an_engine(rust_copy, tmp_path):
-    example("Add an engine").apply(rust_copy)
     cargo(rust_copy, "test", "-p", "iolab-real", "--test", "conformance")
     assert "io_uring_poll, libaio, advised" in front_end_help(rust_copy, tmp_path)
 
@@ -286,7 +297,6 @@ def test_add_an_engine(rust_copy, tmp_path):
 @needs_cargo
 @pytest.mark.timeout(COMPILING_S)
 def test_add_a_knob(rust_copy, tmp_path):
-    example("Add a knob").apply(rust_copy)
     assert "ok. 0 passed" not in cargo(rust_copy, "test", "-p", "iolab-agent", "--bins", "knob")
     help_text = front_end_help(rust_copy, tmp_path)
     assert re.search(r"--add-random LEVELS\s+completions feed the entropy pool", help_text)

@@ -1,4 +1,4 @@
-"""Fuzzing: a few thousand cases of each target, and that what goes wrong is noticed."""
+"""Fuzzing: some hundred cases of each target, and that what goes wrong is noticed."""
 
 import re
 import subprocess
@@ -12,8 +12,8 @@ import fuzz
 
 ROOT = Path(__file__).parents[1]
 SEED = 20240607
-CASES = 1500
-CASES_OF_SLOW = {"study-files": 150, "archives": 40, "scenarios": 300, "stacks": 300} | {
+CASES = 400
+CASES_OF_SLOW = {"study-files": 100, "archives": 40, "scenarios": 200, "stacks": 200} | {
     "recordings": 40,
     "agent-requests": 40,
     "journals": 40,
@@ -65,8 +65,8 @@ def test_a_few_cases_of_each_target_are_clean(name):
     ("name", "message", "case_seconds"),
     [
         ("wrong", "ValueError: a bug", 20),
-        ("endless", "no end after 12 s", 2),
-        ("spins", "no end after (2 s of processor time|12 s)", 2),
+        ("endless", "no end after 3 s", 0.5),
+        ("spins", "no end after (0.5 s of processor time|3 s)", 0.5),
         ("dies", r"the process died \(-6\)", 20),
         ("greedy", "MiB of memory, more than 200", 20),
     ],

@@ -1,4 +1,4 @@
-"""The repository keeps the rules of `tools/tidy.py`, and every rule can fail."""
+"""Every rule of `tools/tidy.py` can fail; `make tidy` holds the repository to them."""
 
 from pathlib import Path
 
@@ -10,12 +10,6 @@ import type_names
 from rust_source import RustSource
 
 ROOT = Path(__file__).parents[1]
-
-
-@pytest.mark.timeout(180)  # It reads every file; beside other work that takes a while.
-def test_the_repository_is_tidy():
-    errors = [str(finding) for finding in tidy.check(ROOT) if not finding.is_warning]
-    assert errors == []
 
 
 LONG_RUST = "fn long() {\n" + "    let _ = 1;\n" * 69 + "}\n"
