@@ -134,11 +134,33 @@ def test_the_word_and_the_notes_follow_from_the_records():
     assert few.criteria[0].reason.startswith("3 complete rounds of at least 4")
 
 
-def test_files_in_memory_get_no_word():
+@pytest.mark.parametrize(
+    ("facts", "memory"),
+    [
+        ({"fs__type": "tmpfs"}, "tmpfs"),
+        ({"fs__type": "ext4", "fs__source": "/dev/zram0"}, "/dev/zram0"),
+        ({"fs__type": "ext4", "fs__source": "/dev/ram1"}, "/dev/ram1"),
+        ({"fs__type": "ext4", "device__loop3__below__fs": "tmpfs"}, "loop3, a file on tmpfs"),
+    ],
+)
+def test_files_in_memory_get_no_word(facts, memory):
     for flush_ns in (1_000_000, 20_000_000):
-        found = judged([record(flush_ns)] * 8, fs__type="tmpfs").judged
+        found = judged([record(flush_ns)] * 8, **facts).judged
         assert found.word == "UNDECIDED"
-        assert "lie in memory (tmpfs)" in found.criteria[0].reason
+        assert f"lie in memory ({memory})" in found.criteria[0].reason
+
+
+def test_files_on_a_disk_below_a_loop_device_get_a_word():
+    facts = {"fs__type": "ext4", "fs__source": "/dev/loop3", "device__loop3__below__fs": "ext4"}
+    assert judged([record(1_000_000)] * 8, **facts).judged.word == "PASS"
+
+
+@pytest.mark.parametrize("option", ["nobarrier", "barrier=0"])
+def test_a_file_system_without_flushes_is_told(option):
+    found = judged([record(1_000_000)] * 8, fs__options=f"rw,relatime,{option}")
+    assert [note.code for note in found.notes] == ["no_barriers"]
+    assert option in found.notes[0].text
+    assert judged([record(1_000_000)] * 8, fs__options="rw,relatime,barrier=1").notes == ()
 
 
 def test_a_busy_processor_forbids_fail_and_the_page_cache_pass():

@@ -78,7 +78,7 @@ def test_a_copy_is_told(studies, tmp_path):
         (("{0}/nowhere",), "{0}/nowhere does not exist"),
         (("{0}", "--metric", "p98"), "--metric: 'p98' is not a metric; did you mean 'p99'?"),
         (("{0}", "--margin", "wide"), "--margin: "),
-        (("{0}", "--out", "x.png"), "no chart is written as '.png'"),
+        (("{0}", "--out", "x.pdf"), "no chart is written as '.pdf'"),
         (("{0}", "--overwrite", "x.html"), "--overwrite names a file, and none is written"),
         (("{0}/one", str(D2), "--out", "x.svg"), "no two of these studies are comparable"),
     ],

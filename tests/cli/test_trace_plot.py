@@ -4,6 +4,7 @@ import html
 import json
 import re
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -85,9 +86,9 @@ def test_what_cannot_be_drawn_is_told_and_nothing_is_lost(iolab, tmp_path):
     assert iolab("trace", "plot", NB, "-o", kept)[0] == 2
     assert kept.read_text() == "mine"
     assert iolab("trace", "plot", NB, "-o", kept, "--overwrite", kept)[0] == 0
-    code, _, err = iolab("trace", "plot", NB, "-o", tmp_path / "x.png")
+    code, _, err = iolab("trace", "plot", NB, "-o", tmp_path / "x.pdf")
     assert code == 1
-    assert "ends neither in .html nor in .svg" in err
+    assert "no chart is written as" in err
     code, _, err = iolab("trace", "plot", NB, "--animate", "-o", tmp_path / "x.svg")
     assert code == 1
     assert "an animation is a page of one trace" in err
@@ -139,3 +140,13 @@ def test_the_head_is_where_the_table_of_events_says(iolab, tmp_path, share):
     ]
     assert begun
     assert f'data-index="{len(begun)}" data-offset="{begun[-1]}"' in done.stdout
+
+
+@pytest.mark.needs_chromium
+def test_an_image_is_what_the_drawing_shows(iolab, tmp_path):
+    assert iolab("trace", "plot", NB, "-o", tmp_path / "a.svg")[0] == 0
+    assert iolab("trace", "plot", NB, "-o", tmp_path / "a.png")[0] == 0
+    drawing, image = (tmp_path / "a.svg").read_text(), (tmp_path / "a.png").read_bytes()
+    size = [2 * int(number) for number in re.search(r'viewBox="0 0 (\d+) (\d+)"', drawing).groups()]
+    assert list(struct.unpack_from(">II", image, 16)) == size
+    assert len(image) > 10_000, "it is not blank"

@@ -187,8 +187,8 @@ def test_a_chart_is_shown_and_saved(result, tmp_path):
     (tmp_path / "mine.html").write_text("mine", encoding="utf-8")
     with pytest.raises(RefusedError, match="overwrite=True"):
         chart.save(tmp_path / "mine.html")
-    with pytest.raises(iolab.IolabError, match=r"no chart is written as '.png'"):
-        chart.save(tmp_path / "a.png")
+    with pytest.raises(iolab.IolabError, match=r"no chart is written as '.pdf'"):
+        chart.save(tmp_path / "a.pdf")
     with pytest.raises(iolab.StudyError, match="no factor 'shed'"):
         result.chart("p99", "shed")
 
@@ -210,7 +210,7 @@ def test_the_command_draws_the_same_chart(by_command, result, tmp_path, capsys):
     for words, told in (
         (["--chart", "p99:scheduler", "--strict"], "--strict means nothing: leave it out"),
         ([*both, "--out", str(out)], "a drawing holds one chart, and 2 are asked for"),
-        (["--chart", "p99:scheduler", "--out", "a.pdf"], "end the name in .html or .svg"),
+        (["--chart", "p99:scheduler", "--out", "a.pdf"], "end the name in .html, .svg or .png"),
     ):
         assert main(["report", str(by_command), *words]) == 1
         assert told in capsys.readouterr().err

@@ -40,7 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="smallest change that matters (that of the newest study)",
     )
     parser.add_argument(
-        "--out", metavar="FILE", help="draw it, too: a page (.html) or a drawing (.svg)"
+        "--out",
+        metavar="FILE",
+        help="draw it, too: a page (.html), a drawing (.svg) or an image (.png)",
     )
     add_overwrite_flag(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")

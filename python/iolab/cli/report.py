@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="draw this instead of the report, as in p99:scheduler:record_size (may be repeated): "
-        "a page in DIR, or the file that --out names, .html or .svg",
+        "a page in DIR, or the file that --out names, .html, .svg or .png",
     )
 
 

@@ -182,7 +182,11 @@ def _diff(arguments: argparse.Namespace, services: Services, console: Console) -
 def _declare_plot(parser: argparse.ArgumentParser) -> None:
     _declare_trace(parser)
     parser.add_argument(
-        "-o", "--out", metavar="FILE", required=True, help="page (.html) or drawing (.svg) to make"
+        "-o",
+        "--out",
+        metavar="FILE",
+        required=True,
+        help="page (.html), drawing (.svg) or image (.png) to make",
     )
     parser.add_argument(
         "--beside", metavar="FILE", help="a second trace, beside the first one on the same axes"

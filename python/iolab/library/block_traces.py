@@ -6,11 +6,13 @@ import json
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
 
 from iolab.errors import TraceError
 from iolab.library import trace_tables
+from iolab.library.drawn_file import check_ending, content_of
 from iolab.library.services import Services
 from iolab.run.traces import ENDING, FOLDER
 from iolab.store.users_files import Allowed, opened_new
@@ -163,7 +165,9 @@ class PlotWanted:
     """A file with a plot."""
 
     out: Path
-    """A page (``.html``) or a drawing (``.svg``) of the device with the most requests."""
+    """A page (``.html``), or a drawing (``.svg``) or image (``.png``) of the device with the most
+    requests.
+    """
     command: str
     """Command line that draws it again."""
     overwrite: Sequence[str] = ()
@@ -191,18 +195,14 @@ def plot_traces(
     RefusedError : the file exists, and `wanted` does not allow to replace it.
     """
     from iolab.report.head_movie import movie_page
-    from iolab.report.trace_page import PICTURE_ENDINGS, picture_file
+    from iolab.report.trace_page import picture_drawing, picture_page
 
     out = wanted.out
     if wanted.is_movie and (out.suffix != ".html" or len(traces) > 1):
         raise TraceError(
             "an animation is a page of one trace", "name a page (.html), and leave --beside out"
         )
-    if out.suffix not in PICTURE_ENDINGS:
-        raise TraceError(
-            f"{out} ends neither in .html nor in .svg",
-            "name a page (.html) or a drawing (.svg); every browser makes PNG of both",
-        )
+    check_ending(out)
     plots: list[TracePlotAnswer] = []
     for name, traced in traces:
         with inputs_of(traced) as inputs:
@@ -212,12 +212,11 @@ def plot_traces(
     named = [(name, plot) for (name, _), plot in zip(traces, plots, strict=True)]
     try:
         with opened_new(out, Allowed.of(wanted.overwrite)) as file:
-            text = (
-                movie_page(*named[0], wanted.command)
-                if wanted.is_movie
-                else picture_file(named, wanted.command, out.suffix)
-            )
-            file.write(text.encode())
+            if wanted.is_movie:
+                file.write(movie_page(*named[0], wanted.command).encode())
+            else:
+                page = partial(picture_page, named, wanted.command)
+                file.write(content_of(out, page, partial(picture_drawing, named)))
     except OSError as error:
         raise TraceError(
             f"{out} cannot be written: {error.strerror or error}", "name another place"

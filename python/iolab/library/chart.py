@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 from iolab import units
 from iolab.errors import IolabError, RefusedError
 from iolab.frozen import frozen
+from iolab.library.drawn_file import check_ending, content_of, holds_several
 from iolab.library.stored import directory_of, is_archive, opened
 from iolab.library.table import Cell
 from iolab.store.db import Store
 from iolab.store.rows import StudyData
 from iolab.store.users_files import FLAG, Allowed, refuse_foreign, write_file, write_results
-from iolab.wording import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from iolab.report.asked_chart import AskedChart
     from iolab.report.chart import ChartSpec
 
-ENDINGS: Final = (".html", ".svg")
 _SEVERAL: Final = "charts.html"
 
 
@@ -73,7 +72,8 @@ class Chart:
 
         Parameters
         ----------
-        path : the file, whose ending says what is written: ``.svg`` or ``.html``.
+        path : the file, whose ending says what is written: ``.svg``, ``.html``, or ``.png``, for
+            which a browser of the Chromium family is needed.
         overwrite : replace a file that iolab did not write.
 
         Returns
@@ -89,14 +89,11 @@ class Chart:
         check_ending(place)
         allowed = Allowed.of([str(place)]) if overwrite else Allowed()
         try:
-            _write(place, self._content(place), allowed)
+            _write(place, content_of(place, self.html, self.svg), allowed)
         except RefusedError as error:
             hint = error.hint.replace(f"{FLAG} {place}", "overwrite=True")
             raise RefusedError(error.message, hint) from None
         return place
-
-    def _content(self, place: Path) -> bytes:
-        return (self.svg() if place.suffix.lower() == ".svg" else self.html()).encode()
 
     def _repr_svg_(self) -> str:
         return self.svg()
@@ -139,20 +136,6 @@ def _command(path: Path, asked: AskedChart) -> str:
     return f"iolab report {place} --chart {shlex.quote(asked.text)}{end}"
 
 
-def check_ending(place: Path) -> None:
-    """Refuse a file whose ending says nothing.
-
-    Raises
-    ------
-    IolabError : it is neither a page nor a drawing.
-    """
-    if place.suffix.lower() not in ENDINGS:
-        raise IolabError(
-            f"{place}: no chart is written as '{place.suffix}'{nearest(place.suffix, ENDINGS)}",
-            f"end the name in {' or '.join(ENDINGS)}",
-        )
-
-
 def write_charts(
     results: Path,
     typed: Sequence[str],
@@ -188,20 +171,21 @@ def write_charts(
         asked = [parse_chart(text, data) for text in typed]
         specs = [draw_asked(data, one) for one in asked]
         commands = [_command(results, one) for one in asked]
-        if out is not None and out.suffix.lower() == ".svg":
-            content = chart_svg(data, specs[0])
-        else:
-            content = chart_page(data, list(zip(specs, commands, strict=True)))
+        content = content_of(
+            out or Path(_SEVERAL),
+            lambda: chart_page(data, list(zip(specs, commands, strict=True))),
+            lambda: chart_svg(data, specs[0]),
+        )
     captions = tuple(f"{spec.title}. {spec.caption}" for spec in specs)
     if out is not None:
         allowed.refuse_useless([out])
-        _write(out, content.encode(), allowed)
+        _write(out, content, allowed)
         return DrawnFile(out, captions)
     folder = directory_of(results) or results
     name = f"{asked[0].name}.html" if len(asked) == 1 else _SEVERAL
     allowed.refuse_useless([folder / name])
     try:
-        write_results(folder, {name: content.encode()}, allowed)
+        write_results(folder, {name: content}, allowed)
     except OSError as error:
         raise _not_written(folder, error) from None
     return DrawnFile(folder / name, captions)
@@ -217,7 +201,7 @@ def _check_file(results: Path, typed: Sequence[str], out: Path | None, allowed: 
             )
         return
     check_ending(out)
-    if out.suffix.lower() == ".svg" and len(typed) > 1:
+    if len(typed) > 1 and not holds_several(out):
         raise IolabError(
             f"{out}: a drawing holds one chart, and {len(typed)} are asked for",
             "end the name in .html, which holds all, or draw them one by one",

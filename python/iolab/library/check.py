@@ -7,6 +7,7 @@ above its files, and hours that are worse than this minute.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,6 +51,12 @@ _BEGIN_NS: Final = 1_000_000_000
 _JOB_NS_MIN: Final = 100_000_000
 _MEMORY: Final = ("tmpfs", "ramfs", "hugetlbfs")
 """Types of file systems that keep files in memory only (Linux filesystems(5))."""
+_MEMORY_DEVICES: Final = re.compile(r"/dev/z?ram\d+$")
+"""Devices whose blocks lie in memory: brd and zram (Linux admin-guide/blockdev)."""
+_FILE_BELOW: Final = re.compile(r"device\.(?P<device>[^.]+)\.below\.fs$")
+"""Fact about the file system in which the file of a loop device lies."""
+_NO_BARRIERS: Final = frozenset({"nobarrier", "barrier=0"})
+"""Mount options that leave out flushes (ext4 and others; Linux filesystems/ext4)."""
 _NETWORK: Final = (
     *("nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "9p", "afs", "glusterfs", "lustre"),
     *("fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "beegfs", "virtiofs"),
@@ -304,12 +311,12 @@ def _obstacles(
     directory: Path,
 ) -> Iterator[Obstacle]:
     """Reasons that forbid a word."""
-    kind = facts.get("fs.type", "")
-    if kind in _MEMORY:
+    kept = _memory_below(facts)
+    if kept:
         yield Obstacle(
             "memory",
             ("PASS", "FAIL"),
-            f"the files of {directory} lie in memory ({kind}), and are lost with it",
+            f"the files of {directory} lie in memory ({kept}), and are lost with it",
             "name a directory on a disk",
         )
     for code in _LIMITED_BY_US:
@@ -329,6 +336,17 @@ def _obstacles(
         )
 
 
+def _memory_below(facts: Mapping[str, str]) -> str:
+    """Memory in which the files lie: a file system, a device or a loop device; else empty."""
+    kind, source = facts.get("fs.type", ""), facts.get("fs.source", "")
+    if kind in _MEMORY:
+        return kind
+    if _MEMORY_DEVICES.match(source):
+        return source
+    below = ((_FILE_BELOW.match(name), value) for name, value in facts.items() if value in _MEMORY)
+    return next((f"{found['device']}, a file on {value}" for found, value in below if found), "")
+
+
 def _notes_of_place(facts: Mapping[str, str], directory: Path) -> Iterator[CheckNote]:
     kind = facts.get("fs.type", "")
     if kind in _NETWORK:
@@ -336,6 +354,14 @@ def _notes_of_place(facts: Mapping[str, str], directory: Path) -> Iterator[Check
             "network",
             f"{directory} lies on a network file system ({kind}).",
             "the network and its server are part of what was measured",
+        )
+    off = _NO_BARRIERS & set(facts.get("fs.options", "").split(","))
+    if off:
+        yield CheckNote(
+            "no_barriers",
+            f"{directory} is mounted with {', '.join(sorted(off))}: its file system sends no"
+            " flushes.",
+            "what was acknowledged may be lost when the power fails; with flushes it is slower",
         )
     for name, value in facts.items():
         device, _, what = name.removeprefix("device.").partition(".queue.")

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from iolab import units
 from iolab.errors import IolabError, StoreError
 from iolab.frozen import frozen
-from iolab.library.chart import check_ending
+from iolab.library.drawn_file import check_ending, content_of
 from iolab.library.stored import is_stored
 from iolab.library.tables import TableWords, read_study
 from iolab.stats.history import MetricHistory, NamedStudy, history_of
@@ -72,7 +72,7 @@ def printed(history: MetricHistory, width: int = 80) -> str:
 def write_history(
     history: MetricHistory, asked: HistoryQuestion, out: Path, overwrite: Sequence[str]
 ) -> None:
-    """Draw a history into a file that ends in ``.html`` or ``.svg``.
+    """Draw a history into a file that ends in ``.html``, ``.svg`` or ``.png``.
 
     Raises
     ------
@@ -92,16 +92,16 @@ def write_history(
     allowed.refuse_useless([out])
     refuse_foreign([out], allowed)
     spec = history_chart(history)
-    if out.suffix.lower() == ".svg":
-        text = plain_svg(spec, spec.caption)
-    else:
-        words = ["iolab", "history", *asked.paths]
-        for name in ("metric", "only", "margin"):
-            typed = getattr(asked, name)
-            words += [f"--{name}", typed] if typed else []
-        text = history_page(history, spec, shlex.join([*words, "--out", str(out)]))
+    words = ["iolab", "history", *asked.paths]
+    for name in ("metric", "only", "margin"):
+        typed = getattr(asked, name)
+        words += [f"--{name}", typed] if typed else []
+    again = shlex.join([*words, "--out", str(out)])
+    content = content_of(
+        out, lambda: history_page(history, spec, again), lambda: plain_svg(spec, spec.caption)
+    )
     try:
-        write_file(out, text.encode(), allowed)
+        write_file(out, content, allowed)
     except OSError as error:
         raise IolabError(
             f"the history cannot be written to {out}: {error.strerror}", "name another place"

@@ -191,7 +191,7 @@ class Result:
 
         Returns
         -------
-        Chart : shown by a notebook; its ``save`` writes an ``.svg`` or ``.html`` file.
+        Chart : shown by a notebook; its ``save`` writes an ``.svg``, ``.html`` or ``.png`` file.
 
         Raises
         ------

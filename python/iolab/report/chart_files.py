@@ -1,7 +1,7 @@
 """Charts as files of their own: a page with their data, or a drawing for a document.
 
 A drawing is SVG with colours and fonts in it, since no style sheet goes along; it is light, for
-paper. Left out: other formats, which every browser and drawing program makes of SVG.
+paper. Left out: images, which a browser makes of drawings (`iolab.library.drawn_file`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from iolab.report.svg_parts import WIDTH
 from iolab.report.tables import data_table
 from iolab.store.rows import StudyData
 
-ENDINGS: Final = (".html", ".svg")
-"""Endings of the files that can be written."""
 _CAPTION_CHARS: Final = 118
 _LINE: Final = 17
 _TITLE: Final = 30

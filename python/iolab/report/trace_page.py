@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from iolab.report.chart_files import framed_svg
 from iolab.report.html import whole_page
@@ -12,9 +12,6 @@ from iolab.report.trace_picture import DrawnDevice, drawn, picture_svg, sentence
 
 if TYPE_CHECKING:
     from iolab.protocol import TracePlotAnswer
-
-PICTURE_ENDINGS: Final = (".html", ".svg")
-"""Endings of the files that can be written."""
 
 
 def picture_page(traces: Sequence[tuple[str, TracePlotAnswer]], command: str) -> str:
@@ -45,17 +42,13 @@ def picture_page(traces: Sequence[tuple[str, TracePlotAnswer]], command: str) ->
     return whole_page(f"iolab: {names}: places over time", join(head, tag("main", *figures), foot))
 
 
-def picture_file(traces: Sequence[tuple[str, TracePlotAnswer]], command: str, ending: str) -> str:
-    """Compose the text of a file.
+def picture_drawing(traces: Sequence[tuple[str, TracePlotAnswer]]) -> str:
+    """Draw the device with the most requests of each trace as a file of its own.
 
     Parameters
     ----------
     traces : names and plots.
-    command : what draws it again.
-    ending : one of `PICTURE_ENDINGS`; a drawing has the device with the most requests of each.
     """
-    if ending == ".html":
-        return picture_page(traces, command)
     first = _side_by_side(traces)[0]
     return framed_svg("Places over time", picture_svg(first), " ".join(map(sentence, first)))
 
