@@ -101,13 +101,25 @@ def test_parts_of_a_bar_end_where_the_mean_request_ends(canned: ModuleType) -> N
 def test_the_caption_names_the_part_that_differs_most(canned: ModuleType) -> None:
     data = canned.make_study()
     caption = stages_of(traced(data, bfq={"means": {"I2D": 12_000}}))[0].caption
-    assert "with bfq a request takes 10.0 µs longer than with none" in caption
-    assert "in the scheduler (I2D): 2.00 µs with none, 12.0 µs with bfq" in caption
+    assert "a request takes 20.0 µs with bfq, 10.0 µs with none" in caption
+    assert "in the scheduler (I2D): 12.0 µs against 2.00 µs." in caption
     caption = stages_of(traced(data, bfq={"means": {"D2C": 4_000}}))[0].caption
-    assert "takes 3.00 µs shorter" in caption
-    assert "in driver and device (D2C): 7.00 µs with none, 4.00 µs with bfq" in caption
+    assert "a request takes 7.00 µs with bfq, 10.0 µs with none" in caption
+    assert "in driver and device (D2C): 4.00 µs against 7.00 µs." in caption
     same = stages_of(traced(data, bfq={"means": {"D2C": 7_050}}))[0].caption
-    assert "with bfq" not in same, "half of a percent is not worth a sentence"
+    assert "with none" not in same, "half of a percent is not worth a sentence"
+
+
+def test_what_requests_of_the_slower_device_have_in_common_is_told(canned: ModuleType) -> None:
+    data, fast = canned.make_study(), {"D2C": 4_000}
+    caption = stages_of(traced(data, bfq={"means": fast, "sequential_share": 0.9}))[0].caption
+    assert caption.endswith(
+        "; 90 % of the requests begin where the one before ended, with none 25 %."
+    )
+    caption = stages_of(traced(data, bfq={"means": fast, "transfers": 100}))[0].caption
+    assert caption.endswith("; a request has 41 KiB on average, with none 4.1 KiB.")
+    caption = stages_of(traced(data, bfq={"means": {"I2D": 9_000}, "transfers": 100}))[0].caption
+    assert caption.endswith("(I2D): 9.00 µs against 2.00 µs."), "it waits before the device"
 
 
 def test_a_tail_needs_enough_requests(canned: ModuleType) -> None:
@@ -173,6 +185,13 @@ def test_pictures_are_few_and_of_every_workload_first(canned: ModuleType) -> Non
     assert len(wanted_trials(data)) == len(set(wanted_trials(data)))
 
 
+def test_the_level_that_differs_most_is_drawn_first(canned: ModuleType) -> None:
+    levels = ("none", "bfq", "kyber", "mq-deadline")
+    speeds = {"bfq": 0.9, "kyber": 1.8, "mq-deadline": 0.7}
+    pairs = traced_pairs(traced(canned.make_study(levels=levels, throughput=speeds)))
+    assert [pair.names[1] for pair in pairs] == ["kyber", "mq-deadline", "bfq"]
+
+
 def test_a_trial_without_its_partner_is_not_drawn(canned: ModuleType) -> None:
     data = traced(canned.make_study())
     alone = [row for row in data.traced if "bfq" in _level(data, row)]
@@ -187,8 +206,8 @@ def test_a_decided_verdict_has_its_reason_from_the_traces(canned: ModuleType) ->
     slow = canned.make_study(throughput={"bfq": 0.5})
     data = traced(slow, bfq={"means": {"I2D": 12_000}})
     said = why_text(data, judge(data))
-    assert "with bfq a request takes 10.0 µs longer than with none" in said
-    assert "95 % interval of the ratio of the whole times 2.00 to 2.00, 5 rounds" in said
+    assert "a request takes 20.0 µs with bfq, 10.0 µs with none" in said
+    assert "95 % interval of the ratio 2.00 to 2.00, 5 rounds" in said
     assert "\n\nWhy: " in render(data, judge(data))
     assert "Why: " in render_markdown(data, judge(data))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
@@ -46,7 +46,7 @@ def traced_pairs(data: StudyData) -> list[TracedPair]:
     traced = {phase.trial_id for phase in data.traced if phase.file}
     trials = [t for t in data.trials if t.status == "ok" and t.trial_id in traced]
     by_workload = {
-        workload: list(_pairs(data, [t for t in trials if t.workload == workload]))
+        workload: _pairs(data, [t for t in trials if t.workload == workload])
         for workload in data.study.workloads
     }
     longest = max(map(len, by_workload.values()), default=0)
@@ -61,31 +61,35 @@ def wanted_trials(data: StudyData) -> list[str]:
     )
 
 
-def _pairs(data: StudyData, trials: list[TrialRow]) -> Iterator[TracedPair]:
-    """Pairs of one workload: its first cell, the baseline with each other level."""
+def _pairs(data: StudyData, trials: list[TrialRow]) -> list[TracedPair]:
+    """Pairs of one workload: its first cell, the baseline with each other level.
+
+    Levels that differ most from the baseline come first.
+    """
     factor, baseline = data.study.compared_factor, data.study.baseline
     if not trials:
-        return
+        return []
     first = _rest(trials[0], factor)
     cell = [trial for trial in trials if _rest(trial, factor) == first]
     if not data.study.is_comparison:
-        yield TracedPair(cell[0].workload, (cell[0],), (cell[0].trial_id,))
-        return
+        return [TracedPair(cell[0].workload, (cell[0],), (cell[0].trial_id,))]
     speeds = _speeds(data)
     by_level: dict[str, dict[int, TrialRow]] = {}
     for trial in cell:
         by_level.setdefault(trial.levels[factor], {}).setdefault(trial.round, trial)
+    base = by_level.pop(baseline, {})
+    found: list[tuple[float, TracedPair]] = []
     for level in data.study.factors.get(factor, []):
-        if level == baseline or level not in by_level or baseline not in by_level:
-            continue
-        base, other = by_level[baseline], by_level[level]
-        rounds = sorted(
-            base.keys() & other.keys(),
-            key=lambda number: (_difference(speeds, base[number], other[number]), number),
+        other = by_level.get(level, {})
+        differences = sorted(
+            (_difference(speeds, base[number], other[number]), number)
+            for number in base.keys() & other.keys()
         )
-        if rounds:
-            chosen = rounds[(len(rounds) - 1) // 2]
-            yield TracedPair(cell[0].workload, (base[chosen], other[chosen]), (baseline, level))
+        if differences:
+            median, chosen = differences[(len(differences) - 1) // 2]
+            trials_of_it = (base[chosen], other[chosen])
+            found.append((median, TracedPair(cell[0].workload, trials_of_it, (baseline, level))))
+    return [pair for _, pair in sorted(found, key=lambda item: -abs(item[0]))]
 
 
 def _rest(trial: TrialRow, factor: str) -> tuple[tuple[str, str], ...]:

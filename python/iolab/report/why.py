@@ -1,6 +1,6 @@
 """Reason for a difference, as far as block traces tell it; what would tell it otherwise.
 
-It is said beside a verdict that is decided, and of requests whose mean times the rounds tell
+It is said beside a difference that is decided, and of requests whose mean times the rounds tell
 apart. It describes what was seen, not what would happen if it were otherwise.
 """
 
@@ -15,7 +15,7 @@ from iolab.stats.effect_words import percent
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
 
-DECIDED: Final = ("better", "worse", "depends")
+DECIDED: Final = ("better", "worse")
 IDLE_SHARE: Final = 0.5
 """Below this share of busy time the device is not what is waited for."""
 RECORD_IT: Final = (
@@ -25,7 +25,8 @@ RECORD_IT: Final = (
 
 def why_text(data: StudyData, verdict: StudyVerdict) -> str:
     """Return a sentence without its end, or with several; empty where there is nothing to say."""
-    if verdict.headline_word not in DECIDED or not data.study.is_comparison:
+    compared = (*verdict.pooled, *verdict.secondary)
+    if not data.study.is_comparison or all(c.effect.word not in DECIDED for c in compared):
         return ""
     if data.traced:
         return difference_text(data, verdict) or _above_the_device(data, verdict)

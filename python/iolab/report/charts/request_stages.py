@@ -17,11 +17,16 @@ from iolab.stats.methods.log_ratio import geometric_interval
 from iolab.stats.metrics.metric import format_ns, format_significant
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData, TracedPhase
+from iolab.units import format_bytes_rounded
 from iolab.wording import counted
 
 ROWS_MAX: Final = 40
 NAMED_SHARE: Final = 0.02
 """A difference of means below this share of the baseline's is not worth a sentence."""
+SHARE_TOLD: Final = 0.1
+"""Least difference of the shares of sequential requests that is told."""
+SIZE_TOLD: Final = 1.25
+"""Least ratio of the mean sizes of requests that is told."""
 TAIL_COUNT_MIN: Final = 1000
 """Requests of a trial behind its 99th percentile."""
 
@@ -266,16 +271,40 @@ def _difference(data: StudyData, rows: list[_Row], row: _Row) -> tuple[float, st
     gaps = [own - other for own, other in zip(row.means_ns, base.means_ns, strict=True)]
     same_sign = [gap if gap * whole > 0 else 0.0 for gap in gaps]
     place = max(range(len(PARTS)), key=lambda at: abs(same_sign[at]))
-    more = "longer" if whole > 0 else "shorter"
     low, high = (format_significant(end) for end in interval)
+    level = row.cell.level
     return (
         whole / base.whole_ns,
-        f"{row.cell.cell}: with {row.cell.level} a request takes {format_ns(abs(whole))} {more} "
-        f"than with {baseline}; the part that changes most is the time "
-        f"{_in_words(PARTS[place])}: {format_ns(base.means_ns[place])} with {baseline}, "
-        f"{format_ns(row.means_ns[place])} with {row.cell.level} (95 % interval of the ratio of "
-        f"the whole times {low} to {high}, {counted(len(ratios), 'round')})",
+        f"{row.cell.cell}: a request takes {format_ns(row.whole_ns)} with {level}, "
+        f"{format_ns(base.whole_ns)} with {baseline} (95 % interval of the ratio {low} to {high}, "
+        f"{counted(len(ratios), 'round')}); most of the difference is the time "
+        f"{_in_words(PARTS[place])}: {format_ns(row.means_ns[place])} against "
+        f"{format_ns(base.means_ns[place])}{_beside_it(PARTS[place], row.cell, base.cell)}",
     )
+
+
+def _beside_it(part: _Part, cell: TracedCell, base: TracedCell) -> str:
+    """Say in what else requests differ that may explain their time at the device."""
+    if part.stages != ("D2C",):
+        return ""
+    own, other = (one.mean([p.sequential_share for p in one.phases]) for one in (cell, base))
+    if own is not None and other is not None and abs(own - other) >= SHARE_TOLD:
+        return (
+            f"; {percent(own)} of the requests begin where the one before ended, with "
+            f"{base.level} {percent(other)}"
+        )
+    size, base_size = (one.mean([_mean_bytes(p) for p in one.phases]) for one in (cell, base))
+    if not size or not base_size or max(size, base_size) < SIZE_TOLD * min(size, base_size):
+        return ""
+    return (
+        f"; a request has {format_bytes_rounded(size)} on average, with {base.level} "
+        f"{format_bytes_rounded(base_size)}"
+    )
+
+
+def _mean_bytes(phase: TracedPhase) -> float | None:
+    moved = phase.read_bytes + phase.write_bytes
+    return moved / phase.transfers if phase.transfers else None
 
 
 def _ratios_by_round(data: StudyData, base: TracedCell, other: TracedCell) -> list[float]:
