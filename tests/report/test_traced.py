@@ -150,6 +150,17 @@ def test_the_work_of_the_device_is_counted_by_treatment(canned: ModuleType) -> N
     assert (by_level["bfq"]["time (s)"], by_level["bfq"]["busy (%)"]) == (2.0, 50.0)
 
 
+def test_a_terminal_has_the_work_of_the_device_in_its_width(canned: ModuleType) -> None:
+    data = traced(canned.make_study(), bfq={"busy_share": 0.987})
+    for width in (60, 80, 120):
+        text = render(data, judge(data), width=width)
+        block = text[text.index("Work of the device") :].split("\n\n")[0].splitlines()
+        assert len(block) == 1 + len({row.operation for row in data.traced}) * 2 * 2
+        assert len({len(line) for line in block}) == 1, "columns end together"
+        assert max(map(len, block)) <= width
+    assert "98.7 %" in text or "99 %" in text
+
+
 def test_a_study_without_traces_has_none_of_it(canned: ModuleType) -> None:
     data = canned.make_study()
     assert stages_of(data) == []

@@ -12,15 +12,25 @@ from typing import Final
 from iolab.report.chart import Table, Value
 from iolab.report.charts.traced import TracedCell, traced_cells
 from iolab.report.figures import command
+from iolab.report.folding import fit_text
 from iolab.report.markup import join, tag
 from iolab.report.parts import Part
 from iolab.report.tables import data_table, plain_table
+from iolab.stats.effect_words import percent
 from iolab.stats.ledger import factor_head
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
+from iolab.units import format_bytes_rounded, grouped
+from iolab.wording import counted
 
 NAME: Final = "device_work"
 TITLE: Final = "Work of the device"
+ROWS_MAX: Final = 40
+"""Rows that a terminal shows."""
+NAME_MIN: Final = 20
+_LEFT_OUT_FIRST: Final = (4, 3)
+"""Columns that a narrow terminal does without, the last ones first."""
+_HEADS: Final = ("read", "written", "requests", "size", "depth", "busy")
 NOTE: Final = (
     "Means of the recorded trials. Per byte asked: what the device read and wrote over what the"
     " application read and wrote; a page cache makes it less than 1, metadata and journals more."
@@ -37,6 +47,47 @@ def work_part(data: StudyData, verdict: StudyVerdict) -> Part | None:
     note = tag("p", NOTE, class_="soft")
     saved = data_table(table, NAME, command(data, NAME), rows_max=0)
     return Part(TITLE, join(plain_table(shown.columns, shown.rows), note, saved))
+
+
+def work_text(data: StudyData, verdict: StudyVerdict, width: int) -> str:
+    """Write the table for a terminal; empty without any trace."""
+    cells = traced_cells(data, verdict)
+    if not cells:
+        return ""
+    columns = list(zip(_HEADS, *map(_texts, cells[:ROWS_MAX]), strict=True))
+    rooms = [2 + max(map(len, column)) for column in columns]
+    for place in _LEFT_OUT_FIRST:
+        if sum(rooms) + NAME_MIN > width:
+            del columns[place], rooms[place]
+    names = [TITLE, *(f"  {_name(cell, data)}" for cell in cells[:ROWS_MAX])]
+    room = min(max(map(len, names)), width - sum(rooms))
+    lines = [
+        fit_text(name, room) + "".join(f"{text:>{r}}" for text, r in zip(row, rooms, strict=True))
+        for name, *row in zip(names, *columns, strict=True)
+    ]
+    rest = len(cells) - ROWS_MAX
+    more = [f"  {counted(rest, 'row')} more on the page"] if rest > 0 else []
+    return "\n".join([*lines, *more])
+
+
+def _name(cell: TracedCell, data: StudyData) -> str:
+    parts = (cell.workload if len(data.study.workloads) > 1 else "", cell.cell, cell.level)
+    return " · ".join(part for part in parts if part)
+
+
+def _texts(cell: TracedCell) -> tuple[str, ...]:
+    """Cells of a line of the terminal."""
+    phases = cell.phases
+    moved = fmean(phase.read_bytes + phase.write_bytes for phase in phases)
+    transfers = fmean(phase.transfers for phase in phases)
+    return (
+        format_bytes_rounded(fmean(phase.read_bytes for phase in phases)),
+        format_bytes_rounded(fmean(phase.write_bytes for phase in phases)),
+        grouped(fmean(phase.requests for phase in phases)),
+        format_bytes_rounded(moved / transfers) if transfers else "-",
+        f"{fmean(phase.in_flight_mean for phase in phases):.1f}",
+        percent(fmean(phase.busy_share for phase in phases)),
+    )
 
 
 def work_table(data: StudyData, verdict: StudyVerdict) -> Table | None:

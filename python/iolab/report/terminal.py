@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from iolab.report.device_work import work_text
 from iolab.report.findings import terminal_blocks, terminal_list
 from iolab.report.folding import FIXED_SPACES, clean_text, fit_text, fold_text
 from iolab.report.labels import fitted
@@ -91,6 +92,7 @@ def render(
         streams(verdict, width),
         _cells(verdict, width, glyphs),
         _closer(verdict, width),
+        work_text(data, verdict, width),
         *terminal_blocks(data, verdict, width),
         _caveats(data, verdict, width),
     ]
