@@ -2386,6 +2386,7 @@ class FilePattern(TypedDict):
     begins_ns: int | None
     classes: list[ClassShare]
     depth: int
+    emptied: int
     is_direct: bool
     is_mapped: bool
     is_opened_before: bool

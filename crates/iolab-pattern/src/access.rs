@@ -43,6 +43,8 @@ pub enum Happening {
     Access(FileAccess),
     /// The file was asked to be on stable storage: `fsync` and its like, or a write that waits.
     Synced(FileId),
+    /// Its content was thrown away: cut to nothing, or removed.
+    Emptied(FileId),
     /// The position was set and not used before the next time it was set, or the end.
     SoughtInVain(FileId),
     /// The last descriptor of a stream was closed: nothing more comes of it.

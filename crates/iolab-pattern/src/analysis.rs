@@ -132,6 +132,7 @@ impl PatternAnalysis {
         match happening {
             Happening::Access(access) => self.take_access(access),
             Happening::Synced(file) => self.tally(*file).syncs += 1,
+            Happening::Emptied(file) => self.tally(*file).empty(),
             Happening::SoughtInVain(file) => self.tally(*file).sought_in_vain += 1,
             Happening::Closed(key) => {
                 if let Some(stream) = self.streams.remove(key) {

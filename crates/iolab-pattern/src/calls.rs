@@ -40,6 +40,8 @@ pub enum CallEffect {
     Seek,
     /// Sets the size; index of the size.
     Truncate,
+    /// Removes a path; its index.
+    Remove(usize),
     /// Waits for stable storage.
     Sync,
     /// Maps a file.
@@ -131,6 +133,8 @@ const CALLS: &[(&str, CallEffect)] = &[
     ("splice", CallEffect::Copy(0, Some(1), 2, Some(3))),
     ("syncfs", CallEffect::Sync),
     ("timerfd_create", CallEffect::MakeOther),
+    ("unlink", CallEffect::Remove(0)),
+    ("unlinkat", CallEffect::Remove(1)),
     ("userfaultfd", CallEffect::MakeOther),
     ("vfork", CallEffect::Fork),
     ("write", transfer(true, None, false)),

@@ -50,6 +50,8 @@ pub struct Descriptors {
     /// File that stands for all behind the first [`FILES_MAX`].
     further: Option<FileId>,
     by_name: HashMap<Vec<u8>, FileId>,
+    /// Files by what calls named them, where `-y` shows another path: the last one of each.
+    by_text: HashMap<Vec<u8>, FileId>,
 }
 
 /// Beginnings of names that `-y` prints for what is no file with positions.
@@ -207,6 +209,19 @@ impl Descriptors {
         own.retain(|_, (_, is_closed)| !*is_closed);
         let table = self.new_table(own);
         self.join(task, table);
+    }
+
+    /// The file of a name, if somebody named it before.
+    pub fn known(&self, name: &[u8]) -> Option<FileId> {
+        self.by_name.get(name).or_else(|| self.by_text.get(name)).copied()
+    }
+
+    /// Remembers how a call named a file, as long as there is room.
+    pub fn remember(&mut self, text: Option<Vec<u8>>, file: FileId) {
+        let Some(text) = text.filter(|text| *text != self.files[file].name) else { return };
+        if self.by_text.len() < FILES_MAX || self.by_text.contains_key(&text) {
+            self.by_text.insert(text, file);
+        }
     }
 
     /// The file of a name; it is new if nobody named it before.

@@ -126,7 +126,7 @@ fn space(report: &PatternReport) -> String {
 /// Bytes of the part of a file that was accessed; of appended ones all that was written.
 fn length(file: &FilePattern) -> u64 {
     let spanned = file.span.map_or(0, |(first, end)| end - first);
-    let is_once = file.reused_share.is_none_or(|share| share < REUSED);
+    let is_once = file.emptied == 0 && file.reused_share.is_none_or(|share| share < REUSED);
     let moved = file.reads.bytes + file.writes.bytes;
     if file.pattern == AccessPattern::Sequential && is_once { spanned.max(moved) } else { spanned }
 }

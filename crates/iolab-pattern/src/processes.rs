@@ -90,12 +90,24 @@ impl TracedProcesses {
         let task = moment.task;
         match effect {
             CallEffect::Open(path, flags) => {
-                let name = call.outcome_path().or_else(|| scan::string(call.argument(path)));
+                let typed = scan::string(call.argument(path));
+                let name = call.outcome_path().or_else(|| typed.clone());
                 let flags = flags
                     .map_or(OpenFlags { is_truncated: true, ..OpenFlags::default() }, |index| {
                         OpenFlags::parse(call.argument(index))
                     });
-                self.descriptors.open(task, result, name, flags);
+                let id = self.descriptors.open(task, result, name, flags);
+                if let Some(file) = self.descriptors.description(id).file {
+                    self.descriptors.remember(typed, file);
+                    self.happenings.extend(flags.is_truncated.then_some(Happening::Emptied(file)));
+                }
+            }
+            CallEffect::Remove(path) => {
+                let name = scan::string(call.argument(path));
+                if let Some(file) = name.and_then(|name| self.descriptors.known(&name)) {
+                    self.descriptors.file_mut(file).size = Some(0);
+                    self.happenings.push(Happening::Emptied(file));
+                }
             }
             CallEffect::MakeOther => self.make_other(task, call, result),
             CallEffect::Ring => {
@@ -309,6 +321,9 @@ impl TracedProcesses {
         let size = scan::number(call.argument(1)).and_then(|size| u64::try_from(size).ok());
         if let Some(file) = self.file_at(task, call, 0) {
             self.descriptors.file_mut(file).size = size;
+            if size == Some(0) {
+                self.happenings.push(Happening::Emptied(file));
+            }
         }
     }
 

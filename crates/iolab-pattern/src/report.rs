@@ -115,6 +115,9 @@ pub struct FilePattern {
     pub is_size_by_request: bool,
     /// Number of times that stable storage was waited for.
     pub syncs: u64,
+    /// Number of times that its content was thrown away after it had been accessed: cut to
+    /// nothing, or removed and made anew.
+    pub emptied: u64,
     /// Writes for each of them.
     pub writes_per_sync: Option<f64>,
     /// Share of 4 KiB blocks touched that had been touched before.
@@ -268,6 +271,7 @@ impl FilePattern {
             reads_at_end: tally.at_end,
             is_size_by_request: tally.is_by_request,
             syncs: tally.syncs,
+            emptied: tally.emptied,
             writes_per_sync: (tally.syncs > 0 && tally.writes.0 > 0)
                 .then(|| tally.writes.0 as f64 / tally.syncs as f64),
             reused_share: (touches > 0).then(|| tally.reuse.repeated() as f64 / touches as f64),

@@ -187,6 +187,11 @@ fn remarks(found: &FilePattern) -> Vec<String> {
                 .to_owned(),
         );
     }
+    if found.emptied > 0 {
+        let times =
+            if found.emptied == 1 { "once".to_owned() } else { format!("{} times", found.emptied) };
+        remarks.push(format!("Its content was thrown away {times}: cut to nothing, or removed."));
+    }
     if found.is_mapped {
         remarks
             .push("It was mapped, too: accesses through memory are not in the trace.".to_owned());

@@ -337,3 +337,37 @@ fn the_same_bytes_again_and_again_are_one_place() {
     let sentence = &only(&report).sentence;
     assert!(sentence.starts_with("50 reads of 4 KiB, always at the same place"), "{sentence}");
 }
+
+#[test]
+fn content_that_was_thrown_away_is_not_touched_again() {
+    let round = |how: &str| {
+        format!(
+            "openat(AT_FDCWD, \"a\", O_WRONLY|O_CREAT{how}, 0600) = 3\n\
+             write(3, \"x\"..., 8192) = 8192\nwrite(3, \"x\"..., 8192) = 8192\nclose(3) = 0\n"
+        )
+    };
+    let cut = of_text(&round("|O_TRUNC").repeat(5));
+    let file = only(&cut);
+    assert_eq!((file.emptied, file.reused_share, file.span), (4, Some(0.0), Some((0, 16384))));
+    assert!(file.sentence.contains("thrown away 4 times"), "{}", file.sentence);
+    let removed = format!("{}unlink(\"a\") = 0\n", round("")).repeat(5);
+    assert_eq!(
+        (only(&of_text(&removed)).emptied, only(&of_text(&removed)).reused_share),
+        (5, Some(0.0))
+    );
+    let at = format!("{}unlinkat(AT_FDCWD, \"a\", 0) = 0\n", round("")).repeat(5);
+    assert_eq!(only(&of_text(&at)).emptied, 5);
+    let shown = "openat(AT_FDCWD</d>, \"a\", O_WRONLY|O_CREAT, 0600) = 3</d/a>\n\
+                 write(3</d/a>, \"x\"..., 8192) = 8192\nclose(3</d/a>) = 0\nunlink(\"a\") = 0\n";
+    assert_eq!(only(&of_text(&shown.repeat(5))).emptied, 5);
+    let shortened = format!(
+        "{}openat(AT_FDCWD, \"a\", O_RDWR) = 3\nftruncate(3, 0) = 0\nwrite(3, \"x\"..., 4096) = 4096\n",
+        round("")
+    );
+    assert_eq!(
+        (only(&of_text(&shortened)).emptied, only(&of_text(&shortened)).reused_share),
+        (1, Some(0.0))
+    );
+    let kept = of_text(&round("").repeat(5));
+    assert_eq!((only(&kept).emptied, only(&kept).reused_share), (0, Some(0.8)));
+}

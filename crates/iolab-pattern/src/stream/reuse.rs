@@ -19,6 +19,8 @@ pub struct ReuseDistances {
     /// Distances in blocks, by powers of two: bucket `n` holds those below `2^n`.
     buckets: [u64; 32],
     touches: u64,
+    /// Different blocks of contents that are gone.
+    gone: u64,
     /// True if accesses behind the first ones are not counted.
     pub is_cut: bool,
     /// Block that was touched last: small accesses in a row touch it again and are no reuse.
@@ -86,14 +88,24 @@ impl ReuseDistances {
         }
     }
 
+    /// Begins anew with other content at the same places; tells whether there was any.
+    pub fn forget(&mut self) -> bool {
+        let had_any = !self.last.is_empty();
+        self.gone += self.last.len() as u64;
+        self.last.clear();
+        self.tree.clear();
+        self.current = None;
+        had_any
+    }
+
     /// Number of blocks touched, each time counted; several times in a row are one.
     pub const fn touches(&self) -> u64 {
         self.touches
     }
 
-    /// Number of different blocks.
+    /// Number of different blocks; those of content that was thrown away count apart.
     pub fn blocks(&self) -> u64 {
-        self.last.len() as u64
+        self.gone + self.last.len() as u64
     }
 
     /// Touches of blocks that had been touched before.
@@ -155,6 +167,21 @@ mod tests {
         }
         assert_eq!(reuse.buckets, expected);
         assert_eq!((reuse.blocks(), reuse.touches()), (97, blocks.len() as u64));
+    }
+
+    #[test]
+    fn new_content_at_the_same_places_is_no_reuse() {
+        let (mut reuse, mut left) = (ReuseDistances::default(), usize::MAX);
+        for pass in 0..3 {
+            reuse.add(0, 1 << 20, &mut left);
+            assert_eq!((reuse.repeated(), reuse.blocks()), (0, 256 * (pass + 1)));
+            assert!(reuse.forget());
+        }
+        assert!(!reuse.forget());
+        reuse.add(0, 1 << 20, &mut left);
+        reuse.add(0, 1 << 20, &mut left);
+        assert_eq!(reuse.repeated(), 256);
+        assert_eq!(reuse.median_bytes(), Some(1 << 20));
     }
 
     #[test]

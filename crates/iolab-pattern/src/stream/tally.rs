@@ -197,6 +197,8 @@ pub struct FileTally {
     pub sought_in_vain: u64,
     /// Number of times that stable storage was waited for.
     pub syncs: u64,
+    /// Number of times that its content was thrown away after it had been accessed.
+    pub emptied: u64,
     /// True if an access was elsewhere than at the beginning of the file.
     pub is_moved: bool,
     /// First and last byte.
@@ -236,6 +238,11 @@ impl FileTally {
             *self.strides.entry(stride).or_default() += count;
         }
         self.streams += u64::from(stream.counts.total() > 0);
+    }
+
+    /// Forgets its content: what is accessed from now on is something else.
+    pub fn empty(&mut self) {
+        self.emptied += u64::from(self.reuse.forget());
     }
 
     /// Ends the file.
