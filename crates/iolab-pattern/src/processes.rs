@@ -90,25 +90,9 @@ impl TracedProcesses {
         let task = moment.task;
         match effect {
             CallEffect::Open(path, flags) => {
-                let typed = scan::string(call.argument(path));
-                let name = call.outcome_path().or_else(|| typed.clone());
-                let flags = flags
-                    .map_or(OpenFlags { is_truncated: true, ..OpenFlags::default() }, |index| {
-                        OpenFlags::parse(call.argument(index))
-                    });
-                let id = self.descriptors.open(task, result, name, flags);
-                if let Some(file) = self.descriptors.description(id).file {
-                    self.descriptors.remember(typed, file);
-                    self.happenings.extend(flags.is_truncated.then_some(Happening::Emptied(file)));
-                }
+                self.open(task, call, (path, flags), result);
             }
-            CallEffect::Remove(path) => {
-                let name = scan::string(call.argument(path));
-                if let Some(file) = name.and_then(|name| self.descriptors.known(&name)) {
-                    self.descriptors.file_mut(file).size = Some(0);
-                    self.happenings.push(Happening::Emptied(file));
-                }
-            }
+            CallEffect::Remove(path) => self.remove(call, path),
             CallEffect::MakeOther => self.make_other(task, call, result),
             CallEffect::Ring => {
                 self.has_ring = true;
@@ -162,6 +146,32 @@ impl TracedProcesses {
                 }
             }
             CallEffect::SolarisQueue => self.solaris_queue(moment, call, result),
+        }
+    }
+
+    fn open(
+        &mut self,
+        task: u32,
+        call: &CallText,
+        (path, flags): (usize, Option<usize>),
+        result: u64,
+    ) {
+        let typed = scan::string(call.argument(path));
+        let name = call.outcome_path().or_else(|| typed.clone());
+        let emptied = OpenFlags { is_truncated: true, ..OpenFlags::default() };
+        let flags = flags.map_or(emptied, |index| OpenFlags::parse(call.argument(index)));
+        let id = self.descriptors.open(task, result, name, flags);
+        if let Some(file) = self.descriptors.description(id).file {
+            self.descriptors.remember(typed, file);
+            self.happenings.extend(flags.is_truncated.then_some(Happening::Emptied(file)));
+        }
+    }
+
+    fn remove(&mut self, call: &CallText, path: usize) {
+        let name = scan::string(call.argument(path));
+        if let Some(file) = name.and_then(|name| self.descriptors.known(&name)) {
+            self.descriptors.file_mut(file).size = Some(0);
+            self.happenings.push(Happening::Emptied(file));
         }
     }
 

@@ -361,7 +361,8 @@ fn content_that_was_thrown_away_is_not_touched_again() {
                  write(3</d/a>, \"x\"..., 8192) = 8192\nclose(3</d/a>) = 0\nunlink(\"a\") = 0\n";
     assert_eq!(only(&of_text(&shown.repeat(5))).emptied, 5);
     let shortened = format!(
-        "{}openat(AT_FDCWD, \"a\", O_RDWR) = 3\nftruncate(3, 0) = 0\nwrite(3, \"x\"..., 4096) = 4096\n",
+        "{}openat(AT_FDCWD, \"a\", O_RDWR) = 3\nftruncate(3, 0) = 0\n\
+         write(3, \"x\"..., 4096) = 4096\n",
         round("")
     );
     assert_eq!(
