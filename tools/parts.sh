@@ -8,6 +8,8 @@
 # what is left until then, is stopped by name.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# What is tested is what setup has installed, whatever a developer's shell points at.
+unset PYTHONPATH PYTHONHOME IOLAB_AGENT
 
 minutes_of() {
     case $1 in

@@ -233,6 +233,8 @@ def test_where_requests_are_alike_the_idle_device_is_the_reason(canned: ModuleTy
     )
     busy = traced(slow, none={"busy_share": 0.2}, bfq={"busy_share": 0.6})
     assert why_text(busy, judge(busy)) == ""
+    flushed = traced(slow, none={"busy_share": 0.2, "flushes": 1}, bfq={"busy_share": 0.1})
+    assert why_text(flushed, judge(flushed)) == "", "nobody knows how long the flush took"
 
 
 def test_requests_that_rounds_do_not_tell_apart_are_no_reason(canned: ModuleType) -> None:

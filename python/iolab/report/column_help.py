@@ -58,7 +58,7 @@ COLUMNS: Final[dict[str, str]] = {
     "sequential": "Share of the requests that begin where the one before ended.",
     "mean depth": "Requests at the driver at the same time, mean over time.",
     "largest depth": "Most requests at the driver at the same time.",
-    "busy": "Share of the time with a request at the driver.",
+    "busy": "Share of the time with a read or write at the driver.",
     "Q2C mean": "Mean time from when a request is asked for to its completion.",
     "Q2G mean": "Mean time until there is a request for it.",
     "G2I mean": "Mean time from the request to its place in the scheduler.",

@@ -28,13 +28,15 @@ TITLE: Final = "Work of the device"
 ROWS_MAX: Final = 40
 """Rows that a terminal shows."""
 NAME_MIN: Final = 20
-_LEFT_OUT_FIRST: Final = (4, 3)
-"""Columns that a narrow terminal does without, the last ones first."""
+_LEFT_OUT_FIRST: Final = ("depth", "size")
+"""Columns that a narrow terminal does without."""
+_NOTHING: Final = "0 B"
 _HEADS: Final = ("read", "written", "requests", "size", "depth", "busy")
 NOTE: Final = (
     "Means of the recorded trials. Per byte asked: what the device read and wrote over what the"
     " application read and wrote; a page cache makes it less than 1, metadata and journals more."
-    " Busy: share of the time with a request at the driver."
+    " Busy: share of the time with a read or write at the driver; flushes of the device's cache are"
+    " not in it."
 )
 
 
@@ -55,9 +57,11 @@ def work_text(data: StudyData, verdict: StudyVerdict, width: int) -> str:
     if not cells:
         return ""
     columns = list(zip(_HEADS, *map(_texts, cells[:ROWS_MAX]), strict=True))
+    columns = [column for column in columns if set(column[1:]) != {_NOTHING}]
     rooms = [2 + max(map(len, column)) for column in columns]
-    for place in _LEFT_OUT_FIRST:
+    for head in _LEFT_OUT_FIRST:
         if sum(rooms) + NAME_MIN > width:
+            place = next(at for at, column in enumerate(columns) if column[0] == head)
             del columns[place], rooms[place]
     names = [TITLE, *(f"  {_name(cell, data)}" for cell in cells[:ROWS_MAX])]
     room = min(max(map(len, names)), width - sum(rooms))

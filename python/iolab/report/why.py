@@ -43,8 +43,13 @@ def _has_device(data: StudyData) -> bool:
 
 
 def _above_the_device(data: StudyData, verdict: StudyVerdict) -> str:
-    """Say that devices were idle most of the time, if they were in all that was recorded."""
+    """Say that devices were idle most of the time, if they were in all that was recorded.
+
+    Not where caches of devices were flushed: a trace does not tell how long a flush takes.
+    """
     cells = traced_cells(data, verdict)
+    if any(phase.flushes for cell in cells for phase in cell.phases):
+        return ""
     shares = [_busy(cell) for cell in cells]
     if not shares or max(shares) >= IDLE_SHARE:
         return ""

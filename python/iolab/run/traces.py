@@ -152,7 +152,10 @@ def with_trace(spec: TrialSpec, path: Path, made: os.stat_result, events: TraceE
 
 
 def stage_metrics(phase: PhaseRecord) -> dict[str, float]:
-    """Stage times of a phase that was recorded; tails only where enough requests lie beyond."""
+    """Stage times of a phase that was recorded; tails only where enough requests lie beyond.
+
+    Times of zero are left out: a simulated request may be at the driver at once.
+    """
     trace = phase.get("trace")
     stages: Mapping[str, StageTimes] = trace["stages"] if trace else {}
     found = dict[str, float]()
@@ -162,7 +165,7 @@ def stage_metrics(phase: PhaseRecord) -> dict[str, float]:
             continue
         values = {"p50": row["p50_ns"], "p99": row["p99_ns"]}
         for quantile in _QUANTILES:
-            if row["count"] >= _COUNTS_MIN[quantile]:
+            if row["count"] >= _COUNTS_MIN[quantile] and values[quantile] > 0:
                 found[f"{stage.lower()}_ns_{quantile}"] = float(values[quantile])
     return found
 
