@@ -264,3 +264,11 @@ def test_a_study_that_was_not_traced_says_how_to(canned: ModuleType) -> None:
     assert why_text(equal, judge(equal)) == ""
     simulated = canned.make_study(throughput={"bfq": 0.5}, kind="simulated")
     assert why_text(simulated, judge(simulated)) == ""
+
+
+def test_a_shortened_level_is_not_taken_for_the_baseline(canned: ModuleType) -> None:
+    data = canned.make_study(
+        levels=("delalloc", "nodelalloc"), compared="mount_options", throughput={"nodelalloc": 0.97}
+    )
+    text = render(data, judge(data), width=60)
+    assert re.search(r"^  (\S+ )?nodelalloc 0\.9", text, re.MULTILINE), text

@@ -13,6 +13,7 @@ from iolab.report.chart import Table, Value
 from iolab.report.charts.traced import TracedCell, traced_cells
 from iolab.report.figures import command
 from iolab.report.folding import fit_text
+from iolab.report.labels import fitted
 from iolab.report.markup import join, tag
 from iolab.report.parts import Part
 from iolab.report.tables import data_table, plain_table
@@ -63,8 +64,9 @@ def work_text(data: StudyData, verdict: StudyVerdict, width: int) -> str:
         if sum(rooms) + NAME_MIN > width:
             place = next(at for at, column in enumerate(columns) if column[0] == head)
             del columns[place], rooms[place]
-    names = [TITLE, *(f"  {_name(cell, data)}" for cell in cells[:ROWS_MAX])]
-    room = min(max(map(len, names)), width - sum(rooms))
+    texts = [_name(cell, data) for cell in cells[:ROWS_MAX]]
+    room = min(max(len(TITLE), *(2 + len(text) for text in texts)), width - sum(rooms))
+    names = [TITLE, *(f"  {text}" for text in fitted(texts, room - 2))]
     lines = [
         fit_text(name, room) + "".join(f"{text:>{r}}" for text, r in zip(row, rooms, strict=True))
         for name, *row in zip(names, *columns, strict=True)

@@ -71,7 +71,7 @@ def _scope(data: StudyData, verdict: StudyVerdict) -> Markup:
     took = duration_text(data)
     trials = sum(trial.status is not None for trial in data.trials)
     rows = (
-        ("Why", sentence_case(why_text(data, verdict))),
+        ("Why", sentence_case(why_text(data, verdict)) if data.traced else ""),
         ("Workload", workload_text(data)),
         ("Device", device_text(data)),
         ("Not tested", sentence_case(not_tested(data))),

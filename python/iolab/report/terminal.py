@@ -225,7 +225,10 @@ def _effect_lines(
     words = [_word(verdict, c) for c in members]
     word_room, number_room = max(map(len, words)), 20
     name_room = min(max(len(name) for name in names), max(12, width - number_room - word_room - 16))
-    names = [f"  {name}" for name in fitted([name[2:] for name in names], name_room - 2)]
+    # The baseline has no line, and is not to be taken for the level that has one.
+    base = clean_text(level_text(verdict.compared_factor, verdict.baseline))
+    texts = fitted([*(name[2:] for name in names), base], name_room - 2)[: len(names)]
+    names = [f"  {name}" for name in texts]
     name_room = max(map(len, names))
     bar_room = max(9, min(25, width - name_room - number_room - word_room - 4))
     bar_room -= 1 - bar_room % 2

@@ -37,7 +37,7 @@ def why_text(data: StudyData, verdict: StudyVerdict) -> str:
 def _has_device(data: StudyData) -> bool:
     """Tell whether any device worked: results of the page cache alone have no requests."""
     return any(
-        (detail["device_read_bytes"] or 0) + (detail["device_write_bytes"] or 0)
+        (detail.get("device_read_bytes") or 0) + (detail.get("device_write_bytes") or 0)
         for detail in data.phase_details
     )
 
