@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import IO, TYPE_CHECKING, Final, Protocol, TypeAlias, cast
 
 from iolab.digest import sha256
 from iolab.errors import IolabError
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 BYTES_MAX: Final = 64 << 20
 """Of all traces that are drawn: about 10 million events, some seconds."""
 _CHUNK_BYTES: Final = 1 << 20
+_Opened: TypeAlias = "tuple[str, Callable[[int], bytes]]"
+"""Name of a trace, and what gives its bytes."""
 
 
 class _Reader(Protocol):
@@ -56,13 +59,13 @@ def with_traces(data: StudyData, directory: Path | None, services: Services) -> 
         path = _trace(directory, phases[0].file)
         if path is None:
             continue
-        size = _size_if_recorded(path, phases[0].sha256, left)
-        if size is None:
-            continue
-        left -= size
-        plot = _plot(path, phases, core)
-        if plot is not None:
-            plots[trial_id] = plot
+        with suppress(OSError, ValueError), open(path, "rb", opener=_opened_plain) as file:
+            size = _size_if_recorded(file, phases[0].sha256, left)
+            if size is not None:
+                left -= size
+                plot = _plot((path.name, file.read), phases, core)
+                if plot is not None:
+                    plots[trial_id] = plot
     return replace(data, plots=plots)
 
 
@@ -74,18 +77,18 @@ def _trace(directory: Path, name: str) -> Path | None:
     return directory / FOLDER / parts[1]
 
 
-def _size_if_recorded(path: Path, digest: str, most: int) -> int | None:
-    """Size of the file that was recorded; None if this is another one, or it is too large."""
-    try:
-        with open(path, "rb", opener=_opened_plain) as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode) or status.st_size > most:
-                return None
-            found = sha256()
-            while chunk := file.read(_CHUNK_BYTES):
-                found.update(chunk)
-    except OSError:
+def _size_if_recorded(file: IO[bytes], digest: str, most: int) -> int | None:
+    """Size of the file that was recorded; None if this is another one, or it is too large.
+
+    The file then stands at its beginning: what is drawn is what was digested.
+    """
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode) or status.st_size > most:
         return None
+    found = sha256()
+    while chunk := file.read(_CHUNK_BYTES):
+        found.update(chunk)
+    file.seek(0)
     return status.st_size if found.hexdigest() == digest else None
 
 
@@ -94,12 +97,12 @@ def _opened_plain(name: str, flags: int) -> int:
     return os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
-def _plot(path: Path, phases: Iterable[TracedPhase], core: _Reader) -> TracePlotAnswer | None:
+def _plot(trace: _Opened, phases: Iterable[TracedPhase], core: _Reader) -> TracePlotAnswer | None:
     """Picture of a trial, from the beginning of its first operation to the end of its last."""
     spans = [phase.span_ns for phase in phases]
     span = min(begin for begin, _ in spans), max(end for _, end in spans)
     try:
-        plot: TracePlotAnswer = json.loads(core.trace_plot(([(str(path), None)], []), span))
+        plot: TracePlotAnswer = json.loads(core.trace_plot(([trace], []), span))
     except IolabError:
         return None
     return plot if plot["devices"] else None

@@ -88,14 +88,12 @@ impl ReuseDistances {
         }
     }
 
-    /// Begins anew with other content at the same places; tells whether there was any.
-    pub fn forget(&mut self) -> bool {
-        let had_any = !self.last.is_empty();
+    /// Begins anew with other content at the same places.
+    pub fn forget(&mut self) {
         self.gone += self.last.len() as u64;
         self.last.clear();
         self.tree.clear();
         self.current = None;
-        had_any
     }
 
     /// Number of blocks touched, each time counted; several times in a row are one.
@@ -175,9 +173,8 @@ mod tests {
         for pass in 0..3 {
             reuse.add(0, 1 << 20, &mut left);
             assert_eq!((reuse.repeated(), reuse.blocks()), (0, 256 * (pass + 1)));
-            assert!(reuse.forget());
+            reuse.forget();
         }
-        assert!(!reuse.forget());
         reuse.add(0, 1 << 20, &mut left);
         reuse.add(0, 1 << 20, &mut left);
         assert_eq!(reuse.repeated(), 256);

@@ -213,6 +213,8 @@ pub struct FileTally {
     pub is_by_request: bool,
     /// Empty reads at the end.
     pub at_end: u64,
+    /// True if it was accessed since its content was thrown away.
+    has_content: bool,
     under_way: BinaryHeap<Reverse<u64>>,
     pictured: Option<Box<Pictured>>,
     first: Vec<PlacedAccess>,
@@ -242,7 +244,9 @@ impl FileTally {
 
     /// Forgets its content: what is accessed from now on is something else.
     pub fn empty(&mut self) {
-        self.emptied += u64::from(self.reuse.forget());
+        self.emptied += u64::from(self.has_content);
+        self.has_content = false;
+        self.reuse.forget();
     }
 
     /// Ends the file.
@@ -253,6 +257,7 @@ impl FileTally {
     fn count(&mut self, placed: &PlacedAccess, budget: &mut Budget) {
         let access = &placed.access;
         self.joint.add(access, &mut budget.runs);
+        self.has_content = true;
         let (number, bytes) = if access.is_write { &mut self.writes } else { &mut self.reads };
         *number += 1;
         *bytes += access.bytes;
