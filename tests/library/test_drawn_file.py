@@ -116,5 +116,5 @@ def test_without_a_browser_only_images_are_refused(monkeypatch: pytest.MonkeyPat
 
 def test_a_browser_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawn_file, "BROWSERS", ("false",))
-    with pytest.raises(IolabError, match="made no image"):
+    with pytest.raises(IolabError, match="made no image of the drawing: it ended with code 1"):
         png_of(DRAWING)

@@ -102,7 +102,9 @@ def png_of(svg: str) -> bytes:
             source.as_uri(),
         ]
         try:
-            subprocess.run(command, capture_output=True, timeout=_SECONDS_MAX, check=False)
+            done = subprocess.run(command, capture_output=True, timeout=_SECONDS_MAX, check=False)
+            if not image.is_file():
+                raise ValueError(f"it ended with code {done.returncode}")
             return cut_to_height(image.read_bytes(), width * SCALE, height * SCALE)
         except (OSError, ValueError, subprocess.TimeoutExpired) as error:
             raise IolabError(
