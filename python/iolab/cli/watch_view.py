@@ -6,8 +6,9 @@ markup.
 
 from __future__ import annotations
 
-import time
-from contextlib import suppress
+import signal
+from contextlib import contextmanager, suppress
+from threading import Event
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console, Group
@@ -54,14 +55,28 @@ def show(watched: Watched, state: LiveState, interval_s: float) -> None:
 
 def _follow(watched: Watched, state: LiveState, interval_s: float, console: Console) -> LiveState:
     """Look again and again; returns the last state."""
-    with Live(
-        drawn(state, console.width), console=console, screen=True, auto_refresh=False
-    ) as live:
-        while state.status == "running":
-            time.sleep(watched.pause_s(interval_s))
+    first = drawn(state, console.width)
+    with (
+        _interrupted() as interrupted,
+        Live(first, console=console, screen=True, auto_refresh=False) as live,
+    ):
+        while state.status == "running" and not interrupted.wait(watched.pause_s(interval_s)):
             state = watched.look()
             live.update(drawn(state, console.width), refresh=True)
     return state
+
+
+@contextmanager
+def _interrupted() -> Iterator[Event]:
+    """Event that Ctrl-C sets, in place of an exception: one that is raised while a library calls
+    back from compiled code can be lost, and the view would go on.
+    """
+    event = Event()
+    before = signal.signal(signal.SIGINT, lambda *_: event.set())
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
 
 
 def drawn(state: LiveState, width: int) -> RenderableType:
