@@ -7,7 +7,7 @@ use iolab_files::api::context::{Caller, Context};
 use iolab_files::api::file_system::{
     Entry, FileSystem, FsJob, NodeKind, Promise, Step, SyncNeed, Touch, Write, WriteFlags,
 };
-use iolab_files::api::make::{DeviceFacts, Kernel, MakeSpec};
+use iolab_files::api::make::{DeviceFacts, Kernel, MakeSpec, Solaris};
 use iolab_files::api::options::FsOptions;
 use iolab_files::fs::list::find;
 use iolab_model::{Bytes, Ns};
@@ -26,6 +26,8 @@ fn made(name: &str, mount: &str, kernel: Kernel) -> Box<dyn FileSystem> {
         mkfs: FsOptions::default(),
         mount: FsOptions::mount(row.name, row.mount, &[mount.to_owned()]).unwrap(),
         cpus: 2,
+        solaris: Solaris::DEFAULT,
+        system: FsOptions::default(),
     };
     (row.make)(&spec).unwrap()
 }
@@ -240,6 +242,8 @@ fn contradictions_and_unknown_words_are_refused() {
         mkfs: FsOptions::default(),
         mount: mount(text).unwrap(),
         cpus: 1,
+        solaris: Solaris::DEFAULT,
+        system: FsOptions::default(),
     };
     for text in ["data=journal,delalloc", "journal_async_commit", "data=journal,dioread_nolock"] {
         assert!((row.make)(&spec(1 << 30, text)).is_err(), "{text}");

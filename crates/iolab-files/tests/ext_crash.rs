@@ -7,7 +7,7 @@ mod crash;
 
 use crash::Fragile;
 use iolab_files::api::file_system::FileSystem;
-use iolab_files::api::make::{DeviceFacts, Kernel, MakeSpec};
+use iolab_files::api::make::{DeviceFacts, Kernel, MakeSpec, Solaris};
 use iolab_files::api::options::FsOptions;
 use iolab_files::fs::list::find;
 
@@ -28,6 +28,8 @@ fn made(name: &str, mkfs: &str, mount: &str) -> Box<dyn FileSystem> {
         mkfs: FsOptions::mkfs(row.name, row.mkfs, &[mkfs.to_owned()]).unwrap(),
         mount: FsOptions::mount(row.name, row.mount, &[mount.to_owned()]).unwrap(),
         cpus: 2,
+        solaris: Solaris::DEFAULT,
+        system: FsOptions::default(),
     };
     (row.make)(&spec).unwrap()
 }

@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use iolab_drive::coordinate::Observer;
 use iolab_drive::pump::run_simulated;
-use iolab_drive::record::{DeviceRecord, PhaseRecord, RequestCounters, Warning};
+use iolab_drive::record::{CounterSeries, DeviceRecord, PhaseRecord, RequestCounters, Warning};
 use iolab_model::op::FlagName;
 use iolab_model::target::Limit;
 use iolab_model::{Error, Ns, Sector, Seed, Target, VirtualTime as _};
@@ -358,6 +358,7 @@ fn run_phase(
     observer: &mut Watch<'_>,
 ) -> Result<PhaseRecord, Error> {
     observer.marks.clear();
+    observer.readings = None;
     let directory = Path::new(DIRECTORY);
     let outcome = run_simulated(target, (workload, phase), directory, observer)?;
     let mut record = PhaseRecord::new(outcome, phase, target.capabilities().default_access);
@@ -373,7 +374,9 @@ fn run_phase(
         ));
     }
     if let [Some(before), Some(after)] = [observer.marks.first(), observer.marks.get(1)] {
-        record.devices.push(between(before, after, ""));
+        let series = observer.readings.take();
+        let series = series.map(|(at_ns, counters)| CounterSeries { at_ns, counters });
+        record.devices.push(DeviceRecord { series, ..between(before, after, "") });
         let placed = workload.sets_of(phase).filter_map(|set| set.place.as_ref());
         for place in placed.collect::<BTreeSet<_>>() {
             let prefix = format!("place.{place}.");
@@ -400,6 +403,8 @@ struct Watch<'a> {
     target: &'a SimTarget,
     should_stop: Option<Py<PyAny>>,
     marks: Vec<Vec<(String, f64)>>,
+    /// Counters over time: of phases that are no slices.
+    readings: Option<(Vec<u64>, Vec<Vec<u64>>)>,
     is_stopped: bool,
     trace: Option<SimulatedTrace>,
     cache: Option<Cache>,
@@ -408,7 +413,8 @@ struct Watch<'a> {
 impl<'a> Watch<'a> {
     const fn new(target: &'a SimTarget) -> Self {
         let (should_stop, trace, cache) = (None, None, None);
-        Self { target, should_stop, marks: Vec::new(), is_stopped: false, trace, cache }
+        let readings = None;
+        Self { target, should_stop, marks: Vec::new(), readings, is_stopped: false, trace, cache }
     }
 
     fn drain(&mut self) {
@@ -436,6 +442,7 @@ impl Observer for Watch<'_> {
 
     fn starting(&mut self) {
         self.marks.push(self.target.inspect(Simulation::counters));
+        self.target.begin_readings();
     }
 
     fn should_stop(&mut self) -> bool {
@@ -449,6 +456,7 @@ impl Observer for Watch<'_> {
     }
 
     fn ended(&mut self) {
+        self.readings = self.target.end_readings();
         self.marks.push(self.target.inspect(Simulation::counters));
     }
 }

@@ -1,15 +1,17 @@
 //! The file half of a stack: which file system lies on it, in how much memory, by which kernel.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use iolab_files::api::make::{DeviceFacts, Kernel, MakeSpec};
+use iolab_files::api::make::{DeviceFacts, Kernel, MakeSpec, Solaris};
 use iolab_files::api::options::FsOptions;
+use iolab_files::api::write_back::Throttle;
 use iolab_files::api::write_back::VmSettings;
-use iolab_files::fs::list::{FILE_SYSTEMS, FileSystemRow, find};
+use iolab_files::fs::list::{FILE_SYSTEMS, FileSystemRow, Home, find};
 use iolab_files::machine::{Deciders, Machine, MachineCost, MachineSettings};
 use iolab_files::readahead::{ReadAheadEra, Walk};
 use iolab_files::reclaim::TwoLists;
-use iolab_files::writeback::{DirtyControl, Writer};
+use iolab_files::writeback::{DirtyControl, Unlimited, Writer};
 use iolab_model::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +23,8 @@ use crate::target::{CpuCost, DIRECTORY, Simulation};
 const MEMORY: Bytes = Bytes(8 << 30);
 /// Least memory: pages of a window and of a write, many times over.
 const MEMORY_MIN: Bytes = Bytes(16 << 20);
+/// Beginning of the name of a release of Solaris.
+const SOLARIS: &str = "solaris-";
 /// Memory of this machine that a page of the simulated one takes: its frame, its slots and bits.
 const REAL_BYTES_PER_PAGE: u64 = 40;
 
@@ -37,9 +41,12 @@ pub struct FilesSpec {
     /// Words of mount.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mount_options: Vec<String>,
-    /// Version of the kernel whose rules hold, as in `"6.18"`.
+    /// Version of the kernel whose rules hold, as in `"6.18"` or `"solaris-8"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
+    /// Variables of the kernel by their names in /etc/system, as in `system = { ufs_HW = 393216 }`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub system: BTreeMap<String, u64>,
     /// Memory for pages of files, as in `"32g"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
@@ -84,9 +91,43 @@ impl FilesSpec {
         self.fs.as_deref().map(|name| find(name).map_err(SimError::Files)).transpose()
     }
 
-    fn kernel(&self) -> Result<Kernel, SimError> {
-        let text = self.kernel.as_deref();
-        text.map_or(Ok(Kernel::DEFAULT), |text| text.parse().map_err(SimError::Files))
+    /// Kernel and release that hold for a file system: one of them is its own, the other one is
+    /// not looked at.
+    fn kernel(&self, row: &FileSystemRow) -> Result<(Kernel, Solaris), SimError> {
+        let Some(text) = self.kernel.as_deref() else { return Ok(Default::default()) };
+        match (row.home, text.strip_prefix(SOLARIS)) {
+            (Home::Linux, None) => Ok((text.parse().map_err(SimError::Files)?, Solaris::default())),
+            (Home::Solaris, Some(release)) => {
+                let known = release.parse().ok().filter(|number| (7..=10).contains(number));
+                let refuse = || SimError::Inconsistent {
+                    subject: format!("kernel {text:?}"),
+                    problem: "is no release whose rules are known".into(),
+                    remedy: "write kernel = \"solaris-8\"; known: 7 to 10".into(),
+                };
+                Ok((Kernel::default(), Solaris(known.ok_or_else(refuse)?)))
+            }
+            (home, _) => Err(SimError::Inconsistent {
+                subject: format!("kernel {text:?} with fs {:?}", row.name),
+                problem: format!("{} belongs to {home:?}", row.name),
+                remedy: match home {
+                    Home::Linux => "write kernel = \"6.18\", or leave it out".into(),
+                    Home::Solaris => "write kernel = \"solaris-8\", or leave it out".into(),
+                },
+            }),
+        }
+    }
+
+    fn kernel_text(&self, row: &FileSystemRow) -> Result<String, SimError> {
+        let (kernel, solaris) = self.kernel(row)?;
+        Ok(match row.home {
+            Home::Linux => kernel.to_string(),
+            Home::Solaris => solaris.to_string(),
+        })
+    }
+
+    fn system_text(&self) -> String {
+        let set = self.system.iter().map(|(name, value)| format!("{name}={value}"));
+        set.collect::<Vec<_>>().join(" ")
     }
 
     /// Facts that are stored with every result.
@@ -97,10 +138,13 @@ impl FilesSpec {
             ("sim.fs.age", "fresh: made for this trial, empty, never aged".into()),
             ("sim.fs.mkfs_options", self.mkfs_options.join(" ")),
             ("sim.fs.mount_options", self.mount_options.join(",")),
-            ("sim.kernel", self.kernel()?.to_string()),
+            ("sim.kernel", self.kernel_text(row)?),
             ("sim.memory", self.memory_bytes()?.to_string()),
+            ("sim.system", self.system_text()),
         ];
-        Ok(facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+        let facts =
+            facts.into_iter().filter(|(name, value)| *name != "sim.system" || !value.is_empty());
+        Ok(facts.map(|(name, value)| (name.to_owned(), value)).collect())
     }
 }
 
@@ -113,7 +157,7 @@ pub struct FilesOverrides {
     /// `read_ahead_kb`.
     pub read_ahead_kb: Option<u64>,
     /// `vm.*`, by name.
-    pub vm: std::collections::BTreeMap<String, u64>,
+    pub vm: BTreeMap<String, u64>,
 }
 
 /// A file system that a trial makes.
@@ -193,7 +237,7 @@ pub(crate) fn machine(
         let is_lost = !spec.mkfs_options.is_empty() || !spec.mount_options.is_empty();
         return if is_lost { Err(without_a_file_system()) } else { Ok(None) };
     };
-    let kernel = spec.kernel()?;
+    let (kernel, solaris) = spec.kernel(row)?;
     let bytes = below.info.capacity.0 * 512;
     let device = DeviceFacts {
         bytes,
@@ -208,6 +252,13 @@ pub(crate) fn machine(
         mount: FsOptions::mount(row.name, row.mount, &spec.mount_options)
             .map_err(SimError::Files)?,
         cpus: below.cpus,
+        solaris,
+        system: FsOptions::system(
+            row.name,
+            row.system,
+            spec.system.iter().map(|(name, &value)| (name.as_str(), value)),
+        )
+        .map_err(SimError::Files)?,
     };
     let file_system = (row.make)(&make).map_err(SimError::Files)?;
     let vm = overrides.vm();
@@ -229,9 +280,13 @@ pub(crate) fn machine(
         read_ahead_era: spec.readahead_era,
         walk: spec.ra_walk.unwrap_or(Walk::Exact),
     };
+    let throttle: Box<dyn Throttle> = match row.home {
+        Home::Linux => Box::new(DirtyControl::new(vm, u32::from(below.cpus), kernel)),
+        Home::Solaris => Box::new(Unlimited),
+    };
     let deciders = Deciders {
         file_system,
-        throttle: Box::new(DirtyControl::new(vm, u32::from(below.cpus), kernel)),
+        throttle,
         flusher: Box::new(Writer::new(vm, kernel)),
         replacement: Box::new(TwoLists::new()),
     };

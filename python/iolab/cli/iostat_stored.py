@@ -50,8 +50,8 @@ def show(place: Path, devices: Sequence[str], layout: ReportLayout, console: Con
         asked = " ".join(filter(None, [layout.trial or "", *devices]))
         raise IolabError(
             f"{place} holds no intervals{f' of {asked}' if asked else ''}",
-            "simulated trials and slices have none (record a trace: --trace), nor have studies of "
-            "earlier versions; `iolab report` names trials and devices",
+            "slices have none (record a trace: --trace), nor have studies of earlier versions; "
+            "`iolab report` names trials and devices",
         )
     if layout.is_json:
         console.result('{"intervals": [\n' + ",\n".join(documents) + "\n]}")

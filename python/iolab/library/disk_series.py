@@ -42,7 +42,7 @@ def disk_series(path: str | Path, *, trial: str | None = None) -> Iterator[DiskS
 
     Yields
     ------
-    DiskSeries : one per trial, operation and device. A simulated trial has none.
+    DiskSeries : one per trial, operation and device.
 
     Raises
     ------

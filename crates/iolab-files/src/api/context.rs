@@ -54,9 +54,20 @@ pub struct Effects {
     pub pushes_all: bool,
     /// The call goes on when this transaction is durable (the running one is full).
     pub wait: Option<Tid>,
-    /// The caller sleeps before it writes more until fewer bytes of the file are being written
-    /// (throttling in the file system at write(2)).
-    pub throttle: Option<(NodeId, Bytes)>,
+    /// The caller sleeps before it writes more if too much of a file is being written (throttling
+    /// in the file system at write(2)).
+    pub throttle: Option<HoldBack>,
+}
+
+/// Marks between which the data of a file on their way to the device swing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HoldBack {
+    /// The file.
+    pub node: NodeId,
+    /// The caller sleeps if more than this is on its way ...
+    pub above: Bytes,
+    /// ... until no more than this is.
+    pub until: Bytes,
 }
 
 impl Context {

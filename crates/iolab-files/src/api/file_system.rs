@@ -222,6 +222,33 @@ pub struct Facts {
     pub discards: bool,
     /// Longest file.
     pub file_bytes_max: u64,
+    /// Reads and writes travel in clusters that the file system decides; none: the rules of the
+    /// kernel's page cache.
+    pub clusters: Option<Clusters>,
+}
+
+/// Fate of pages that a sequential reader has left behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FreeBehind {
+    /// Staying (`freebehind = 0`).
+    Never,
+    /// Given up when memory is short (up to Solaris 8).
+    WhenShort,
+    /// Given up far behind the beginning of a file, whether memory is short or not.
+    Large,
+}
+
+/// Clusters of a file system that decides itself what travels together (Solaris).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clusters {
+    /// Bytes that one read of a sequential reader fetches at most.
+    pub bytes: u64,
+    /// Bytes that a fault on a mapped file fetches when faults follow each other.
+    pub map_bytes: u64,
+    /// Fate of pages behind a sequential reader.
+    pub frees_behind: FreeBehind,
+    /// Reads and writes of whole sectors go past the cache where they can (`forcedirectio`).
+    pub is_direct: bool,
 }
 
 /// Space of a file system, in blocks.
@@ -295,6 +322,10 @@ pub trait FileSystem {
     /// A write is about to happen: give or promise space, or refuse. Called once per system call
     /// (a file system that works page by page does so inside).
     fn prepare(&mut self, cx: &mut Context, write: Write) -> Result<(), Errno>;
+
+    /// Data were copied into the cache; asked only of file systems with [`Clusters`], which say
+    /// here what is to be written now.
+    fn copied(&mut self, _: &mut Context, _: NodeId, _: Bytes, _: Bytes) {}
 
     /// Dirty data are about to be written: a place for blocks from `run.first` on, at most
     /// `run.count`. Called again for the rest. Copy on write always answers new blocks.

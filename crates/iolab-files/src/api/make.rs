@@ -58,6 +58,27 @@ impl FromStr for Kernel {
     }
 }
 
+/// Release of Solaris whose rules hold, as in `kernel = "solaris-8"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Solaris(pub u16);
+
+impl Solaris {
+    /// The one that holds unless a stack says otherwise: that of the documents.
+    pub const DEFAULT: Self = Self(8);
+}
+
+impl Default for Solaris {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+impl fmt::Display for Solaris {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "solaris-{}", self.0)
+    }
+}
+
 /// A device that a file system lies on, as the block layer describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceFacts {
@@ -82,6 +103,10 @@ pub struct MakeSpec {
     pub mkfs: FsOptions,
     /// Options of mount.
     pub mount: FsOptions,
+    /// Release of Solaris, for file systems that come from there.
+    pub solaris: Solaris,
+    /// Variables of the kernel (/etc/system), for file systems that come from there.
+    pub system: FsOptions,
     /// Processors of the machine.
     pub cpus: u16,
 }

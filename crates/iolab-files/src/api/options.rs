@@ -105,6 +105,20 @@ impl FsOptions {
         Ok(options)
     }
 
+    /// Reads variables of the kernel, by name.
+    pub fn system<'a>(
+        file_system: &'static str,
+        rows: &[FsOption],
+        values: impl IntoIterator<Item = (&'a str, u64)>,
+    ) -> Result<Self, FilesError> {
+        let reader = Reader { file_system, kind: "system", rows };
+        let mut options = Self::default();
+        for (name, value) in values {
+            options.0.push(reader.read(name, Some(&value.to_string()))?);
+        }
+        Ok(options)
+    }
+
     /// Reads the words of a mkfs command line.
     pub fn mkfs(
         file_system: &'static str,

@@ -239,10 +239,14 @@ impl PageCache {
 
     /// Forgets the clean pages of a file.
     pub fn forget_clean(&mut self, owner: u32) {
-        if self.file(owner).present() == 0 {
-            return;
+        if self.file(owner).present() > 0 {
+            self.give_up(owner, 0, self.file(owner).page_end());
         }
-        for index in 0..self.file(owner).page_end() {
+    }
+
+    /// Forgets the clean pages of a range of a file.
+    pub fn give_up(&mut self, owner: u32, from: u64, end: u64) {
+        for index in from..end {
             let Some(frame) = self.frame(owner, index) else { continue };
             let flags = self.frames[frame].flags;
             let is_busy = flags.has(FrameFlags::DIRTY) || flags.has(FrameFlags::WRITE_BACK);

@@ -6,7 +6,16 @@ use crate::api::file_system::FileSystem;
 use crate::api::make::MakeSpec;
 use crate::api::options::FsOption;
 use crate::error::FilesError;
-use crate::fs::{ext, xfs};
+use crate::fs::{ext, ufs, xfs};
+
+/// Kernel that a file system belongs to: its memory, its daemons, its read-ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// Linux.
+    Linux,
+    /// Solaris.
+    Solaris,
+}
 
 /// A file system that can be made.
 pub struct FileSystemRow {
@@ -18,6 +27,10 @@ pub struct FileSystemRow {
     pub mkfs: &'static [FsOption],
     /// Options of mount that the model knows.
     pub mount: &'static [FsOption],
+    /// Variables of the kernel that the model knows (/etc/system).
+    pub system: &'static [FsOption],
+    /// Machine that it ran on.
+    pub home: Home,
     /// Makes and mounts a fresh one.
     pub make: fn(&MakeSpec) -> Result<Box<dyn FileSystem>, FilesError>,
 }
@@ -32,7 +45,18 @@ pub const FILE_SYSTEMS: &[FileSystemRow] = &[
         title: "allocation groups, blocks chosen at write-back, a log of changes",
         mkfs: xfs::options::MKFS,
         mount: xfs::options::MOUNT,
+        system: &[],
+        home: Home::Linux,
         make: |spec| Ok(Box::new(xfs::Xfs::make(spec)?)),
+    },
+    FileSystemRow {
+        name: "ufs",
+        title: "Solaris: clusters of blocks, a throttle for each file, read-ahead for each inode",
+        mkfs: ufs::options::MKFS,
+        mount: ufs::options::MOUNT,
+        system: ufs::options::SYSTEM,
+        home: Home::Solaris,
+        make: |spec| Ok(Box::new(ufs::UfsFs::make(spec)?)),
     },
 ];
 

@@ -5,4 +5,5 @@ pub mod ext;
 pub mod extent_map;
 pub mod journal;
 pub mod list;
+pub mod ufs;
 pub mod xfs;

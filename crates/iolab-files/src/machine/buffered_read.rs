@@ -22,14 +22,28 @@ pub(super) struct ReadWork {
     pub end: u64,
     /// Pages that are copied when they are here.
     batch: Option<Batch>,
-    is_locked: bool,
+    pub is_locked: bool,
+    /// Unit that the file system's own read-ahead has looked at, and what it found.
+    pub looked_at: Option<u64>,
+    pub is_sequential: bool,
     /// Bytes copied so far.
     pub done: u64,
 }
 
 impl ReadWork {
     pub const fn new(owner: u32, (lane, handle): (u32, u32), at: u64, end: u64) -> Self {
-        Self { owner, lane, handle, at, end, batch: None, is_locked: false, done: 0 }
+        Self {
+            owner,
+            lane,
+            handle,
+            at,
+            end,
+            batch: None,
+            is_locked: false,
+            looked_at: None,
+            is_sequential: false,
+            done: 0,
+        }
     }
 }
 
@@ -138,6 +152,9 @@ impl Machine {
     }
 
     pub(super) fn step_read(&mut self, index: TaskIndex, work: &mut ReadWork) -> Flow {
+        if let Some(clusters) = self.facts.clusters {
+            return self.step_clustered_read(index, work, clusters);
+        }
         if !work.is_locked {
             work.is_locked = true;
             self.take_lock(index, work.owner, Use::Read);
@@ -168,7 +185,7 @@ impl Machine {
     }
 
     /// Lets the file system look for the place of what is read, if pages are absent.
-    fn look_for_place(&mut self, index: TaskIndex, work: &ReadWork) {
+    pub(super) fn look_for_place(&mut self, index: TaskIndex, work: &ReadWork) {
         let first = work.at / 4096;
         if self.cache.frame(work.owner, first).is_some() || work.at >= work.end {
             return;
@@ -209,9 +226,13 @@ impl Machine {
     fn copy_out(&mut self, index: TaskIndex, work: &mut ReadWork, batch: Batch) {
         let size = self.tree.node(work.owner).size;
         let end = (batch.end * 4096).min(work.end).min(size);
-        if end <= work.at {
-            return;
+        if end > work.at {
+            self.copy_range(index, work, end);
         }
+    }
+
+    /// Copies from the cache up to a byte.
+    pub(super) fn copy_range(&mut self, index: TaskIndex, work: &mut ReadWork, end: u64) {
         let (first, last) = (work.at / 4096, end.div_ceil(4096));
         for page in first..last {
             if let Some(frame) = self.cache.frame(work.owner, page) {
@@ -225,7 +246,7 @@ impl Machine {
         work.at = end;
     }
 
-    fn end_read(&mut self, index: TaskIndex, work: &ReadWork) -> Flow {
+    pub(super) fn end_read(&mut self, index: TaskIndex, work: &ReadWork) -> Flow {
         let (mut state, _) = self.read_state(work.lane, work.handle);
         self.rule.ended(&mut state, work.at);
         self.set_read_state(work.lane, work.handle, state);

@@ -10,7 +10,6 @@ use super::write_out::Extent;
 use crate::api::block::{FileRun, Place};
 use crate::api::file_system::{Promise, Touch, Use, Write};
 use crate::api::frame::FrameFlags;
-use crate::api::read_ahead::NewFolio;
 use crate::api::write_back::{Pause, TaskId};
 
 /// Pages that a writer dirties before the limits are looked at: the kernel looks after each, which
@@ -138,36 +137,41 @@ impl Machine {
     /// Reads the pages that a write covers in part, if they hold something.
     fn fill_edges(&mut self, index: TaskIndex, work: &WriteWork) {
         let size = self.tree.node(work.owner).size;
-        let (first, last) = (work.at / 4096, (work.end - 1) / 4096);
-        for page in [first, last] {
-            let (from, until) = (page * 4096, (page + 1) * 4096);
+        let pages = self.unit_pages();
+        let unit = pages * 4096;
+        let (first, last) = (work.at / unit, (work.end - 1) / unit);
+        for number in [first, last] {
+            let (from, until) = (number * unit, (number + 1) * unit);
             let covers = work.at <= from && work.end >= until.min(size.max(work.end));
             if covers || from >= size {
                 continue;
             }
+            let page = number * pages;
             if self.cache.frame(work.owner, page).is_none() {
                 if !self.holds_data(work, page, size) {
                     continue;
                 }
                 let runner = self.task(index).runner;
-                let folio = NewFolio { first: page, order: 0, is_marked: false };
-                self.add_folios(work.owner, &[folio], (page, page + 1), runner);
+                self.read_range(work.owner, (from, until), (page, page + pages), runner);
             }
-            self.await_page(index, work.owner, page);
+            for page in page..page + pages {
+                self.await_page(index, work.owner, page);
+            }
             if first == last {
                 break;
             }
         }
     }
 
-    /// Tell whether blocks of a page that a write does not cover whole hold data.
+    /// Tell whether blocks of a unit that a write does not cover whole hold data. Larger units than
+    /// a page are read whole; of a page only the blocks that the write touches count.
     fn holds_data(&self, work: &WriteWork, page: u64, size: u64) -> bool {
         let block = u64::from(self.facts.block_bytes);
-        let per_page = self.blocks_per_page();
+        let (per_page, pages) = (self.blocks_per_page(), self.unit_pages());
         let node = self.tree.node(work.owner).id;
-        (page * per_page..(page + 1) * per_page).any(|number| {
+        (page * per_page..(page + pages) * per_page).any(|number| {
             let (from, until) = (number * block, (number + 1) * block);
-            let is_touched = work.at < until && work.end > from;
+            let is_touched = pages > 1 || work.at < until && work.end > from;
             let is_whole = work.at <= from && work.end >= until.min(size.max(work.end));
             let run = FileRun { node, first: number, count: 1 };
             is_touched && !is_whole && matches!(self.fs.map(run).place, Place::Written(..))
@@ -188,11 +192,20 @@ impl Machine {
         }
         let cost = self.settings.cost.copy(end - work.at, last - first);
         self.spend(index, cost);
-        work.at = end;
+        let start = core::mem::replace(&mut work.at, end);
         let node = self.tree.node_mut(work.owner);
         node.size = node.size.max(end);
+        let id = node.id;
+        if self.facts.clusters.is_some() {
+            new += self.dirty_units(work.owner, (first, last));
+        }
         if new > 0 {
             self.note_dirty(work.owner);
+        }
+        if self.facts.clusters.is_some() {
+            let mut cx = self.context(self.tasks[index as usize].runner);
+            self.fs.copied(&mut cx, id, Bytes(start), Bytes(end));
+            self.apply(index, cx);
         }
         if self.cache.wants_flusher {
             self.drive_flusher();

@@ -151,6 +151,14 @@ impl Machine {
         if transfer.length.0 == 0 {
             return Ok(Work::Burn(Ns(0)));
         }
+        let is_there = if is_write { end <= size && !is_appending } else { true };
+        let is_forced = self.facts.clusters.is_some_and(|clusters| clusters.is_direct);
+        let is_aligned = (at | transfer.length.0).is_multiple_of(512);
+        if is_forced && is_aligned && is_there && how.access != Access::Mapped {
+            return Ok(Work::Direct(
+                DirectWork::new(owner, (at, end), is_write).promising(promise),
+            ));
+        }
         match how.access {
             Access::Direct if !(at | transfer.length.0).is_multiple_of(512) => Err(Errno::EINVAL),
             Access::Direct => Ok(Work::Direct(
@@ -260,10 +268,11 @@ impl Machine {
             Advice::Sequential => Hint::Sequential,
             Advice::DontNeed => {
                 let end = u64::MAX;
-                self.push_out(Extent { owner: info.owner, from: 0, end });
+                self.push_out(Extent { owner: info.owner, from: 0, end }, RunBy::Lane(lane));
                 self.cache.forget_clean(info.owner);
                 return Ok(Vec::new());
             }
+            Advice::WillNeed if self.facts.clusters.is_some() => return Ok(Vec::new()),
             Advice::WillNeed => {
                 self.will_need(lane, info);
                 return Ok(Vec::new());

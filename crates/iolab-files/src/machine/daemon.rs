@@ -72,7 +72,7 @@ impl Machine {
             if let Some(owner) = self.tree.of_id(run.node) {
                 let pages = self.blocks_per_page();
                 let (from, end) = (run.first / pages, run.end().div_ceil(pages));
-                self.push_out(Extent { owner, from, end });
+                self.push_out(Extent { owner, from, end }, RunBy::Flusher);
             }
         }
     }

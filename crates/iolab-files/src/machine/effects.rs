@@ -3,6 +3,7 @@
 use iolab_model::Sector;
 
 use super::engine::Machine;
+use super::node::HeldBack;
 use super::request::{Cargo, OutgoingKind, Want};
 use super::task::TaskIndex;
 use super::tree::DEVICE;
@@ -29,18 +30,20 @@ impl Machine {
             if let Some(owner) = self.tree.of_id(run.node) {
                 let pages = self.blocks_per_page();
                 let (from, end) = (run.first / pages, run.end().div_ceil(pages));
-                self.push_out(Extent { owner, from, end });
+                let runner = self.task(index).runner;
+                self.push_out(Extent { owner, from, end }, runner);
             }
         }
         if pushes_all {
             self.flusher.wake(self.now, true);
             self.drive_flusher();
         }
-        let throttled = throttle.and_then(|(node, below)| Some((self.tree.of_id(node)?, below)));
-        if let Some((owner, below)) = throttled {
+        let throttled = throttle.and_then(|hold| Some((self.tree.of_id(hold.node)?, hold)));
+        if let Some((owner, hold)) = throttled {
+            let since = self.now;
             let node = self.tree.node_mut(owner);
-            if node.bytes_out >= below.0.max(1) {
-                node.held_back.push((index, below.0));
+            if node.bytes_out > hold.above.0 {
+                node.held_back.push(HeldBack { task: index, until: hold.until.0, since });
                 self.task(index).pending += 1;
             }
         }

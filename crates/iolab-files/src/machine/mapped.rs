@@ -108,7 +108,9 @@ impl Machine {
             let flags = &mut self.cache.frames[frame].flags;
             flags.set(FrameFlags::WRITABLE);
             flags.set(FrameFlags::MAPPED);
-            if self.cache.set_dirty(frame) {
+            let is_new = self.cache.set_dirty(frame);
+            if is_new {
+                self.dirty_units(work.owner, (page, page + 1));
                 self.note_dirty(work.owner);
                 work.looks = self.throttle.dirtied(self.now, TaskId(work.lane), BACKING, 1);
             }
@@ -138,6 +140,9 @@ impl Machine {
         }
         self.counts.faults_major += 1;
         let runner = self.task(index).runner;
+        if let Some(clusters) = self.facts.clusters {
+            return self.clustered_fault(work.owner, page, work.hint, (clusters, runner));
+        }
         let access = self.access_of(work, page);
         let mut state = self.tree.node(work.owner).mapped;
         let rule = self.rule;
@@ -156,7 +161,8 @@ impl Machine {
 
     /// Maps a present page, and at read faults those around it.
     fn map_page(&mut self, index: TaskIndex, work: &TouchWork, page: u64) {
-        let around = if work.is_write { 0 } else { self.rule.fault_around_pages() };
+        let is_single = work.is_write || self.facts.clusters.is_some();
+        let around = if is_single { 0 } else { self.rule.fault_around_pages() };
         let (from, end) = match around {
             0 => (page, page + 1),
             pages => (page / pages * pages, (page / pages + 1) * pages),
@@ -169,6 +175,9 @@ impl Machine {
                 flags.set(FrameFlags::MAPPED);
                 mapped += 1;
             }
+        }
+        if self.facts.clusters.is_some() {
+            return;
         }
         let marked = self
             .cache

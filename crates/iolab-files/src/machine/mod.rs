@@ -3,6 +3,7 @@
 mod buffered_read;
 mod buffered_write;
 mod call;
+mod clustered;
 mod daemon;
 mod direct;
 mod effects;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use iolab_model::Ns;
 use iolab_model::error::Errno;
 
 use super::lock::FileLock;
@@ -9,6 +10,7 @@ use super::request::OutgoingId;
 use super::task::TaskIndex;
 use crate::api::block::NodeId;
 use crate::api::read_ahead::ReadState;
+use crate::readahead::clustered::ClusterState;
 
 /// A file or a directory.
 #[derive(Debug)]
@@ -24,6 +26,8 @@ pub(super) struct Node {
     pub lock: FileLock,
     /// Read-ahead state of rules that keep it per file; here of its mappings.
     pub mapped: ReadState,
+    /// The same of file systems with clusters.
+    pub clustered: ClusterState,
     /// Page at which write-back goes on.
     pub cursor: u64,
     /// Requests with its data that are on their way to the device.
@@ -33,7 +37,7 @@ pub(super) struct Node {
     /// Bytes of its data on their way to the device.
     pub bytes_out: u64,
     /// Writers that the file system holds back until less is on its way.
-    pub held_back: Vec<(TaskIndex, u64)>,
+    pub held_back: Vec<HeldBack>,
     /// Failure of a write-back, told at the next flush.
     pub error: Option<Errno>,
     /// Name and attributes are in memory.
@@ -42,6 +46,15 @@ pub(super) struct Node {
     pub is_queued: bool,
     /// Ordinal of its becoming dirty.
     pub dirtied_at: u64,
+}
+
+/// A writer that sleeps until less of a file is on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HeldBack {
+    pub task: TaskIndex,
+    /// Bytes on their way at which it goes on.
+    pub until: u64,
+    pub since: Ns,
 }
 
 impl Node {
@@ -55,6 +68,7 @@ impl Node {
             writers: 0,
             lock: FileLock::default(),
             mapped: ReadState::default(),
+            clustered: ClusterState::default(),
             cursor: 0,
             writes: Vec::new(),
             write_back: 0,

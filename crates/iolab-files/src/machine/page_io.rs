@@ -139,10 +139,10 @@ impl Machine {
         node.bytes_out -= run.count * block;
         let (bytes_out, size) = (node.bytes_out, node.size.min(run.end() * block));
         let mut free = Vec::new();
-        node.held_back.retain(|&(task, below)| {
-            let stays = bytes_out > below;
+        node.held_back.retain(|held| {
+            let stays = bytes_out > held.until;
             if !stays {
-                free.push(task);
+                free.push(*held);
             }
             stays
         });
@@ -156,8 +156,9 @@ impl Machine {
                 node.error.get_or_insert(errno);
             }
         }
-        for task in free {
-            self.wake(task, 0);
+        for held in free {
+            self.counts.throttled += self.now - held.since;
+            self.wake(held.task, 0);
         }
     }
 
@@ -190,6 +191,7 @@ impl Machine {
         let block_sectors = u64::from(self.facts.block_bytes) / 512;
         let id = self.tree.node(owner).id;
         let (mut at, end) = (first * per_page, (first + count) * per_page);
+        let end_of_file = self.tree.node(owner).size.div_ceil(u64::from(self.facts.block_bytes));
         let most = (self.max_sectors() / 8 * 8 / block_sectors).max(per_page);
         while at < end {
             let run = FileRun { node: id, first: at, count: end - at };
@@ -205,7 +207,10 @@ impl Machine {
             while sent < count {
                 let now = (count - sent).min(most);
                 // A page belongs to the request that holds its last block.
-                let pages = ((at + sent) / per_page, (at + sent + now) / per_page);
+                let last = at + sent + now;
+                let last_page =
+                    if last >= end_of_file { last.div_ceil(per_page) } else { last / per_page };
+                let pages = ((at + sent) / per_page, last_page);
                 let sector = Sector((block + sent) * block_sectors);
                 let want = Want::new(OutgoingKind::Read, device, sector, now * block_sectors);
                 let cargo = Cargo::Read(owner, pages.0, pages.1 - pages.0);

@@ -55,9 +55,9 @@ struct Piece {
 
 impl Machine {
     /// Starts to write all dirty pages of a range; nobody waits.
-    pub(super) fn push_out(&mut self, extent: Extent) {
+    pub(super) fn push_out(&mut self, extent: Extent, runner: RunBy) {
         let manner = Manner {
-            runner: RunBy::Flusher,
+            runner,
             is_sync: false,
             is_background: false,
             pages_max: u64::MAX,

@@ -1,5 +1,6 @@
 //! Read-ahead: one rule per kernel era, and the walk of a read through cached pages.
 
+pub mod clustered;
 pub mod era;
 pub mod linux;
 pub mod reader;

@@ -68,6 +68,8 @@ pub struct Fragile {
     removed: BTreeSet<NodeId>,
     /// Stale content may show up (`data=writeback`, no journal).
     pub may_be_stale: bool,
+    /// The device forgets at a power cut what was not flushed.
+    pub forgets: bool,
     /// File and block that each content was written to.
     origins: BTreeMap<u64, (NodeId, u64)>,
 }
@@ -98,6 +100,7 @@ impl Fragile {
             events_left: events,
             removed: BTreeSet::new(),
             may_be_stale: false,
+            forgets: true,
             origins: BTreeMap::new(),
         }
     }
@@ -388,7 +391,7 @@ impl Fragile {
     /// Cuts the power, mounts again, and checks what is there.
     pub fn check(&mut self, text: &str) {
         for (block, content) in core::mem::take(&mut self.cached) {
-            if self.chance.below(2) == 0 {
+            if self.chance.below(2) == 0 || !self.forgets {
                 self.lasting.insert(block, content);
             }
         }

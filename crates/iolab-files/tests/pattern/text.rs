@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use iolab_files::api::make::{DeviceFacts, Kernel, MakeSpec};
+use iolab_files::api::make::{DeviceFacts, Kernel, MakeSpec, Solaris};
 use iolab_files::api::options::FsOptions;
 use iolab_files::fs::list::find;
 
@@ -139,8 +139,15 @@ impl Pattern {
         let bytes = atom(&word("size", "2304m"), &BTreeMap::new());
         let is_rotational = word("rotational", "1") == "1";
         let device = DeviceFacts { bytes, is_rotational, io_min_bytes: 512, io_opt_bytes: 0 };
-        let spec =
-            MakeSpec { devices: vec![device], kernel: Kernel::DEFAULT, mkfs, mount, cpus: 2 };
+        let spec = MakeSpec {
+            devices: vec![device],
+            kernel: Kernel::DEFAULT,
+            mkfs,
+            mount,
+            cpus: 2,
+            solaris: Solaris::DEFAULT,
+            system: FsOptions::default(),
+        };
         Small::new((row.make)(&spec).unwrap())
     }
 }

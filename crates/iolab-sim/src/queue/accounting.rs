@@ -62,6 +62,11 @@ pub struct Accounting {
     ticks: [u128; 2],
 }
 
+/// Tell whether a counter is a state of the instant: it tells nothing of a whole trial.
+pub fn is_of_the_instant(name: &str) -> bool {
+    name.ends_with("_level") || name.ends_with("_since_ns")
+}
+
 impl Accounting {
     /// A request got its slot.
     pub fn allocated(&mut self, now: Ns) {
@@ -114,6 +119,10 @@ impl Accounting {
         all.push(("wait_ns_integral".into(), self.waiting.area as f64));
         all.push(("active_ns_integral".into(), self.active.area as f64));
         all.push(("busy_ns".into(), self.active.busy.0 as f64));
+        for (name, integral) in [("waiting", &self.waiting), ("active", &self.active)] {
+            all.push((format!("{name}_level"), integral.level as f64));
+            all.push((format!("{name}_since_ns"), integral.since.0 as f64));
+        }
         all
     }
 }

@@ -14,7 +14,7 @@ mod tests;
 mod throttle;
 mod waiters;
 
-pub use accounting::Accounting;
+pub use accounting::{Accounting, is_of_the_instant};
 pub use block::{BlockQueue, rerun_after};
 pub(crate) use parameters::DEPTH_MAX;
 pub use parameters::QueueParameters;

@@ -76,6 +76,16 @@ impl SimTarget {
     pub fn inspect<R>(&self, look: impl FnOnce(&Simulation) -> R) -> R {
         look(&self.simulation.borrow())
     }
+
+    /// Begins to read the device's counters now and then.
+    pub fn begin_readings(&self) {
+        self.simulation.borrow_mut().begin_readings();
+    }
+
+    /// The readings so far, see [`Simulation::end_readings`].
+    pub fn end_readings(&self) -> Option<(Vec<u64>, Vec<Vec<u64>>)> {
+        self.simulation.borrow_mut().end_readings()
+    }
 }
 
 impl VirtualTime for SimTarget {

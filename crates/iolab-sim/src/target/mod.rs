@@ -5,6 +5,7 @@ mod filed;
 mod filed_lane;
 mod lane;
 mod namespace;
+mod readings;
 mod simulation;
 
 pub(crate) use beside::Beside;

@@ -9,11 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use super::filed::Files;
 use super::namespace::{Namespace, Placement};
+use super::readings::Readings;
 use crate::Calendar;
 use crate::api::bio::{
     Bio, BioId, Ended, Flags, Operation, Priority, ProcessId, Status, Submitter,
 };
 use crate::api::layer::{Incident, Info, Layer, WriteCache};
+use crate::queue::is_of_the_instant;
 use crate::software::ProcessorClocks;
 
 /// Cost of software per op, on the worker's CPU.
@@ -108,6 +110,8 @@ pub struct Simulation {
     pub(super) names: Namespace,
     /// The mounted file system, if there is one.
     files: Option<Box<Files>>,
+    /// Readings of the device's counters, while somebody wants them.
+    readings: Option<Box<Readings>>,
     hash: u64,
     bios_done: u64,
 }
@@ -145,6 +149,7 @@ impl Simulation {
             planned: Calendar::default(),
             lanes: Vec::new(),
             done: Vec::new(),
+            readings: None,
             hash: 0xcbf2_9ce4_8422_2325,
             bios_done: 0,
         }
@@ -196,8 +201,29 @@ impl Simulation {
     /// Counts, layer by layer.
     pub fn counters(&self) -> Vec<(String, f64)> {
         let mut counters = self.stack.counters();
+        counters.retain(|(name, _)| !is_of_the_instant(name));
         counters.extend(self.machine().map(Machine::counters).unwrap_or_default());
         counters
+    }
+
+    /// Begins to read the device's counters now and then.
+    pub fn begin_readings(&mut self) {
+        self.readings = Some(Box::new(Readings::begin(self.now, &self.stack.counters())));
+    }
+
+    fn read_counters(&mut self) {
+        let counters = self.stack.counters();
+        let now = self.now;
+        if let Some(readings) = &mut self.readings {
+            readings.look(now, &counters);
+        }
+    }
+
+    /// The readings so far: times since the first one in ns, and what was counted since, in the
+    /// order of the kernel's `stat` file.
+    pub fn end_readings(&mut self) -> Option<(Vec<u64>, Vec<Vec<u64>>)> {
+        let counters = self.stack.counters();
+        self.readings.take().map(|readings| readings.end(self.now, &counters))
     }
 
     /// Incidents in the stack since the beginning, layer by layer.
@@ -261,6 +287,9 @@ impl Simulation {
     pub(super) fn advance_to(&mut self, instant: Ns) {
         debug_assert!(instant >= self.now, "time went back");
         self.now = instant;
+        if self.readings.as_ref().is_some_and(|readings| instant >= readings.next()) {
+            self.read_counters();
+        }
         if self.stack.next_event() <= instant {
             let mut done = core::mem::take(&mut self.done);
             self.stack.advance(instant, &mut done);

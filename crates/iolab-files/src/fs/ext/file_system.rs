@@ -23,6 +23,7 @@ impl FileSystem for ExtFs {
             is_delayed: self.is_delayed,
             discards: false,
             file_bytes_max: self.blocks_max() * self.block_bytes(),
+            clusters: None,
         }
     }
 

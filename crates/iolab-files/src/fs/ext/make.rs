@@ -12,7 +12,7 @@ use crate::api::make::{Kernel, MakeSpec};
 use crate::api::options::FsOptions;
 use crate::error::FilesError;
 use crate::fs::journal::JournalRules;
-use crate::fs::list::FileSystemRow;
+use crate::fs::list::{FileSystemRow, Home};
 
 /// The row of ext2.
 pub const EXT2: FileSystemRow = FileSystemRow {
@@ -20,6 +20,8 @@ pub const EXT2: FileSystemRow = FileSystemRow {
     title: "no journal; blocks are chosen at write(2)",
     mkfs: MKFS,
     mount: MOUNT_EXT2,
+    system: &[],
+    home: Home::Linux,
     make: |spec| make("ext2", spec),
 };
 
@@ -29,6 +31,8 @@ pub const EXT3: FileSystemRow = FileSystemRow {
     title: "a journal of metadata; blocks are chosen at write(2)",
     mkfs: MKFS,
     mount: MOUNT_EXT3,
+    system: &[],
+    home: Home::Linux,
     make: |spec| make("ext3", spec),
 };
 
@@ -38,6 +42,8 @@ pub const EXT4: FileSystemRow = FileSystemRow {
     title: "a journal of metadata, extents, blocks chosen at write-back",
     mkfs: MKFS,
     mount: MOUNT_EXT4,
+    system: &[],
+    home: Home::Linux,
     make: |spec| make("ext4", spec),
 };
 

@@ -30,6 +30,7 @@ impl FileSystem for Xfs {
             is_delayed: true,
             discards: false,
             file_bytes_max: (1 << 63) - 1,
+            clusters: None,
         }
     }
 

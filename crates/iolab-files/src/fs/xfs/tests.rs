@@ -11,7 +11,7 @@ use crate::api::context::{Caller, Context, Tid};
 use crate::api::file_system::{
     ClosedHandle, Entry, FileSystem, JobId, NodeKind, Promise, SyncNeed, Touch, Write,
 };
-use crate::api::make::{DeviceFacts, Kernel, MakeSpec};
+use crate::api::make::{DeviceFacts, Kernel, MakeSpec, Solaris};
 use crate::api::options::FsOptions;
 
 fn spec(mib: u64, mkfs: &str, mount: &str) -> MakeSpec {
@@ -27,6 +27,8 @@ fn spec(mib: u64, mkfs: &str, mount: &str) -> MakeSpec {
         mkfs: FsOptions::mkfs("xfs", super::options::MKFS, &owned(mkfs)).unwrap(),
         mount: FsOptions::mount("xfs", super::options::MOUNT, &owned(mount)).unwrap(),
         cpus: 2,
+        solaris: Solaris::DEFAULT,
+        system: FsOptions::default(),
     }
 }
 

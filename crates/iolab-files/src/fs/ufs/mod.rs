@@ -1,0 +1,29 @@
+//! UFS of Solaris: blocks of 8 KiB with fragments, clusters, a throttle for each file.
+//!
+//! What makes it fast or slow is not where blocks lie but how many of them travel together:
+//! `maxcontig` blocks are one cluster, which is read ahead and written behind as one request.
+//! The parts: `geometry` and `groups` (where things lie), `names` (entries and inodes), `space`
+//! (blocks and fragments of files), `clusters` (what is written when), `durability` (writes in
+//! order, or a log), `system` (the decider).
+//!
+//! Left out: quotas, ACLs, shadow inodes, sparse superblocks, rotational layout tables (`-d`,
+//! `-r`), snapshots. Sources: `McVoy` and Kleiman, "Extent-like performance from a UNIX file
+//! system" (USENIX 1991); Solaris Tunable Parameters Reference Manual (Solaris 8 and 9); the manual pages
+//! `newfs(1M)`, `tunefs(1M)`, `mount_ufs(1M)`.
+
+mod clusters;
+mod directory;
+mod driver;
+mod durability;
+mod geometry;
+mod groups;
+mod names;
+mod node;
+pub mod options;
+mod space;
+mod system;
+
+pub use driver::UfsFs;
+
+#[cfg(test)]
+mod tests;
