@@ -40,7 +40,8 @@ CRATES_FOR_TESTS: Final[Picture] = {
 
 PACKAGES: Final[Picture] = {
     "cli": frozenset({"library"}),
-    "library": frozenset({"report", "run", "export", "archive", "imported"}),
+    "library": frozenset({"advise", "report", "run", "export", "archive", "imported"}),
+    "advise": frozenset(),
     "report": frozenset({"explain"}),
     "explain": frozenset({"stats"}),
     "stats": frozenset({"store"}),

@@ -54,6 +54,17 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("iolab check /srv --time 3m", "Say what a directory is good for."),
         ("iolab check --list", "Describe the requirements and their sources."),
     ),
+    "advise": (
+        (
+            "iolab advise stripe --raid 5 --disks 8 --unit 128k --fs ufs --memory 1g",
+            "Print the lines that fit UFS to an array, and why.",
+        ),
+        (
+            "iolab advise stripe --raid 6 --disks 10 --unit 64k --fs xfs --prove",
+            "Compare the advice with the defaults on a simulated array.",
+        ),
+        ("iolab advise random --fs ext4 --app-io 8k", "Print the rules for a database."),
+    ),
     "plan": (("iolab plan study.toml --noise 3%", "Say how many rounds a study needs."),),
     "aa": (("iolab aa --on dir:/var/tmp --rounds 20", "Measure the noise of a directory."),),
     "report": (

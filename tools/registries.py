@@ -176,6 +176,18 @@ REQUIREMENTS = Registry(
     ),
 )
 
+ADVICE = Registry(
+    name="advice",
+    file="python/iolab/advise/__init__.py",
+    begin=r"FILE_SYSTEMS:[^=]*=\s*\(",
+    row=r"^\s*([A-Z0-9_]+),$",
+    companions=(
+        "python/iolab/advise/{row}.py",
+        "docs/how-to/tune-a-file-system.md::iolab advise",
+        "tests/advise/*.py::FILE_SYSTEMS",
+    ),
+)
+
 REGISTRIES: tuple[Registry, ...] = (
     ENGINES,
     AGENT_KNOBS,
@@ -186,6 +198,7 @@ REGISTRIES: tuple[Registry, ...] = (
     RECORDED_FINDINGS,
     COMMANDS,
     REQUIREMENTS,
+    ADVICE,
     SCHEDULERS,
     VOLUMES,
     DEVICES,

@@ -46,6 +46,11 @@ BASES = {
     "watch": ("stored",),
     "lint": ("stored",),
     "check": ("", "--list"),
+    "advise stripe": (
+        *("", "--raid", "5", "--disks", "8", "--unit", "128k", "--fs", "ufs"),
+        *("--app-io", "8k", "--memory", "1g"),
+    ),
+    "advise random": ("", "--fs", "ufs", "--app-io", "8k"),
     "archive": ("a.iolab", "--check"),
     "bon-csv2txt": (),
     "workloads": ("start-up",),
@@ -76,10 +81,10 @@ TAKEN = {
     **{"--seed": {"0"}, "--wbt-lat-usec": {"-1", "0"}, "--nomerges": {"0"}, "--metric": {""}},
     **{"--record-size": {"4k,,8k"}, "--file-size": {"4k,,8k"}, "--flags": {"", " "}},
     **{"--mkfs-options": {"", " "}, "--mount-options": {"", " "}, "--read-ahead-kb": {"0"}},
-    **{"--interval": {"1.5"}},
+    **{"--interval": {"1.5"}, "--raid": {"0"}},
 }
-"""Values that are right after all: nothing between commas is left out, no metric is every
-metric, and no options are those of the file system itself.
+"""Values that are right after all: RAID 0 is a layout, nothing between commas is left out, no
+metric is every metric, and no options are those of the file system itself.
 """
 
 
@@ -111,6 +116,8 @@ def cases() -> list[tuple[str, str]]:
         "trace show": ("--format", "--kinds"),
         "trace convert": ("--to",),
         "trace stages": ("--by",),
+        "advise stripe": ("--raid", "--disks", "--unit", "--fs", "--app-io", "--memory"),
+        "advise random": ("--fs", "--app-io"),
     }
     found += [(command, option) for command, options in of_sim.items() for option in options]
     return found + [(command, "") for command in BASES]

@@ -29,6 +29,11 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
         "check",
         "say whether a directory meets a published requirement, such as etcd's: exit 0, 4 or 5",
     ),
+    (
+        "advise",
+        "advise",
+        "print the lines that tune a file system for an array or for random I/O, and why",
+    ),
     ("plan", "plan", "rounds needed, chances, time, bytes and space of a study, before it runs"),
     ("aa", "aa", "the same treatment under two labels: noise and honesty of a testbed"),
     ("report", "report", "show the results of a study again"),
