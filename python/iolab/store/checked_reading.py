@@ -80,7 +80,7 @@ class _Checker:
         self._path = path
         self._process: subprocess.Popen[bytes] | None = None
         self.is_over = False
-        """Whether the answer was asked for."""
+        """True once the answer was asked for."""
 
     def __enter__(self) -> _Checker:
         """Start it, by the interpreter and with the modules of this one."""
