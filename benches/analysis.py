@@ -25,6 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ TRIALS = 100_000
 SECONDS_MAX = 60.0
 EXPORT_SECONDS_MAX = 10.0
 MEMORY_BYTES_MAX = 2 << 30
+EXPORTED = ("csv", "json", *(("parquet",) if find_spec("pyarrow") else ()))
+"""Endings of the files of values."""
 CPUS = 2
 SLICE_NS = 100_000_000
 SLICES = {"random-read": 48}
@@ -265,14 +268,15 @@ def analyse(folder: Path, trials: int) -> int:
     print(f"{'peak memory':14}{peak_bytes / (1 << 20):10.0f} MiB  bound 2048 MiB")
     for name, size in sizes.items():
         print(f"{name:14}{size / (1 << 20):10.2f} MiB")
-    is_ok = export(folder, cpus) and is_ok
+    for ending in EXPORTED:
+        is_ok = export(folder, cpus, ending) and is_ok
     print("ok" if is_ok else "BELOW THE BAR")
     return 0 if is_ok else 1
 
 
-def export(folder: Path, cpus: str) -> bool:
-    """Write every value as CSV in a process of its own; tells whether that is quick enough."""
-    file = folder / "values.csv"
+def export(folder: Path, cpus: str, ending: str) -> bool:
+    """Write every value in a process of its own; tells whether that is quick enough."""
+    file = folder / f"values.{ending}"
     file.unlink(missing_ok=True)
     program = [sys.executable, "-m", "iolab.cli", "export", str(folder), "--out", str(file)]
     wall_s, cpu_s, peak_bytes, text = measured(["taskset", "-c", cpus, *program])

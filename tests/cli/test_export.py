@@ -172,5 +172,15 @@ def test_a_cell_is_written_as_in_a_whole_line(value):
 
     line = exported_values._csv_line(["before", value, "behind"])
     assert f"before,{exported_values._csv_cell(value)},behind" == line
-    cells = exported_values._Cells()
-    assert [cells[value], cells[value]] == [exported_values._csv_cell(value)] * 2
+
+
+@pytest.mark.parametrize("make", ["_csv_cell", "_json"])
+def test_kept_cells_are_the_same_also_when_no_more_are_kept(make, monkeypatch):
+    from iolab.library import exported_values
+
+    monkeypatch.setattr(exported_values, "_CELLS_MAX", 1)
+    make = getattr(exported_values, make)
+    cells = exported_values._Cells(make)
+    for text in ("a b", "=1", "", "a b", "=1"):
+        assert cells[text] == make(text)
+    assert list(cells) == ["a b"]

@@ -17,6 +17,8 @@ from subprocess import CompletedProcess
 
 import pytest
 
+import iolab as library
+
 Run = Callable[..., CompletedProcess[str]]
 STUDY = (
     *("compare", "--on", "sim:sata-2009", "--scheduler", "noop,cfq", "--rounds", "2"),
@@ -91,6 +93,18 @@ def test_a_trace_that_is_not_the_recorded_one_is_not_drawn(
     page = page_of(iolab, study)
     assert pictures(page) == 0
     assert "Work of the device" in page, "what the records hold is still drawn"
+
+
+def test_the_library_draws_the_traces_that_the_command_draws(study: Path, tmp_path: Path) -> None:
+    result = library.open(study)
+    [page] = result.report(tmp_path / "one.html")
+    assert pictures(page.read_text()) == 1
+    result.report(tmp_path / "three")
+    assert pictures((tmp_path / "three" / "report.html").read_text()) == 1
+    shutil.rmtree(study)  # What is gone is not drawn; the report is whole without it.
+    [page] = result.report(tmp_path / "later.html")
+    assert pictures(page.read_text()) == 0
+    assert "Work of the device" in page.read_text()
 
 
 def test_an_archive_has_the_pictures_in_its_report(iolab: Run, study: Path, tmp_path: Path) -> None:

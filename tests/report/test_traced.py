@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from io import BytesIO
 from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
+import openpyxl
 import pytest
 
 from iolab.report.chart import ChartSpec
 from iolab.report.charts import request_stages
-from iolab.report.device_work import work_table
+from iolab.report.collect import draw_all
+from iolab.report.device_work import NOTE, TITLE, work_table
 from iolab.report.markdown import render_markdown
 from iolab.report.svg import render_svg
 from iolab.report.terminal import render
 from iolab.report.traced_trials import PICTURES_MAX, traced_pairs, wanted_trials
 from iolab.report.why import why_text
+from iolab.report.xlsx import SHEETS, render_xlsx
 from iolab.stats.judge import judge
 from iolab.store.rows import StudyData, TracedPhase, TrialRow
 
@@ -161,10 +165,51 @@ def test_a_terminal_has_the_work_of_the_device_in_its_width(canned: ModuleType) 
     assert "98.7 %" in text or "99 %" in text
 
 
+def workbook_of(data: StudyData) -> Any:
+    verdict = judge(data)
+    return openpyxl.load_workbook(BytesIO(render_xlsx(data, verdict, draw_all(data, verdict))))
+
+
+def test_the_workbook_has_the_tables_of_the_page(canned: ModuleType) -> None:
+    slow = canned.make_study(throughput={"bfq": 0.5})
+    data = traced(slow, bfq={"means": {"I2D": 12_000}, "write_bytes": 3 * MIB})
+    verdict = judge(data)
+    book = workbook_of(data)
+    assert book.sheetnames[-3:] == ["BlockLayer", "Values", "Environment"]
+    rows = [list(row) for row in book["BlockLayer"].iter_rows(values_only=True)]
+    why = why_text(data, verdict)
+    assert why
+    assert rows[0][0].lower() == f"why: {why}.".lower()
+
+    [drawn] = [d for d in draw_all(data, verdict) if d.row.name == "request_stages"]
+    work, mean = work_table(data, verdict), drawn.built[0]
+    assert work is not None
+    for title, table in ((TITLE, work.for_reading()), (mean.title, mean.table)):
+        place = [row[0] for row in rows].index(title) + 1
+        width = len(table.columns)
+        assert rows[place][:width] == list(table.columns)
+        for found, expected in zip(rows[place + 1 :], table.rows, strict=False):
+            assert found[:width] == pytest.approx(list(expected))
+        below = rows[place + 1 + len(table.rows)]
+        assert below[0] in (NOTE, mean.caption)
+    names = [row[0] for row in rows]
+    assert len([n for n in names if n and n.startswith("Where the time")]) == 1
+
+
+def test_every_workload_has_its_stages_in_the_workbook(canned: ModuleType) -> None:
+    workloads = tuple(canned.Workload(name, ("write",)) for name in ("a", "b"))
+    sheet = workbook_of(traced(canned.make_study(workloads=workloads)))["BlockLayer"]
+    titles = [row[0] for row in sheet.iter_rows(values_only=True) if row[0]]
+    assert [t for t in titles if t.startswith("Where")] == [
+        f"Where the time of a block request goes: {name}" for name in ("a", "b")
+    ]
+
+
 def test_a_study_without_traces_has_none_of_it(canned: ModuleType) -> None:
     data = canned.make_study()
     assert stages_of(data) == []
     assert work_table(data, judge(data)) is None
+    assert tuple(workbook_of(data).sheetnames) == SHEETS
     assert traced_pairs(data) == []
 
 

@@ -191,3 +191,28 @@ def test_records_in_the_order_of_the_plan_are_read_in_one_go_with_the_same_rows(
     with sqlite3.connect(path) as connection:
         viewed = connection.execute("SELECT * FROM long_form").fetchall()
     assert sorted(map(repr, rows)) == sorted(map(repr, viewed))
+
+
+def test_a_value_without_its_phase_shifts_no_other(path):
+    fill(path)
+    _, before = read(path)
+    with sqlite3.connect(path) as connection:  # As only stores without digests can have it.
+        connection.execute("INSERT INTO measurement VALUES (2, 'nowhere', 'ops_per_s', 1.0)")
+        groups = list(long_form.long_groups(connection))
+    connection.close()
+    assert [(*shared, *pair) for shared, values in groups for pair in values] == before
+
+
+def test_phases_come_in_their_order_and_not_in_that_of_their_names(path):
+    plan = make_plan(parse_study(STUDY))
+    with Store.create(path, plan, Origin("0.1.0", "loop:1g")) as store:
+        session = store.begin_session("r", iolab_version="0.1.0", testbed={"class": "B"})
+        trials = list(plan.trials(2))
+        store.add_trials(trials)
+        names = ["write", "again", "b", "a"]
+        for trial in trials:
+            phases = tuple(phase(name, m=float(i)) for i, name in enumerate(names))
+            done = DerivedRecord("ok", 1, 10, None, (), {}, phases, record={"trial": "t"})
+            store.commit_record(trial.trial_id, session, done)
+    _, rows = read(path)
+    assert [(row[6], row[-1]) for row in rows[:4]] == list(zip(names, range(4), strict=True))

@@ -11,14 +11,14 @@ import io
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from itertools import islice
 from json.encoder import encode_basestring_ascii
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
+from typing import IO, TYPE_CHECKING, Final, Literal, TypeAlias
 
 from iolab.errors import IolabError
 from iolab.frozen import frozen
 from iolab.library.stored import opened
+from iolab.store.checked_reading import read_while_checked
 from iolab.store.db import Store
 from iolab.store.long_form import LongGroup, Value
 from iolab.store.users_files import Allowed, opened_replacing, refuse_foreign
@@ -104,12 +104,13 @@ def write_values(
     Raises
     ------
     RefusedError : something that is not iolab's has the name.
+    StoreError : there is no study that can be read, or it is damaged; no file is left.
     IolabError : it cannot be written.
     """
     allowed = Allowed.of(overwrite)
     allowed.refuse_useless([out])
     refuse_foreign([out], allowed)  # Before the work.
-    with opened(results, note) as database, Store.open_reader(database) as store:
+    with opened(results, note) as database, read_while_checked(database) as (store, confirm):
         columns, rows = store.contents.values()
         try:
             with closing(rows), opened_replacing(out, allowed) as file:
@@ -117,6 +118,7 @@ def write_values(
                     n_rows = _write_parquet(columns, rows, file)
                 else:
                     n_rows = _write_text(kind, columns, rows, file.write)
+                confirm()
         except OSError as error:
             raise IolabError(
                 f"{out} cannot be written: {error.strerror}", "name another file with --out"
@@ -126,12 +128,15 @@ def write_values(
 
 def _write_text(kind: Kind, columns: Sequence[str], groups: Iterator[LongGroup], sink: Sink) -> int:
     lines_of, begin, between, end = _CSV if kind == "csv" else _JSON
-    text, n_rows = begin(columns), 0
-    for part in _parts(lines_of(columns, groups), _TOGETHER):
-        text += between.join(part)
-        n_rows += len(part)
-        sink(text.encode())
-        text = between
+    text, n_rows, lines = begin(columns), 0, list[str]()
+    for some in lines_of(columns, groups):
+        lines += some
+        if len(lines) >= _TOGETHER:
+            sink((text + between.join(lines)).encode())
+            n_rows, text, lines = n_rows + len(lines), between, []
+    if lines:
+        sink((text + between.join(lines)).encode())
+        n_rows, text = n_rows + len(lines), between
     sink(((text if n_rows == 0 else "") + end).encode())
     return n_rows
 
@@ -148,24 +153,26 @@ def _csv_line(cells: Sequence[Value]) -> str:
     return text.getvalue()
 
 
-def _csv_lines(columns: Sequence[str], groups: Iterator[LongGroup]) -> Iterator[str]:
+def _csv_lines(columns: Sequence[str], groups: Iterator[LongGroup]) -> Iterator[list[str]]:
     del columns
-    metrics = _Shown(lambda name: _csv_line([name]))
-    cells = _Cells()
-    for (trial, *others), values in groups:
-        begin = ",".join([_csv_cell(trial), *map(cells.__getitem__, others)])
-        for metric, value in values:
-            yield f"{begin},{metrics[metric]},{value!r}\n"
+    metrics = _Shown(lambda name: f",{_csv_line([name])},")
+    cells = _Cells(_csv_cell)
+    for shared, values in groups:
+        # Only texts are kept: 1 and 1.0 are one key, and are written differently.
+        begin = ",".join([cells[c] if type(c) is str else _csv_cell(c) for c in shared])
+        yield [f"{begin}{metrics[metric]}{value!r}\n" for metric, value in values]
 
 
-def _json_lines(columns: Sequence[str], groups: Iterator[LongGroup]) -> Iterator[str]:
+def _json_lines(columns: Sequence[str], groups: Iterator[LongGroup]) -> Iterator[list[str]]:
     """One array with an object per value, each on a line of its own."""
     names = [f"{encode_basestring_ascii(name)}: " for name in columns]
-    metrics = _Shown(lambda name: names[-2] + encode_basestring_ascii(name))
+    last = names[-1]
+    metrics = _Shown(lambda name: f"{names[-2]}{encode_basestring_ascii(name)}, {last}")
+    cells = _Cells(_json)
     for shared, values in groups:
-        begin = "{" + "".join([f"{a}{_json(b)}, " for a, b in zip(names, shared, strict=False)])
-        for metric, value in values:
-            yield f"{begin}{metrics[metric]}, {names[-1]}{_json(value)}}}"
+        shown = [cells[c] if type(c) is str else _json(c) for c in shared]
+        begin = "{" + "".join([f"{a}{b}, " for a, b in zip(names, shown, strict=False)])
+        yield [f"{begin}{metrics[metric]}{_json(value)}}}" for metric, value in values]
 
 
 def _csv_cell(value: Value) -> str:
@@ -177,19 +184,8 @@ def _csv_cell(value: Value) -> str:
     return "" if value is None else repr(value)
 
 
-class _Cells(dict[Value, str]):
-    """Cells of CSV as they are written: most of them stand in many lines."""
-
-    def __missing__(self, value: Value) -> str:
-        # Only texts are kept: 1 and 1.0 are one key, and are written differently.
-        found = _csv_cell(value)
-        if isinstance(value, str) and len(self) < _CELLS_MAX:
-            self[value] = found
-        return found
-
-
 class _Shown(dict[str, str]):
-    """Names as they are written; each is made ready once."""
+    """Texts as they are written; each is made ready once."""
 
     def __init__(self, make: Callable[[str], str]) -> None:
         super().__init__()
@@ -198,6 +194,13 @@ class _Shown(dict[str, str]):
     def __missing__(self, name: str) -> str:
         found = self[name] = self._make(name)
         return found
+
+
+class _Cells(_Shown):
+    """Cells that are texts, of which most stand in many lines; names of trials do not."""
+
+    def __missing__(self, name: str) -> str:
+        return super().__missing__(name) if len(self) < _CELLS_MAX else self._make(name)
 
 
 _CSV: Final = (_csv_lines, _csv_head, "", "")
@@ -213,27 +216,36 @@ def _json(value: Value) -> str:
     return repr(value)
 
 
-_T = TypeVar("_T")
-
-
-def _parts(items: Iterator[_T], size: int) -> Iterator[list[_T]]:
-    while part := list(islice(items, size)):
-        yield part
-
-
 def _write_parquet(columns: Sequence[str], groups: Iterator[LongGroup], file: IO[bytes]) -> int:
     arrow, parquet = _pyarrow()
     kinds = [getattr(arrow, _NUMBERS.get(name, "string"))() for name in columns]
     schema = arrow.schema(list(zip(columns, kinds, strict=True)))
-    rows = ((*shared, *pair) for shared, values in groups for pair in values)
     total = 0
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-        for part in _parts(rows, _BATCH):
-            values = zip(*part, strict=True)
-            arrays = [arrow.array(v, kind) for v, kind in zip(values, kinds, strict=True)]
+        for part in _parts(groups):
+            # What values share is made once, and then repeated by Arrow.
+            places = arrow.array([n for n, (_, values) in enumerate(part) for _ in values])
+            shared = zip(*(cells for cells, _ in part), strict=True)
+            pairs = zip(*(pair for _, values in part for pair in values), strict=True)
+            arrays = [arrow.array(v, k).take(places) for v, k in zip(shared, kinds, strict=False)]
+            arrays += [arrow.array(v, k) for v, k in zip(pairs, kinds[-2:], strict=True)]
             writer.write_batch(arrow.record_batch(arrays, schema=schema))
-            total += len(part)
+            total += len(places)
     return total
+
+
+def _parts(groups: Iterator[LongGroup]) -> Iterator[list[LongGroup]]:
+    """Groups that have together about as many values as a batch."""
+    part, n_rows = list[LongGroup](), 0
+    for group in groups:
+        if group[1]:
+            part.append(group)
+            n_rows += len(group[1])
+        if n_rows >= _BATCH:
+            yield part
+            part, n_rows = [], 0
+    if part:
+        yield part
 
 
 def _pyarrow() -> tuple[ModuleType, ModuleType]:

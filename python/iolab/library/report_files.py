@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from iolab.errors import IolabError, RefusedError
+from iolab.library.services import Services
+from iolab.library.trial_pictures import with_traces
 from iolab.store.rows import StudyData
 from iolab.store.users_files import FLAG, Allowed, write_file, write_results
 from iolab.wording import nearest
@@ -18,9 +20,21 @@ Renderer: TypeAlias = "Callable[[StudyData, StudyVerdict], bytes]"
 
 
 def write_report(
-    data: StudyData, verdict: StudyVerdict, place: Path, *, overwrite: bool
+    data: StudyData,
+    verdict: StudyVerdict,
+    place: Path,
+    *,
+    source: Path | None,
+    overwrite: bool,
 ) -> list[Path]:
     """Write one file, by its ending, or the three files of a report into a directory.
+
+    Parameters
+    ----------
+    data, verdict : the study and its verdict.
+    place : the file or directory.
+    source : results directory, whose traces the page shows; None of an archive, which has none.
+    overwrite : replace files of another origin.
 
     Raises
     ------
@@ -28,6 +42,7 @@ def write_report(
     IolabError : a file cannot be written, or its ending means nothing.
     """
     if place.is_dir() or not place.suffix:
+        data = with_traces(data, source, Services())
         return _write_directory(data, verdict, place, overwrite=overwrite)
     render = _RENDERERS.get(place.suffix.lower())
     if render is None:
@@ -35,6 +50,8 @@ def write_report(
             f"{place}: '{place.suffix}' is not a kind of report{nearest(place.suffix, _RENDERERS)}",
             f"kinds are {', '.join(_RENDERERS)}; a name without ending is a directory",
         )
+    if render is _html:  # No other file has pictures of traces.
+        data = with_traces(data, source, Services())
     allowed = Allowed.of([str(place)]) if overwrite else Allowed()
     try:
         write_file(place, render(data, verdict), allowed)

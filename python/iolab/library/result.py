@@ -176,7 +176,9 @@ class Result:
         """
         from iolab.library.report_files import write_report
 
-        return write_report(self._data, self.verdict, self._place(path), overwrite=overwrite)
+        place = self._place(path)
+        source = directory_of(self.path) if self.path.exists() else None
+        return write_report(self._data, self.verdict, place, source=source, overwrite=overwrite)
 
     def chart(self, metric: str, factor: str, *, by: str | None = None) -> Chart:
         """One metric by one factor, drawn with intervals.

@@ -1,10 +1,11 @@
 """The report as a workbook: numbers as numbers, units in headers, native charts.
 
 Sheets: Verdict; Rounds (the sample behind every verdict, with the rule as formulas); Runs (the
-tables that people used to make by hand); Percentiles; TimeSeries; CloserLook; Values (one row per
-value, as `iolab export` writes them); Environment (with methods and citation). What follows from
-other cells is a formula that carries iolab's value, and charts follow the tables. No text is ever
-taken for a formula or a link. The same study gives the same bytes.
+tables that people used to make by hand); Percentiles; TimeSeries; CloserLook; BlockLayer (of a
+study with traces); Values (one row per value, as `iolab export` writes them); Environment (with
+methods and citation). What follows from other cells is a formula that carries iolab's value, and
+charts follow the tables. No text is ever taken for a formula or a link. The same study gives the
+same bytes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from datetime import UTC, datetime
 from io import BytesIO
 from typing import Final, cast
 
+from iolab.report import xlsx_traced
 from iolab.report.chart import ChartSpec, Value
 from iolab.report.charts.common import group_title, summary_columns, summary_point, summary_row
 from iolab.report.collect import (
@@ -58,7 +60,8 @@ SHEETS: Final = (
     "Values",
     "Environment",
 )
-PAGES_WIDE: Final = {"Rounds": 2, "Runs": 2, "Percentiles": 2, "CloserLook": 2}
+"""Sheets that every workbook has."""
+PAGES_WIDE: Final = {"Rounds": 2, "Runs": 2, "Percentiles": 2, "CloserLook": 2, xlsx_traced.NAME: 2}
 """Pages that a printed sheet is wide; the others are one."""
 PAPER_A4: Final = 9
 """Excel's number for A4."""
@@ -91,7 +94,8 @@ def render_xlsx(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]
     book.set_properties(properties)
     typed = cast("Book", book)  # Its own types have neither results nor plain mappings.
     formats = _formats(typed)
-    sheets = {name: SheetWriter(typed, book.add_worksheet(name), formats) for name in SHEETS}
+    names = sheet_names(data)
+    sheets = {name: SheetWriter(typed, book.add_worksheet(name), formats) for name in names}
     specs = {name: [s for d in charts if d.row.sheet == name for s in d.specs] for name in SHEETS}
     for out in sheets.values():
         out.sheet.set_landscape()
@@ -104,10 +108,19 @@ def render_xlsx(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]
     _percentiles_sheet((sheets["Percentiles"], links), verdict, specs["Percentiles"])
     _series_sheet(sheets["TimeSeries"], specs["TimeSeries"])
     write_closer(sheets["CloserLook"], verdict)
+    if xlsx_traced.NAME in sheets:
+        stages = [s for d in charts if d.row.name == xlsx_traced.CHART for s in d.built]
+        xlsx_traced.write_traced(sheets[xlsx_traced.NAME], data, verdict, stages)
     write_long_form(sheets["Values"], data)
     _environment_sheet(sheets["Environment"], data, verdict)
     book.close()
     return buffer.getvalue()
+
+
+def sheet_names(data: StudyData) -> tuple[str, ...]:
+    """Names of the sheets of a study; that of the block layer is there only if it was traced."""
+    place = SHEETS.index("Values")
+    return (*SHEETS[:place], *((xlsx_traced.NAME,) if data.traced else ()), *SHEETS[place:])
 
 
 def _formats(book: Book) -> dict[str, CellFormat]:

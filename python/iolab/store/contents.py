@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
@@ -15,6 +16,7 @@ from iolab.errors import DamageError
 from iolab.frozen import frozen
 from iolab.store.cells import read_json, unpack_record
 from iolab.store.long_form import LongGroup, long_columns, long_groups
+from iolab.store.opening import snapshot
 from iolab.store.store_errors import PUT_BACK, errors_named
 
 if TYPE_CHECKING:
@@ -85,12 +87,15 @@ class Contents:
             return long_columns(self.connection), self._long_groups()
 
     def _long_groups(self) -> Generator[LongGroup]:
-        with errors_named(self.path):
-            self.connection.execute("BEGIN")  # A study that runs grows meanwhile.
-            try:
-                yield from long_groups(self.connection)
-            finally:
-                self.connection.execute("ROLLBACK")
+        with errors_named(self.path), snapshot(self.connection):  # A study that runs grows.
+            yield from long_groups(self.connection)
+
+    @contextmanager
+    def one_moment(self) -> Generator[None]:
+        """Let everything that is read meanwhile be as it is now."""
+        with errors_named(self.path), snapshot(self.connection):
+            self.connection.execute("SELECT 1 FROM sqlite_schema").fetchone()  # Begins here.
+            yield
 
     def image(self) -> bytes:
         """The database as one file, what is still in its write-ahead log included.

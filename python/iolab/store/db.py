@@ -28,7 +28,7 @@ from iolab.store.contents import Contents
 from iolab.store.derived import DerivedRecord, PhaseRow, SeriesPart
 from iolab.store.lock import Stored, WriterLock, noted
 from iolab.store.log import LOG, side_file, side_files, size_of
-from iolab.store.opening import connect, connect_read_only, log_kept, lost_records
+from iolab.store.opening import connect, connect_read_only, log_kept, lost_records, snapshot
 from iolab.store.owner import (
     give_to_user,
     make_directories,
@@ -36,8 +36,9 @@ from iolab.store.owner import (
     remove_directories,
 )
 from iolab.store.rows import Caveat, Kind, StudyData, StudyRow, TrialStatus
-from iolab.store.shape import check_version, problems_of_pages, problems_of_shape
+from iolab.store.shape import check_version, problems_of_shape
 from iolab.store.store_errors import PUT_BACK, errors_named, errors_of_making
+from iolab.store.thorough import problems_of_all
 from iolab.study.factors import FACTORS
 from iolab.study.plan import Plan, Trial
 from iolab.study.render import spec_toml
@@ -183,20 +184,22 @@ class Store:
         """
         connection = self._connection
         version = check_version(connection, str(self.path))
-        looks = [lambda: problems_of_shape(connection, version)]
-        if is_thorough:
-            looks.append(lambda: problems_of_pages(connection))
-        if is_thorough and version >= digests.FIRST_VERSION:
-            looks.append(lambda: digests.problems(connection))
-        with _snapshot(connection):
-            for look in looks:  # Each relies on those before.
-                found = list(islice(look(), _DAMAGES_SHOWN + 1))
-                if found:
-                    more = " ..." if len(found) > _DAMAGES_SHOWN else ""
-                    told = visible_line("; ".join(found[:_DAMAGES_SHOWN]))
-                    raise DamageError(f"{self.path} is damaged: {told}{more}", PUT_BACK)
+        with snapshot(connection):
+            self._refuse_found(problems_of_shape(connection, version))
+            if is_thorough:  # Relies on the shape.
+                has_digests = version >= digests.FIRST_VERSION
+                for found in problems_of_all(self.path, connection, has_digests=has_digests):
+                    self._refuse_found(found)
             self._refuse_missing(before)
         return version
+
+    def _refuse_found(self, problems: Iterable[str]) -> None:
+        """Refuse a study in which faults were found."""
+        found = list(islice(problems, _DAMAGES_SHOWN + 1))
+        if found:
+            more = " ..." if len(found) > _DAMAGES_SHOWN else ""
+            told = visible_line("; ".join(found[:_DAMAGES_SHOWN]))
+            raise DamageError(f"{self.path} is damaged: {told}{more}", PUT_BACK)
 
     def _refuse_missing(self, before: Stored | None) -> None:
         """Refuse a study that holds less than its last writer stored: its log is gone, or cut."""
@@ -619,19 +622,6 @@ def _read_ahead(path: Path) -> None:
     """Let the kernel read the file in its order; tables asked for one by one lie scattered."""
     with suppress(OSError), path.open("rb") as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
-
-
-@contextmanager
-def _snapshot(connection: sqlite3.Connection) -> Generator[None, None, None]:
-    """Let everything that is read meanwhile be of one moment."""
-    if connection.in_transaction:
-        yield
-        return
-    connection.execute("BEGIN")
-    try:
-        yield
-    finally:
-        connection.execute("ROLLBACK")
 
 
 @contextmanager

@@ -10,9 +10,9 @@ from __future__ import annotations
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import islice, pairwise
 from operator import itemgetter
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 from iolab.store.cells import CellError, read_json
 from iolab.store.natures import has_natures, unknown_natures
@@ -124,10 +124,18 @@ def long_groups(connection: sqlite3.Connection) -> Iterator[LongGroup]:
             yield (*before, operation, kind, access, size, share), values
 
 
-_Row: TypeAlias = tuple[int, *tuple[Value, ...]]
-"""Row of a query that begins with the number of a record."""
 _Phase: TypeAlias = tuple[str, Value, Value, Value, Value]
 _Phases: TypeAlias = list[tuple[_Phase, list[tuple[str, float]]]]
+_IN_ONE_GO: Final = (
+    "SELECT record_id, ordinal, operation, {natures}, io_size_bytes, cache_share, (SELECT count(*) "
+    "FROM measurement AS m WHERE m.record_id = p.record_id AND m.operation = p.operation) "
+    "FROM phase AS p ORDER BY record_id, operation",
+    "SELECT metric, value FROM measurement ORDER BY record_id, operation, metric",
+)
+_ALL_BELONG: Final = (
+    "SELECT (SELECT count(*) FROM measurement) = (SELECT count(*) FROM phase "
+    "JOIN measurement USING (record_id, operation))"
+)
 
 
 def _phases(
@@ -137,50 +145,46 @@ def _phases(
 
     Records in increasing order, as nearly all are, come from two queries for all of them.
     """
+    is_increasing = all(a < b for a, b in pairwise(order))
+    if is_increasing and connection.execute(_ALL_BELONG).fetchone()[0]:
+        return _InOneGo(connection, natures).take
     columns = f"operation, {natures}, io_size_bytes, cache_share"
-    phases = f"SELECT record_id, {columns} FROM phase "
-    values = "SELECT record_id, operation, metric, value FROM measurement "
-    if all(a < b for a, b in pairwise(order)):
-        both = (
-            _Groups(connection.execute(f"{phases}ORDER BY record_id, ordinal")),
-            _Groups(connection.execute(f"{values}ORDER BY record_id, operation, metric")),
-        )
-        return lambda record_id: _matched(both[0].take(record_id), both[1].take(record_id))
+    one = f"SELECT {columns} FROM phase WHERE record_id = ? ORDER BY ordinal"
+    two = (
+        "SELECT metric, value FROM measurement WHERE record_id = ? AND operation = ? "
+        "ORDER BY metric"
+    )
 
     def read(record_id: int) -> _Phases:
-        at = (record_id,)
-        found = connection.execute(f"{phases}WHERE record_id = ? ORDER BY ordinal", at)
-        mine = connection.execute(f"{values}WHERE record_id = ? ORDER BY operation, metric", at)
-        return _matched(found.fetchall(), mine.fetchall())
+        found = connection.execute(one, (record_id,)).fetchall()
+        return [(row, connection.execute(two, (record_id, row[0])).fetchall()) for row in found]
 
     return read
 
 
-class _Groups:
-    """Rows that begin with the number of a record and come in its order, taken record by record."""
+class _InOneGo:
+    """Phases and values that come in the order of their records, taken record by record.
 
-    def __init__(self, rows: Iterator[_Row]) -> None:
-        self._groups = groupby(rows, itemgetter(0))
-        self._next = next(self._groups, None)
+    Each phase says how many values it has, so that these come without names, which cost as much as
+    they do; every value belongs to a phase.
+    """
 
-    def take(self, record_id: int) -> list[_Row]:
-        """Rows of a record; those of records before it are passed over."""
-        while self._next is not None and self._next[0] < record_id:
-            self._next = next(self._groups, None)
-        if self._next is None or self._next[0] != record_id:
-            return []
-        found = list(self._next[1])
-        self._next = next(self._groups, None)
-        return found
+    def __init__(self, connection: sqlite3.Connection, natures: str) -> None:
+        phases, values = _IN_ONE_GO
+        self._phases = connection.execute(phases.format(natures=natures))
+        self._values = connection.execute(values)
+        self._next = self._phases.fetchone()
 
-
-def _matched(phases: Sequence[_Row], values: Sequence[_Row]) -> _Phases:
-    """Phases in their order, each with its values."""
-    if len(phases) == 1:  # The usual case.
-        operation = phases[0][1]
-        only = [(phases[0][1:], [row[2:] for row in values if row[1] == operation])]
-        return cast("_Phases", only)
-    by_operation = dict[Value, list[tuple[Value, ...]]]()
-    for row in values:
-        by_operation.setdefault(row[1], []).append(row[2:])
-    return cast("_Phases", [(row[1:], by_operation.get(row[1], [])) for row in phases])
+    def take(self, record_id: int) -> _Phases:
+        """Phases of a record in their order; those of records before it are passed over."""
+        found = list[tuple[int, tuple[_Phase, list[tuple[str, float]]]]]()
+        row = self._next
+        while row is not None and row[0] <= record_id:
+            values = list(islice(self._values, row[-1]))
+            if row[0] == record_id:
+                found.append((row[1], (row[2:-1], values)))
+            row = self._phases.fetchone()
+        self._next = row
+        if len(found) > 1:
+            found.sort(key=itemgetter(0))
+        return [phase for _, phase in found]

@@ -73,6 +73,19 @@ def _connect_by(path: Path, query: str) -> sqlite3.Connection:
 
 
 @contextmanager
+def snapshot(connection: sqlite3.Connection) -> Generator[None, None, None]:
+    """Let everything that is read meanwhile be of one moment."""
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.execute("ROLLBACK")
+
+
+@contextmanager
 def log_kept(path: Path) -> Generator[None, None, None]:
     """Let no reader that is closed meanwhile be the last, if a log lies there by now."""
     if not size_of(side_file(path, LOG)) or distrusted(path.parent) is not None:

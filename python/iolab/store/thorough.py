@@ -1,0 +1,71 @@
+"""Looks for damage in all that a study stores: first SQLite's pages, then the digests of the rows.
+
+Of a large study both are looked for at once: SQLite goes through its pages in C, in a thread with a
+connection of its own, while the rows are digested here. Answers come in the same order.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from iolab.store import digests
+from iolab.store.log import size_of
+from iolab.store.opening import connect_read_only
+from iolab.store.owner import distrusted
+from iolab.store.shape import PROBLEMS_MAX, problems_of_pages
+
+LARGE_BYTES: Final = 64 << 20
+"""Size of a database, some 4,000 trials, from which on a second worker saves time."""
+
+
+def is_large(path: Path) -> bool:
+    """Tell whether checks of a study are shared out among workers that open it by its name.
+
+    A directory that others may change is read once, into a private copy.
+    """
+    return size_of(path) >= LARGE_BYTES and distrusted(path.parent) is None
+
+
+def problems_of_all(
+    path: Path, connection: sqlite3.Connection, *, has_digests: bool
+) -> Iterator[Iterator[str] | Sequence[str]]:
+    """Yield the faults of the pages, then those of the rows: the latter rely on sound pages.
+
+    Parameters
+    ----------
+    path : database of a study whose schema is the right one.
+    connection : reads it, in a transaction.
+    has_digests : whether its version keeps digests.
+    """
+    if not (has_digests and is_large(path)):
+        yield problems_of_pages(connection)
+        if has_digests:
+            yield digests.problems(connection)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    rows, error = list[str](), None
+    with ThreadPoolExecutor(1, "pages") as worker:
+        pages = worker.submit(_pages_of, path)
+        try:
+            rows = list(islice(digests.problems(connection), PROBLEMS_MAX))
+        except Exception as raised:  # Damaged pages may give any rows.
+            error = raised
+        yield pages.result()
+    if error is not None:
+        raise error
+    yield rows
+
+
+def _pages_of(path: Path) -> list[str]:
+    """Faults of the pages, by a connection that this thread opened.
+
+    It begins after the caller's transaction, so that it sees at least what the caller sees.
+    """
+    with closing(connect_read_only(path)) as connection:
+        return list(problems_of_pages(connection))
