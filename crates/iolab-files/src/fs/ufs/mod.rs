@@ -7,9 +7,11 @@
 //! order, or a log), `system` (the decider).
 //!
 //! Left out: quotas, ACLs, shadow inodes, sparse superblocks, rotational layout tables (`-d`,
-//! `-r`), snapshots. Sources: `McVoy` and Kleiman, "Extent-like performance from a UNIX file
-//! system" (USENIX 1991); Solaris Tunable Parameters Reference Manual (Solaris 8 and 9); the manual pages
-//! `newfs(1M)`, `tunefs(1M)`, `mount_ufs(1M)`.
+//! `-r`), snapshots.
+//!
+//! Sources: `McVoy` and Kleiman, "Extent-like performance from a UNIX file system" (USENIX 1991);
+//! Solaris Tunable Parameters Reference Manual (Solaris 8 and 9); the manual pages `newfs(1M)`,
+//! `tunefs(1M)`, `mount_ufs(1M)`.
 
 mod clusters;
 mod directory;
