@@ -40,6 +40,7 @@ tests = ["random-read"]
 file_size = "128k"
 """
 N_TRIALS = 24
+pytestmark = pytest.mark.timeout(300)  # Whole studies, several in a test, on a busy machine.
 
 
 def run(*words):
