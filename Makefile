@@ -58,6 +58,7 @@ bench: setup ## ours against the peers; prints tables, writes target/bench.json;
 	@python benches/ycsb.py
 	@python benches/check_bar.py --runs 5
 	@python benches/simulator.py
+	@python benches/spread.py
 	@python benches/traces.py
 	@python benches/capture.py
 	@python benches/verdicts.py

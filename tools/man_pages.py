@@ -48,7 +48,10 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "run": (
         ("iolab run study.toml --dry-run", "Show all that a study would do."),
         ("iolab run iolab-out/mine-1 --resume", "Continue a study that was stopped."),
+        ("iolab run study.toml --jobs 8", "Simulate in eight processes."),
+        ("iolab run study.toml --shard 1/4 --out part-1", "Simulate the first of four parts."),
     ),
+    "merge": (("iolab merge part-1 part-2 --out whole", "Make one study of its two shards."),),
     "check": (
         ("iolab check /var/lib/etcd --for etcd", "Say if the storage is fast enough for etcd."),
         ("iolab check /srv --time 3m", "Say what a directory is good for."),
@@ -123,16 +126,17 @@ EXITS: Final[dict[int, dict[str, str]]] = {
         **dict.fromkeys(("compare", "run", "aa"), ""),
         "plan": "refused for safety, as the run would be",
         **dict.fromkeys(
-            ("report", "export", "import", "history", "archive", "sim", "trace", "pattern"),
+            ("merge", "report", "export", "import", "history", "archive", "sim", "trace"),
             _NOT_WRITTEN,
         ),
+        "pattern": _NOT_WRITTEN,
         "restore": "refused for safety: nothing was changed",
         "install-agent": "refused for safety: nothing was changed",
     },
     3: dict.fromkeys(("compare", "run", "aa", "restore", "trace"), ""),
     4: {
         **dict.fromkeys(
-            ("compare", "run", "aa", "report", "import"),
+            ("compare", "run", "merge", "aa", "report", "import"),
             "undecided, or it depends, with `--strict`",
         ),
         "gate": "undecided",
@@ -141,7 +145,8 @@ EXITS: Final[dict[int, dict[str, str]]] = {
     5: {
         **dict.fromkeys(("compare", "run", "aa"), _VERIFIED),
         **dict.fromkeys(
-            ("report", "watch", "export", "diff", "history", "archive", "iostat"), _DAMAGED
+            ("merge", "report", "watch", "export", "diff", "history", "archive", "iostat"),
+            _DAMAGED,
         ),
         "gate": "the new study is worse than the baseline, or a study is damaged",
         "lint": "a rule is broken, or the study is damaged",

@@ -35,6 +35,7 @@ STUDY = (
 BASES = {
     "compare": ("", *STUDY),
     "run": ("study.toml", "--dry-run"),
+    "merge": ("shard", "--out", "merged"),
     "plan": ("study.toml",),
     "aa": ("", "--on", "sim:fixed-100us", "--dry-run"),
     "report": ("stored",),
@@ -138,6 +139,8 @@ def place(tmp_path_factory) -> Path:
             'scheduler = ["noop", "deadline"]\n[[workloads]]\nkind = "iozone"\n'
             'tests = ["write", "read"]\nfile_size = "1m"\n'
         )
+        shard = ["run", "study.toml", "--seed", "7", "--shard", "1/1", "--out", "shard"]
+        assert run(shard)[0] == 0
         (folder / "table.csv").write_text(
             "scheduler,value,unit\nnoop,1,KB/s\nnoop,2,KB/s\nbfq,3,KB/s\nbfq,4,KB/s\n"
         )

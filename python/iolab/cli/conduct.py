@@ -13,6 +13,7 @@ from iolab.library.services import Services
 
 if TYPE_CHECKING:
     from iolab import Study
+    from iolab.library.conducted import Conducted
 
 
 def conduct(
@@ -28,7 +29,20 @@ def conduct(
     """
     console.is_quiet = arguments.quiet
     done = conducted(study, options, services, console)
-    if done is None:
+    return 0 if done is None else show_conducted(done, arguments, services, console)
+
+
+def show_conducted(
+    done: Conducted, arguments: argparse.Namespace, services: Services, console: Console
+) -> int:
+    """Print the answer of a study that was conducted; of a shard the way to the whole."""
+    if done.shard is not None:
+        if done.problem is not None:
+            raise done.problem
+        console.result(
+            f"{done.database.parent} holds shard {done.shard.text}; when all are done: "
+            "`iolab merge DIR... --out DIR`"
+        )
         return 0
     code, form = 0, answer_form(arguments, console)
     answer = answer_of_run(done, form, services, console.note)

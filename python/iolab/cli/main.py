@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("compare", "compare", "compare schedulers, file systems, options or record sizes"),
     ("run", "run", "run a study file, or a stored study again"),
+    ("merge", "merge", "make one study of the shards that `iolab run --shard` made"),
     (
         "check",
         "check",

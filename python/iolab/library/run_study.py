@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from iolab.errors import IolabError, nobody_asked
 from iolab.library.conducted import conducted
@@ -13,10 +14,14 @@ from iolab.library.hints import in_python
 from iolab.library.open_result import open as open_result
 from iolab.library.result import Result
 from iolab.library.services import Services
+from iolab.library.spreading import spread_on
 from iolab.library.study import Study
 from iolab.run.options import RunOptions
 from iolab.run.progress import Progress
 from iolab.run.stop import StopSwitch, pressed_by_signals
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 
 @in_python
@@ -30,6 +35,7 @@ def run(  # noqa: PLR0913 - keyword arguments, each with a name of its own
     erase_serial: str | None = None,
     accept_writes: str | None = None,
     allow_other_machine: bool = False,
+    executor: Executor | None = None,
 ) -> Result:
     """Run a study to its end and read what it stored.
 
@@ -48,6 +54,8 @@ def run(  # noqa: PLR0913 - keyword arguments, each with a name of its own
     erase_serial : serial number of the device that may be erased; needed by ``device:`` testbeds.
     accept_writes : size of what may be written to a device that wears: ``"2t"``.
     allow_other_machine : continue a study that was begun on another machine.
+    executor : runs the trials of a simulated study; the same results, sooner. Its workers need
+        the same version of iolab. It is not shut down.
 
     Returns
     -------
@@ -68,6 +76,7 @@ def run(  # noqa: PLR0913 - keyword arguments, each with a name of its own
         erase_serial=erase_serial,
         accept_writes=accept_writes,
         is_other_machine_allowed=allow_other_machine,
+        spread=None if executor is None else spread_on(executor),
     )
     listener = Listener(progress)
     with _switch(stop) as pressed:

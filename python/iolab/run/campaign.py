@@ -200,9 +200,7 @@ class Campaign:
         return replace(self._outcome("writes", reason), hint=writes.hint(finished))
 
     def _run_trial(self, trial: Trial) -> DerivedRecord:
-        is_fresh = trial.is_plot_start or trial.treatment.whole_plot != self._mounted_plot
-        attendant = self._start.attendant
-        spec = attendant.spec(trial, trial_spec(trial, self._core, is_fresh_fs=is_fresh))
+        attendant, spec = self._start.attendant, self._spec(trial)
         eta_ns = self._eta_ns()
         started_unix_ns, started_ns = time.time_ns(), self._clock()
 
@@ -240,6 +238,12 @@ class Campaign:
         elif derived.status == "failed":
             self._tell("failed", trial, derived.error or "no reason given")
         return derived
+
+    def _spec(self, trial: Trial) -> TrialSpec:
+        """Spec of a trial, with what its attendant adds."""
+        is_fresh = trial.is_plot_start or trial.treatment.whole_plot != self._mounted_plot
+        spec = trial_spec(trial, self._core, is_fresh_fs=is_fresh)
+        return self._start.attendant.spec(trial, spec)
 
     def _is_failing(self, derived: DerivedRecord) -> bool:
         """Tell whether this was the last straw; numbers in messages do not make them different."""
@@ -388,7 +392,7 @@ class Campaign:
         eta_ns: int | None = None,
     ) -> None:
         rounds = self._plan.rounds
-        n_planned = rounds * len(self._plan.treatments) if rounds is not None else None
+        n_planned = self._plan.n_trials(rounds) if rounds is not None else None
         self._start.report(
             Progress(kind, trial, self._count("ok"), n_planned, rounds, eta_ns, message)
         )

@@ -24,21 +24,24 @@ from iolab.errors import (
     TestbedError,
 )
 from iolab.run import outputs
+from iolab.run.ahead import AheadCampaign
 from iolab.run.campaign import Campaign, Outcome, Start
 from iolab.run.observer import Observer
 from iolab.run.prepare import Analysis, Prepared, confirmed, greet, note_tiny_budget
 from iolab.run.record import caveats_of
 from iolab.run.rehearsal import probe_stacks, rehearse_stacks
 from iolab.run.same_machine import check_same_machine
+from iolab.run.shard import Shard, shard_plan, stored_shard
 from iolab.run.slices import SlicedCampaign
 from iolab.run.stop import StopSwitch
-from iolab.store.db import Origin, Store
+from iolab.store.db import SHARD_KEY, Origin, Store
 from iolab.store.rows import Caveat
 from iolab.study.checks import FEW_ROUNDS
 from iolab.study.model import Study
 from iolab.study.slice_lengths import announcement, unit_noun
 from iolab.study.validity import PAIRS
 from iolab.testbed.agent import LostAgentError, OpenTestbed
+from iolab.testbed.executed import ExecutedRunner
 from iolab.testbed.model import DirectoryTestbed
 from iolab.testbed.runner import Runner, StartRunner
 from iolab.version import iolab_version
@@ -60,6 +63,8 @@ class Conducted:
     """End of the campaign; None if it could not go on."""
     problem: IolabError | None
     """Problem although records were stored; to be raised after they were shown."""
+    shard: Shard | None = None
+    """Part of the study that was run; None is all of it."""
 
 
 def conduct(prepared: Prepared, stop: StopSwitch) -> Conducted:
@@ -73,9 +78,11 @@ def conduct(prepared: Prepared, stop: StopSwitch) -> Conducted:
     start_runner = prepared.choose_runner()
     prepared = confirmed(prepared, start_runner)
     outcome, problem = measure(prepared, start_runner, stop)
+    with Store.open_reader(prepared.database, is_checked=False) as store:
+        shard = stored_shard(store, None) if prepared.testbed.is_simulated else None
     if outcome is not None:
-        _tell_outcome(outcome, prepared.observer)
-    return Conducted(prepared.database, outcome, problem)
+        _tell_outcome(outcome, prepared.observer, shard)
+    return Conducted(prepared.database, outcome, problem, shard)
 
 
 def note_plan(prepared: Prepared) -> None:
@@ -114,6 +121,8 @@ def measure(
         open_store = _resumed_store if prepared.is_resumed else _new_store
         store = open_store(prepared, stack)
         n_known = len(store.finished_trials())
+        shard = stored_shard(store, prepared.options.shard)
+        prepared = replace(prepared, options=replace(prepared.options, shard=shard))
         try:
             writes = _counted(prepared, stop, stack)
             prepared = replace(prepared, writes=writes)
@@ -151,7 +160,7 @@ def measure(
 
 def _not_measured(prepared: Prepared, store: Store) -> IolabError | None:
     """Error for cells without a number, unless the observer has been told of each failure."""
-    if prepared.options.failures_max is None:
+    if prepared.options.failures_max is None or prepared.options.shard is not None:
         return None
     from iolab.run.not_measured import not_measured
 
@@ -201,11 +210,12 @@ def _run_campaign(
     observer, caveats = prepared.observer, caveats_of(opened.warnings)
     if prepared.options.is_announced:
         note_caveats(observer, caveats)
+    plan, shard, description = prepared.plan, prepared.options.shard, opened.description
+    if shard is not None:
+        plan, caveats = shard_plan(plan, shard), (*caveats, shard.caveat)
+        description = {**description, SHARD_KEY: shard.text}
     session_id = store.begin_session(
-        prepared.run_id,
-        iolab_version=iolab_version(),
-        testbed=opened.description,
-        caveats=caveats,
+        prepared.run_id, iolab_version=iolab_version(), testbed=description, caveats=caveats
     )
     prepared.attendant.begin(store, runner, stop)
     start = Start(
@@ -219,9 +229,11 @@ def _run_campaign(
         attendant=prepared.attendant,
         failures_max=prepared.options.failures_max,
     )
-    is_sliced = prepared.plan.design == PAIRS
-    kind = SlicedCampaign if is_sliced else Campaign
-    campaign = kind(prepared.plan, store, runner, prepared.core, start)
+    if isinstance(runner, ExecutedRunner):
+        campaign: Campaign = AheadCampaign(plan, store, runner, prepared.core, start)
+    else:
+        kind = SlicedCampaign if plan.design == PAIRS else Campaign
+        campaign = kind(plan, store, runner, prepared.core, start)
     try:
         return campaign.run()
     finally:
@@ -371,12 +383,11 @@ def _error_of(outcome: Outcome | None, prepared: Prepared) -> IolabError | None:
     return None
 
 
-def _tell_outcome(outcome: Outcome, observer: Observer) -> None:
+def _tell_outcome(outcome: Outcome, observer: Observer, shard: Shard | None) -> None:
     failed = f", {outcome.n_failed} failed" if outcome.n_failed else ""
     why = f"; {outcome.message}" if outcome.ending in ("budget", "decided") else ""
     for mismatch in outcome.mismatches[:MISMATCHES_SHOWN]:
         observer.note(f"iolab: wrong data: {mismatch}")
-    observer.note(
-        f"iolab: {counted(outcome.n_ok, 'trial')} finished{failed}, "
-        f"{counted(outcome.rounds_complete, 'complete round')}{why}"
-    )
+    rounds = counted(outcome.rounds_complete, "complete round")
+    where = rounds if shard is None else f"shard {shard.number} of {shard.count}"
+    observer.note(f"iolab: {counted(outcome.n_ok, 'trial')} finished{failed}, {where}{why}")

@@ -8,7 +8,9 @@ from typing import Final
 from iolab import units
 from iolab.errors import IolabError
 from iolab.frozen import frozen
+from iolab.run.shard import Shard
 from iolab.study.trace_words import TraceEvents
+from iolab.testbed.executors import TrialExecutor
 
 FAILURES_MAX: Final = 3
 OUTPUT_ROOT: Final = Path("iolab-out")
@@ -47,6 +49,10 @@ class RunOptions:
     """True if the observer is told the plan and the caveats; a line's own output begins at once."""
     failures_max: int | None = FAILURES_MAX
     """Equal failures in a row that end the run; None is no such end."""
+    spread: TrialExecutor | None = None
+    """Executor of the trials of a simulated study; None: this process."""
+    shard: Shard | None = None
+    """Part of a simulated study that is run; None: all of it, or the part that is continued."""
     note: str = ""
     """Sentence about the study once nothing has refused it."""
     is_testbed_from_file: bool = False

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from iolab import units
-from iolab.errors import IolabError, RefusedError, TestbedError
+from iolab.errors import IolabError, RefusedError, StudyError, TestbedError
 from iolab.run import outputs
 from iolab.run.attendant import Attendant, Attendants
 from iolab.run.core import Core
@@ -23,6 +23,7 @@ from iolab.run.observer import Observer
 from iolab.run.options import RunOptions
 from iolab.run.places import check_room
 from iolab.run.refusals import check_plan
+from iolab.run.shard import check_shard, check_size, refuse_real
 from iolab.run.traces import Traces, check_trace
 from iolab.store.db import STORE_NAME
 from iolab.store.rows import StudyData
@@ -115,6 +116,11 @@ class Prepared:
         ------
         TestbedError : the agent is missing, or root is needed and cannot be had.
         """
+        if self.options.spread is not None:
+            from iolab.testbed.executed import ExecutedRunner
+
+            open_workers = self.options.spread.open_workers
+            return lambda stop, _tell: ExecutedRunner(open_workers, stop=stop)
         needs_root = self.needs_root and not self.options.is_dry_run
         return choose_runner(self.testbed, needs_root=needs_root)
 
@@ -150,6 +156,7 @@ def prepare(
     started_ns = time.monotonic_ns()
     testbed = _testbed(study, options)
     trace = options.trace or study.trace
+    _check_divided(study, options, testbed, is_traced=trace is not None)
     request = TestbedRequest(*testbed.request)
     study = fulfilled(replace(study, testbed=request, trace=trace))
     allowed = Allowed.of(options.overwrite)
@@ -174,6 +181,8 @@ def prepare(
         attendants = Attendants([attendants, kept])
     allowed.refuse_useless([*outputs.reports_in(named), *attendants.written_files()])
     plan = make_plan(study)
+    if options.shard is not None:
+        check_size(plan, options.shard)
     if plan.design == PAIRS:
         testbed = with_twins(testbed, twins_of(study, plan.treatments))
     if isinstance(testbed, DeviceTestbed):
@@ -196,6 +205,26 @@ def prepare(
         started_ns=started_ns,
         attendant=attendants,
     )
+
+
+def _check_divided(study: Study, options: RunOptions, testbed: Testbed, *, is_traced: bool) -> None:
+    """Refuse executors and shards where trials are not simulated each by itself.
+
+    Raises
+    ------
+    StudyError : they are not.
+    """
+    if options.spread is not None:
+        refuse_real(testbed, options.spread.asked)
+    if options.shard is not None:
+        check_shard(study, options.shard, testbed)
+    asked = options.spread.asked if options.spread is not None else None
+    asked = f"--shard {options.shard.text}" if options.shard is not None else asked
+    if asked is not None and is_traced:
+        raise StudyError(
+            f"{asked}: a trace is recorded of one trial at a time",
+            "leave out the trace, or run the study in one process",
+        )
 
 
 def _kept_bytes(plan: Plan, testbed: Testbed) -> int:

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from iolab.store.from_records import FromRecords
 
 STORE_NAME: Final = "study.db"
+SHARD_KEY: Final = "shard"
+"""Key of a session's testbed: the part of the study that it ran, as in ``2/4``."""
 _DAMAGES_SHOWN: Final = 3
 
 
@@ -391,6 +393,16 @@ class Store:
                 )
                 found[name] = [value for (value,) in rows]
         return found
+
+    def shard_texts(self) -> list[str]:
+        """Part of the study that each session ran, as in ``2/4``; empty texts are all of it."""
+        with errors_named(self.path):
+            rows = self._connection.execute(
+                "SELECT coalesce(json_extract(testbed_json, ?), '') FROM session "
+                "ORDER BY session_id",
+                (f"$.{SHARD_KEY}",),
+            )
+            return [str(text) for (text,) in rows]
 
     @property
     def contents(self) -> Contents:

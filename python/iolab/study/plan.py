@@ -116,6 +116,10 @@ class Plan:
             )
         return tuple(trials)
 
+    def n_trials(self, rounds: int) -> int:
+        """Number of trials of the first `rounds` rounds."""
+        return rounds * len(self.treatments)
+
     def trials(self, rounds: int) -> Iterator[Trial]:
         """Trials of the first `rounds` rounds."""
         for round_number in range(1, rounds + 1):

@@ -362,6 +362,13 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         severity="note",
     ),
     FindingKind(
+        "shard",
+        STUDY,
+        "this is one shard of a study (`iolab run --shard I/N`): trials of the others are missing",
+        "`iolab merge` makes the study of all its shards",
+        severity="note",
+    ),
+    FindingKind(
         "factor_without_effect",
         STUDY,
         "a varied factor changes nothing in a part of the study, for a reason that is named: "
