@@ -22,7 +22,8 @@ from iolab.library.watching import LevelLine, LiveState, Watched, ratio_text
 from iolab.visible import visible_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
+    from types import FrameType
 
     from rich.console import RenderableType
 
@@ -67,12 +68,16 @@ def _follow(watched: Watched, state: LiveState, interval_s: float, console: Cons
 
 
 @contextmanager
-def _interrupted() -> Iterator[Event]:
+def _interrupted() -> Generator[Event]:
     """Event that Ctrl-C sets, in place of an exception: one that is raised while a library calls
     back from compiled code can be lost, and the view would go on.
     """
     event = Event()
-    before = signal.signal(signal.SIGINT, lambda *_: event.set())
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        event.set()
+
+    before = signal.signal(signal.SIGINT, handle)
     try:
         yield event
     finally:
