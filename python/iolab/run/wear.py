@@ -20,8 +20,8 @@ from iolab import units
 from iolab.errors import TestbedError
 from iolab.run.stop import StopSwitch
 from iolab.study.estimate import cost_of
-from iolab.study.factors import NO_FILE_SYSTEM
 from iolab.study.plan import Plan, Trial
+from iolab.study.testbeds import NO_FILE_SYSTEM
 
 if TYPE_CHECKING:
     from iolab.protocol import Record

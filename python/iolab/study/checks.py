@@ -14,7 +14,6 @@ from iolab.errors import StudyError
 from iolab.frozen import frozen
 from iolab.study.factors import (
     DEFAULT_OPTIONS,
-    NO_FILE_SYSTEM,
     Scope,
     find_factor,
     is_factor,
@@ -29,6 +28,7 @@ from iolab.study.influence import (
 from iolab.study.model import DialectWorkload, IozoneWorkload, MixedWorkload, Study
 from iolab.study.names import ENGINES, KNOBS
 from iolab.study.operations import operations_of
+from iolab.study.testbeds import NO_FILE_SYSTEM
 from iolab.study.treatment import DEEP_ENGINE, Treatment, depth_max
 from iolab.wording import counted
 

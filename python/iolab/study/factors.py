@@ -21,14 +21,11 @@ from iolab.frozen import frozen
 from iolab.pattern import pattern
 from iolab.study import simulated
 from iolab.study.names import ENGINES, KNOBS, KnobName
-from iolab.study.testbeds import testbed_kind
+from iolab.study.testbeds import NO_FILE_SYSTEM, testbed_kind
 from iolab.wording import nearest
 
 DEFAULT_OPTIONS: Final = "defaults"
 """Level of an option list that adds nothing."""
-
-NO_FILE_SYSTEM: Final = "none"
-"""Level of ``fs`` that leaves a whole device raw."""
 
 MAX_RANGE_LEVELS: Final = 24
 MAX_COUNT: Final = 4096
@@ -279,8 +276,9 @@ FACTORS: Final[tuple[FactorDefinition, ...]] = (
         "fs",
         FactorKind.NAME,
         Scope.STACK,
-        "file system made for the study (none: a whole device without one, the default there)",
-        choices=("ext2", "ext3", "ext4", "xfs", "btrfs", NO_FILE_SYSTEM),
+        "file system made for the study (none: a whole device without one, the default there; ufs: "
+        "simulated alone)",
+        choices=("ext2", "ext3", "ext4", "xfs", "btrfs", "ufs", NO_FILE_SYSTEM),
         aliases=("filesystem", "file_system"),
         is_hard_to_change=True,
         default="ext4",

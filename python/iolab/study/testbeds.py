@@ -118,14 +118,26 @@ def _simulated() -> TestbedKind:
     )
 
 
+NO_FILE_SYSTEM: Final = "none"
+"""Level of ``fs`` that leaves a whole device raw."""
+
+_FILE_SYSTEMS: Final = ("ext4", "ext2", "ext3", "xfs", "btrfs")
+_OF_LINUX: Final = Possible(
+    "fs",
+    (*_FILE_SYSTEMS, NO_FILE_SYSTEM),
+    "this kernel does not have it",
+    "simulate it: --on sim:STACK (`iolab sim profiles` lists devices)",
+)
+
 TESTBED_KINDS: Final = (
     TestbedKind(
         "loop",
         "size",
         possible=(
+            _OF_LINUX,
             Possible(
                 "fs",
-                ("ext4", "ext2", "ext3", "xfs", "btrfs"),
+                _FILE_SYSTEMS,
                 "a private loop device is measured through a file system",
                 "name one, or use --on device:/dev/DISK for a device without any",
             ),
@@ -145,6 +157,7 @@ TESTBED_KINDS: Final = (
         "device",
         "path",
         possible=(
+            _OF_LINUX,
             Possible(
                 "external_journal",
                 ("false",),

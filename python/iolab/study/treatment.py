@@ -9,7 +9,7 @@ from typing import Final
 
 from iolab.errors import StudyError
 from iolab.frozen import frozen_with_caches
-from iolab.study.factors import FACTORS, NO_FILE_SYSTEM, Scope, find_factor, is_factor
+from iolab.study.factors import FACTORS, Scope, find_factor, is_factor
 from iolab.study.model import (
     DialectRow,
     DialectWorkload,
@@ -20,7 +20,7 @@ from iolab.study.model import (
     WorkloadPlan,
 )
 from iolab.study.names import ENGINES
-from iolab.study.testbeds import testbed_kind
+from iolab.study.testbeds import NO_FILE_SYSTEM, testbed_kind
 from iolab.units import grouped
 
 _ASYNCHRONOUS: Final = tuple(engine.name for engine in ENGINES if engine.is_asynchronous)
