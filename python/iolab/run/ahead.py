@@ -9,7 +9,7 @@ one that is, is not stored.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from iolab.run.campaign import Campaign, Outcome, Start, TrialRunner
 from iolab.run.core import Core
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from iolab.protocol import TrialSpec
 
 
+@runtime_checkable
 class AheadRunner(TrialRunner, Protocol):
     """Runner of trials that takes the next ones beforehand."""
 

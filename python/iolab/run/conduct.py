@@ -24,7 +24,7 @@ from iolab.errors import (
     TestbedError,
 )
 from iolab.run import outputs
-from iolab.run.ahead import AheadCampaign
+from iolab.run.ahead import AheadCampaign, AheadRunner
 from iolab.run.campaign import Campaign, Outcome, Start
 from iolab.run.observer import Observer
 from iolab.run.prepare import Analysis, Prepared, confirmed, greet, note_tiny_budget
@@ -41,7 +41,6 @@ from iolab.study.model import Study
 from iolab.study.slice_lengths import announcement, unit_noun
 from iolab.study.validity import PAIRS
 from iolab.testbed.agent import LostAgentError, OpenTestbed
-from iolab.testbed.executed import ExecutedRunner
 from iolab.testbed.model import DirectoryTestbed
 from iolab.testbed.runner import Runner, StartRunner
 from iolab.version import iolab_version
@@ -229,7 +228,7 @@ def _run_campaign(
         attendant=prepared.attendant,
         failures_max=prepared.options.failures_max,
     )
-    if isinstance(runner, ExecutedRunner):
+    if isinstance(runner, AheadRunner):
         campaign: Campaign = AheadCampaign(plan, store, runner, prepared.core, start)
     else:
         kind = SlicedCampaign if plan.design == PAIRS else Campaign

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from iolab import units
 from iolab.errors import IolabError
 from iolab.frozen import frozen
-from iolab.run.shard import Shard
 from iolab.study.trace_words import TraceEvents
-from iolab.testbed.executors import TrialExecutor
+
+if TYPE_CHECKING:
+    from iolab.run.shard import Shard
+    from iolab.testbed.executors import TrialExecutor
 
 FAILURES_MAX: Final = 3
 OUTPUT_ROOT: Final = Path("iolab-out")
