@@ -201,8 +201,17 @@ def test_stopping_keeps_what_is_finished(lab, plan_of):
 def test_the_eta_comes_from_observed_times(lab, plan_of):
     lab.run(plan_of(), {"*": 10})
     etas = [progress.eta_ns for progress in lab.told if progress.kind == "finished"]
-    assert etas[0] == 15 * 10 * SECOND
-    assert etas[-1] == 0
+    assert etas == [left * 10 * SECOND for left in range(15, -1, -1)]
+
+
+def test_the_eta_of_a_continued_study_counts_what_is_left(lab, plan_of):
+    plan = plan_of()
+    with pytest.raises(TestbedError, match="dead"):
+        lab.run(plan, {"t0006": TestbedError("dead")})
+    lab.told.clear()
+    lab.run(plan)
+    etas = [progress.eta_ns for progress in lab.told if progress.kind == "finished"]
+    assert etas == [left * SECOND for left in range(10, -1, -1)]
 
 
 def test_wrong_data_is_kept_apart_from_other_failures(lab, plan_of):

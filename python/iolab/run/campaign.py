@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from iolab import protocol
     from iolab.protocol import Record, TrialSpec
     from iolab.run.wear import WriteBudget
+    from iolab.store.rows import TrialStatus
+    from iolab.study.treatment import Treatment
 
 VERIFY_FAILED: Final = "verify_failed"
 """Code of the caveats that say which block came back wrong."""
@@ -101,6 +104,17 @@ class Start:
     """Equal failures in a row that end the campaign; None is no such end."""
 
 
+@dataclass
+class _Rest:
+    """Trials that are left of so many rounds."""
+
+    rounds: int
+    names: dict[str, str]
+    """Names of their treatments, by trial."""
+    counts: Counter[str]
+    """Number of them, by name of the treatment."""
+
+
 class Campaign:
     """One start of a plan: fresh, or the continuation of an earlier one."""
 
@@ -117,6 +131,7 @@ class Campaign:
         self._started_ns = start.clock()
         self._pace = Pace()
         self._statuses = dict(store.finished_trials())
+        self._rest: _Rest | None = None
         self._mounted_plot: Levels | None = None
         self._recent_failures = list[str]()
         self._is_few_rounds_told = False
@@ -225,7 +240,7 @@ class Campaign:
         attendant.measured(trial, record)
         derived = derive(record, self._core, grants_of(trial.treatment.workload))
         self._store.commit_record(trial.trial_id, self._start.session_id, derived)
-        self._statuses[trial.trial_id] = derived.status
+        self._note_status(trial, derived.status)
         self._mismatches += [
             f"{trial.trial_id}: {caveat.message}"
             for caveat in derived.caveats
@@ -349,15 +364,31 @@ class Campaign:
         if self._rounds_for_width is not None:
             rounds = min(self._rounds_for_width, rounds or self._rounds_for_width)
         if rounds is not None:
-            unfinished = [
-                trial
-                for trial in self._plan.trials(rounds)
-                if self._statuses.get(trial.trial_id) != "ok"
-            ]
-            ends.append(self._pace.predict_ns(unfinished))
+            ends.append(self._pace.predict_counts_ns(self._unfinished(rounds)))
         if self._plan.study.budget_ns is not None:
             ends.append(max(0, self._plan.study.budget_ns - self._spent_ns()))
         return min(ends) if ends else None
+
+    def _unfinished(self, rounds: int) -> Iterator[tuple[Treatment, int]]:
+        """Treatments and how many trials of each so many rounds still lack.
+
+        The plan is read once: whoever asks after each trial would read it as often.
+        """
+        if self._rest is None or self._rest.rounds != rounds:
+            self._rest = _Rest(rounds, {}, Counter())
+            for trial in self._plan.trials(rounds):
+                if self._statuses.get(trial.trial_id) != "ok":
+                    self._rest.names[trial.trial_id] = trial.treatment.name
+                    self._rest.counts[trial.treatment.name] += 1
+        counts = self._rest.counts
+        return ((treatment, counts[treatment.name]) for treatment in self._plan.treatments)
+
+    def _note_status(self, trial: Trial, status: TrialStatus) -> None:
+        self._statuses[trial.trial_id] = status
+        if status == "ok" and self._rest is not None:
+            name = self._rest.names.pop(trial.trial_id, None)
+            if name is not None:
+                self._rest.counts[name] -= 1
 
     # Words.
 

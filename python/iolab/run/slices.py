@@ -431,7 +431,7 @@ class SlicedCampaign(Campaign):
 
     def _commit(self, trial: Trial, derived: DerivedRecord) -> None:
         self._store.commit_record(trial.trial_id, self._start.session_id, derived)
-        self._statuses[trial.trial_id] = derived.status
+        self._note_status(trial, derived.status)
 
     def _without_units(self, first: Trial, record: Record) -> Outcome:
         """Store why a session has no unit."""
