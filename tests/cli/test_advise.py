@@ -55,7 +55,7 @@ def test_random_names_the_four_rules_for_every_file_system(capsys):
     ("words", "told"),
     [
         ((*D3, "--fs", "exf4"), "no advice for such a file system; did you mean 'ext4'?"),
-        ((*D3, "--fs", "vxfs", "--prove"), "vxfs is not simulated yet"),
+        ((*D3, "--fs", "vxfs", "--prove"), "no simulated proof of the advice for vxfs yet"),
         ((*D3, "--fs", "ufs", "--out", "x"), "--prove, which is not given"),
         (("random", "--prove"), "name it, as in --fs ext4"),
         (("stripe", "--raid", "1", "--disks", "2", "--fs", "xfs", "--prove"), "nothing differs"),

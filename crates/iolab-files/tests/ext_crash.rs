@@ -5,34 +5,7 @@
 
 mod crash;
 
-use crash::Fragile;
-use iolab_files::api::file_system::FileSystem;
-use iolab_files::api::make::{DeviceFacts, Kernel, MakeSpec, Solaris};
-use iolab_files::api::options::FsOptions;
-use iolab_files::fs::list::find;
-
-fn cuts() -> u64 {
-    std::env::var("IOLAB_CRASHES").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
-}
-
-fn made(name: &str, mkfs: &str, mount: &str) -> Box<dyn FileSystem> {
-    let row = find(name).unwrap();
-    let spec = MakeSpec {
-        devices: vec![DeviceFacts {
-            bytes: 96 << 20,
-            is_rotational: true,
-            io_min_bytes: 512,
-            io_opt_bytes: 0,
-        }],
-        kernel: Kernel::DEFAULT,
-        mkfs: FsOptions::mkfs(row.name, row.mkfs, &[mkfs.to_owned()]).unwrap(),
-        mount: FsOptions::mount(row.name, row.mount, &[mount.to_owned()]).unwrap(),
-        cpus: 2,
-        solaris: Solaris::DEFAULT,
-        system: FsOptions::default(),
-    };
-    (row.make)(&spec).unwrap()
-}
+use crash::{Fragile, cuts, made};
 
 fn survives(name: &str, mount: &str) {
     for seed in 0..cuts() {

@@ -17,6 +17,7 @@ pub mod listing;
 pub mod nearest;
 pub mod op;
 pub mod priority;
+pub mod readings;
 pub mod registry;
 pub mod seed;
 pub mod target;

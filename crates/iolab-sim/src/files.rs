@@ -234,7 +234,9 @@ pub(crate) fn machine(
 ) -> Result<Option<Machine>, SimError> {
     let spec = overrides.apply(spec);
     let Some(row) = spec.row()? else {
-        let is_lost = !spec.mkfs_options.is_empty() || !spec.mount_options.is_empty();
+        let is_lost = !(spec.mkfs_options.is_empty()
+            && spec.mount_options.is_empty()
+            && spec.system.is_empty());
         return if is_lost { Err(without_a_file_system()) } else { Ok(None) };
     };
     let (kernel, solaris) = spec.kernel(row)?;
@@ -297,7 +299,7 @@ pub(crate) fn machine(
 fn without_a_file_system() -> SimError {
     let known: Vec<&str> = FILE_SYSTEMS.iter().map(|row| row.name).collect();
     SimError::Inconsistent {
-        subject: "mkfs_options, mount_options".into(),
+        subject: "mkfs_options, mount_options, system".into(),
         problem: "are of a file system, and the stack names none".into(),
         remedy: format!("write fs = NAME; known: {}", known.join(", ")),
     }

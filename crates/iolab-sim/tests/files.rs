@@ -231,10 +231,31 @@ fn a_study_changes_the_file_half_by_the_kernels_names() {
         stack.build(&overrides, Seed(1)).map(|_| ()).map_err(|error| error.to_string())
     };
     assert_eq!(made("ext4", "nodelalloc"), Ok(()));
+    assert_eq!(made("ufs", "logging"), Ok(()));
     let unknown = made("ext44", "").unwrap_err();
     assert!(unknown.contains("is not simulated (did you mean `ext4`?)"), "{unknown}");
     let misspelt = made("ext4", "nodelaloc").unwrap_err();
     assert!(misspelt.starts_with("ext4: mount option `nodelaloc` is not modelled"), "{misspelt}");
     let other = made("xfs", "nodelalloc").unwrap_err();
     assert!(other.starts_with("xfs: mount option `nodelalloc` is not modelled"), "{other}");
+}
+
+#[test]
+fn keys_of_another_kernel_and_without_a_file_system_are_refused() {
+    let built = |files: &str| {
+        let text = format!("name = \"x\"\ndevice.profile = \"fixed-100us\"\n[files]\n{files}\n");
+        let stack = Stack::parse("x.toml", &text).unwrap();
+        stack
+            .build(&QueueOverrides::default(), Seed(1))
+            .map(|_| ())
+            .map_err(|error| error.to_string())
+    };
+    let alone = built("system = { ufs_HW = 1 }").unwrap_err();
+    assert!(alone.contains("are of a file system, and the stack names none"), "{alone}");
+    let misspelt = built("fs = \"ufs\"\nsystem = { ufs_HV = 1 }").unwrap_err();
+    assert!(misspelt.contains("`ufs_HV` is not modelled (did you mean `ufs_HW`?)"), "{misspelt}");
+    let linux = built("fs = \"ufs\"\nkernel = \"6.18\"").unwrap_err();
+    assert!(linux.contains("ufs belongs to Solaris"), "{linux}");
+    let solaris = built("fs = \"ext4\"\nkernel = \"solaris-8\"").unwrap_err();
+    assert!(solaris.contains("ext4 belongs to Linux"), "{solaris}");
 }

@@ -87,8 +87,8 @@ class TunedFileSystem:
     stripe: StripeRule
     random: RandomRule
     stripe_proofs: Callable[[StripeRequest], tuple[Proof, ...]] | None = None
-    """Comparisons on a striped volume; None: the file system is not simulated."""
+    """Comparisons on a striped volume; None: there is none yet."""
     random_proofs: Callable[[RandomRequest], tuple[Proof, ...]] | None = None
-    """Comparisons on one disk; None: the file system is not simulated."""
+    """Comparisons on one disk; None: there is none yet."""
     has_own_volumes: bool = False
     """Volumes are part of the file system, which has no stripe unit then."""

@@ -53,7 +53,7 @@ class RaidLevel:
     is_zfs: bool = False
     """ZFS' own layout, without a stripe unit."""
     layout: str = ""
-    """Name in a stack file of the simulator; empty: not simulated."""
+    """Name in a stack file of the simulator; empty: no proof."""
     vdev: str = ""
     """Word of `zpool create`."""
 

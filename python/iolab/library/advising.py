@@ -135,8 +135,8 @@ def provable(answer: Answer) -> tuple[Proof, ...]:
     if answer.proofs is None:
         simulated = ", ".join(row.name for row in FILE_SYSTEMS if row.stripe_proofs is not None)
         raise IolabError(
-            f"--prove: {name} is not simulated yet, so its advice cannot be proved",
-            f"leave --prove out; simulated are {simulated}",
+            f"--prove: there is no simulated proof of the advice for {name} yet",
+            f"leave --prove out; there is one for {simulated}",
         )
     if not answer.proofs:
         raise IolabError(

@@ -7,19 +7,14 @@
 use std::time::{Duration, Instant};
 
 use iolab_drive::record::CounterSeries;
+use iolab_model::readings::{FIRST_INTERVAL_MS, READINGS_MAX, keep_every_second, since_first};
 
 use super::request::Counter;
 
 /// Distance of the first readings.
-const INTERVAL: Duration = Duration::from_millis(100);
-/// Most readings that are kept.
-const READINGS_MAX: usize = 128;
+const INTERVAL: Duration = Duration::from_millis(FIRST_INTERVAL_MS);
 /// Most counters of a reading: newer kernels add some at the end.
 const COUNTERS_MAX: usize = 32;
-/// Place of the number of requests in flight: a level, all others only grow (Linux
-/// Documentation/block/stat.rst).
-const IN_FLIGHT: usize = 8;
-
 /// Readings of all devices of a trial during one phase.
 #[derive(Debug)]
 pub struct Readings {
@@ -84,32 +79,13 @@ impl Readings {
     /// Series of the device of this place in the request; none if it could not always be read.
     pub fn series(&self, device: usize) -> Option<CounterSeries> {
         let rows = self.rows.get(device)?;
-        let first = rows.first().filter(|first| first.len() > IN_FLIGHT)?;
-        if rows.iter().any(|row| row.len() != first.len()) {
-            return None;
-        }
-        let since = |row: &Vec<u64>| {
-            let pairs = row.iter().zip(first).enumerate();
-            let of = |(place, (now, then)): (usize, (&u64, &u64))| {
-                if place == IN_FLIGHT { *now } else { now.saturating_sub(*then) }
-            };
-            pairs.map(of).collect()
-        };
-        let counters = rows.iter().map(since).collect();
+        let counters = since_first(rows)?;
         Some(CounterSeries { at_ns: self.at_ns.clone(), counters })
     }
 }
 
 fn fields(text: &str) -> Vec<u64> {
     text.split_whitespace().take(COUNTERS_MAX).map_while(|field| field.parse().ok()).collect()
-}
-
-fn keep_every_second<T>(list: &mut Vec<T>) {
-    let mut place = 0;
-    list.retain(|_| {
-        place += 1;
-        place % 2 == 1
-    });
 }
 
 #[cfg(test)]

@@ -39,6 +39,25 @@ pub struct FsOption {
     pub help: &'static str,
 }
 
+/// An option without a value.
+pub const fn flag(name: &'static str, help: &'static str) -> FsOption {
+    FsOption { name, values: Values::Flag, help }
+}
+
+/// An option with a whole number.
+pub const fn number(name: &'static str, min: u64, max: u64, help: &'static str) -> FsOption {
+    FsOption { name, values: Values::Number { min, max }, help }
+}
+
+/// An option with one of some words.
+pub const fn choice(
+    name: &'static str,
+    words: &'static [&'static str],
+    help: &'static str,
+) -> FsOption {
+    FsOption { name, values: Values::Choice(words), help }
+}
+
 /// A value that was typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {

@@ -5,11 +5,10 @@
 //! those at the device count together, as in Linux.
 
 use iolab_model::Ns;
+use iolab_model::readings::{FIRST_INTERVAL_MS, READINGS_MAX, keep_every_second, since_first};
 
 /// Distance of the first readings.
-const INTERVAL: Ns = Ns::from_ms(100);
-/// Most readings that are kept.
-const READINGS_MAX: usize = 128;
+const INTERVAL: Ns = Ns::from_ms(FIRST_INTERVAL_MS);
 
 /// Counters of the device over time.
 #[derive(Clone, Debug)]
@@ -61,21 +60,10 @@ impl Readings {
     /// `stat` file (Linux Documentation/block/stat.rst).
     pub fn end(mut self, now: Ns, counters: &[(String, f64)]) -> (Vec<u64>, Vec<Vec<u64>>) {
         self.take(now, counters);
-        let first = self.rows[0].clone();
-        let since = |row: &Vec<u64>| {
-            let pairs = row.iter().zip(&first).enumerate();
-            let of = |(place, (now, then)): (usize, (&u64, &u64))| {
-                if place == IN_FLIGHT { *now } else { now.saturating_sub(*then) }
-            };
-            pairs.map(of).collect()
-        };
-        let rows = self.rows.iter().map(since).collect();
+        let rows = since_first(&self.rows).unwrap_or_default();
         (self.at.iter().map(|at| at.since(self.began).0).collect(), rows)
     }
 }
-
-/// Place of the number of requests in flight, which is a level.
-const IN_FLIGHT: usize = 8;
 
 fn row(now: Ns, counters: &[(String, f64)]) -> Vec<u64> {
     let value = |name: &str| {
@@ -100,14 +88,6 @@ fn row(now: Ns, counters: &[(String, f64)]) -> Vec<u64> {
     let rest = [waiting + active, busy / 1e6, (area + waiting * waited + active * worked) / 1e6];
     let all = direction("read").into_iter().chain(direction("write")).chain(rest);
     all.map(|number| number.round() as u64).collect()
-}
-
-fn keep_every_second<T>(list: &mut Vec<T>) {
-    let mut place = 0;
-    list.retain(|_| {
-        place += 1;
-        place % 2 == 1
-    });
 }
 
 #[cfg(test)]

@@ -12,12 +12,11 @@ use super::mballoc::allocator::Allocator;
 use super::mballoc::rules::{MballocRules, RulesFor};
 use super::mode::{DataMode, ExtMode};
 use super::node::{Changes, ExtNode, Maps, Undo};
-use super::plain::PlainLog;
 use super::reservation::Reservations;
 use crate::api::block::{BlockRun, DeviceId, NodeId, Place};
 use crate::api::context::{Context, Tid};
 use crate::api::file_system::NodeKind;
-use crate::fs::journal::{BlockJournal, JournalRules};
+use crate::fs::journal::{BlockJournal, JournalRules, PlainLog};
 
 /// Inode number of the root directory.
 pub const ROOT: u32 = 2;

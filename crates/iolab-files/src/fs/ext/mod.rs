@@ -14,6 +14,5 @@ mod names;
 pub mod node;
 mod old_driver;
 pub mod options;
-pub mod plain;
 pub mod reservation;
 mod space;

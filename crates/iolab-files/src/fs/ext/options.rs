@@ -3,24 +3,8 @@
 //! Source: mke2fs(8) and `mke2fs.conf` of e2fsprogs 1.47; Linux fs/ext4/super.c.
 
 use super::geometry::MkfsOrder;
-use crate::api::options::{FsOption, FsOptions, Values};
+use crate::api::options::{FsOption, FsOptions, choice, flag, number};
 use crate::error::FilesError;
-
-const fn flag(name: &'static str, help: &'static str) -> FsOption {
-    FsOption { name, values: Values::Flag, help }
-}
-
-const fn number(name: &'static str, min: u64, max: u64, help: &'static str) -> FsOption {
-    FsOption { name, values: Values::Number { min, max }, help }
-}
-
-const fn choice(
-    name: &'static str,
-    words: &'static [&'static str],
-    help: &'static str,
-) -> FsOption {
-    FsOption { name, values: Values::Choice(words), help }
-}
 
 /// Options of mkfs.ext2, mkfs.ext3 and mkfs.ext4.
 pub const MKFS: &[FsOption] = &[

@@ -1,6 +1,9 @@
-//! Journal of blocks: one running and one committing transaction, and a circular log.
+//! Ways to durability that file systems share: a journal of blocks with a circular log, and writes
+//! without any journal.
 
 pub mod block_journal;
 pub mod log;
+pub mod plain;
 
 pub use block_journal::{BlockJournal, JournalRules};
+pub use plain::PlainLog;

@@ -7,9 +7,8 @@ use super::options::UfsRules;
 use crate::api::block::{BlockRun, DeviceId};
 use crate::api::context::Tid;
 use crate::api::file_system::{FsJob, JobId, RunsAs, Step, WriteFlags};
+use crate::fs::journal::PlainLog;
 
-/// Age at which everything was written: `autoup` (30 s) and the period of fsflush. [doc]
-const AGE: Ns = Ns::from_ms(35_000);
 /// Share of the log that may be in use before its oldest changes are written in place. [assume]
 const ROLL_SHARE: u64 = 2;
 
@@ -17,74 +16,9 @@ const ROLL_SHARE: u64 = 2;
 #[derive(Clone, Debug)]
 pub enum Durability {
     /// Without a log: changes of names are written at once, one after the other.
-    Ordered(OrderedWrites),
+    Ordered(PlainLog),
     /// With a log (`-o logging`).
     Logged(DeltaLog),
-}
-
-/// Writes in order. What happens between two of them is one epoch, which stands for a transaction:
-/// a crash leaves the state of the last one that was written, as `fsck` would repair it.
-#[derive(Clone, Debug, Default)]
-pub struct OrderedWrites {
-    durable: Tid,
-    started: Tid,
-    asked: Vec<BlockRun>,
-    is_asked: bool,
-    since: Ns,
-    going: Option<(JobId, Tid)>,
-    next_job: u64,
-}
-
-impl OrderedWrites {
-    fn running(&self) -> Tid {
-        Tid(self.started.0.max(self.durable.0) + 1)
-    }
-
-    fn epoch(&mut self, now: Ns) -> Tid {
-        if now.0.saturating_sub(self.since.0) >= AGE.0 && self.going.is_none() && !self.is_asked {
-            self.durable = self.running();
-            self.started = self.durable;
-            self.since = now;
-        }
-        self.running()
-    }
-
-    /// Asks for blocks to be written one after the other; the epoch to wait for.
-    pub fn request(&mut self, blocks: impl IntoIterator<Item = BlockRun>) -> Tid {
-        for block in blocks {
-            if self.asked.last() != Some(&block) {
-                self.asked.push(block);
-            }
-        }
-        self.is_asked = true;
-        self.running()
-    }
-
-    fn poll(&mut self) -> Option<FsJob> {
-        if !self.is_asked || self.going.is_some() {
-            return None;
-        }
-        self.is_asked = false;
-        let blocks = core::mem::take(&mut self.asked);
-        let steps = blocks.into_iter().flat_map(|run| [Step::Dirtied(run), Step::Wait]).collect();
-        self.next_job += 1;
-        let id = JobId(self.next_job);
-        self.started = self.running();
-        self.going = Some((id, self.started));
-        Some(FsJob { id, runs_as: RunsAs::Caller, is_sync: true, steps })
-    }
-
-    fn done(&mut self, job: JobId) {
-        if let Some((_, epoch)) = self.going.take_if(|(id, _)| *id == job) {
-            self.durable = epoch;
-        }
-    }
-
-    fn crash(&mut self) -> Tid {
-        let (durable, next_job) = (self.durable, self.next_job);
-        *self = Self { durable, started: durable, next_job, ..Self::default() };
-        durable
-    }
 }
 
 /// A log of changes, in sectors. Data are not logged.
@@ -214,7 +148,7 @@ impl Durability {
     /// The way of a fresh mount.
     pub fn new(geometry: &Geometry) -> Self {
         geometry.log.map_or_else(
-            || Self::Ordered(OrderedWrites::default()),
+            || Self::Ordered(PlainLog::ordered()),
             |area| Self::Logged(DeltaLog::new(area)),
         )
     }
@@ -253,7 +187,7 @@ impl Durability {
     /// The last transaction that would survive a crash.
     pub const fn durable(&self) -> Tid {
         match self {
-            Self::Ordered(ordered) => ordered.durable,
+            Self::Ordered(ordered) => ordered.durable(),
             Self::Logged(log) => log.durable,
         }
     }
@@ -269,7 +203,7 @@ impl Durability {
     /// The next job.
     pub fn poll(&mut self, now: Ns) -> Option<FsJob> {
         match self {
-            Self::Ordered(ordered) => ordered.poll(),
+            Self::Ordered(ordered) => ordered.poll(false),
             Self::Logged(log) => log.poll(now),
         }
     }

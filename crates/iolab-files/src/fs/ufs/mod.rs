@@ -1,6 +1,6 @@
 //! UFS of Solaris: blocks of 8 KiB with fragments, clusters, a throttle for each file.
 //!
-//! What makes it fast or slow is not where blocks lie but how many of them travel together:
+//! Its rates follow less from where blocks lie than from how many of them travel together:
 //! `maxcontig` blocks are one cluster, which is read ahead and written behind as one request.
 //! The parts: `geometry` and `groups` (where things lie), `names` (entries and inodes), `space`
 //! (blocks and fragments of files), `clusters` (what is written when), `durability` (writes in

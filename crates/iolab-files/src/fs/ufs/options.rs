@@ -4,24 +4,8 @@ use iolab_model::Ns;
 
 use super::geometry::Geometry;
 use crate::api::make::{DeviceFacts, MakeSpec, Solaris};
-use crate::api::options::{FsOption, Values};
+use crate::api::options::{FsOption, choice, flag, number};
 use crate::error::FilesError;
-
-const fn flag(name: &'static str, help: &'static str) -> FsOption {
-    FsOption { name, values: Values::Flag, help }
-}
-
-const fn number(name: &'static str, min: u64, max: u64, help: &'static str) -> FsOption {
-    FsOption { name, values: Values::Number { min, max }, help }
-}
-
-const fn choice(
-    name: &'static str,
-    words: &'static [&'static str],
-    help: &'static str,
-) -> FsOption {
-    FsOption { name, values: Values::Choice(words), help }
-}
 
 /// Options of newfs and tunefs; those of tunefs (`-a`, `-e`) have the names that it gives them.
 pub const MKFS: &[FsOption] = &[
@@ -32,8 +16,8 @@ pub const MKFS: &[FsOption] = &[
     number("-e", 1, 1 << 20, "blocks of a file in a group before another group is taken (maxbpg)"),
     number("-i", 1024, 1 << 26, "bytes of the device for each inode"),
     number("-c", 1, 256, "cylinders of a group"),
-    number("-m", 0, 99, "percent of the space for root alone; iolab is root"),
-    choice("-o", &["time", "space"], "fragments grow in place (time) or are packed (space)"),
+    number("-m", 0, 99, "percent of the space for root alone: no effect, iolab is root"),
+    choice("-o", &["time", "space"], "what fragments are placed for: no effect here"),
 ];
 
 /// Options of mount.

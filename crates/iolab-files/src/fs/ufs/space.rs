@@ -251,10 +251,10 @@ impl UfsFs {
     pub(super) fn data_written(&mut self, cx: &mut Context, run: FileRun, size: Bytes) {
         let Some(node) = self.nodes.get(&run.node.0) else { return };
         let grows = node.size_disk < size.0;
-        let is_new = matches!(node.blocks.mapped(run.first, run.count), Mapped {
+        let is_known = matches!(node.blocks.mapped(run.first, run.count), Mapped {
             place: Place::Written(..), count
         } if count == run.count);
-        if is_new && !grows {
+        if is_known && !grows {
             return;
         }
         self.keep(cx, run.node.0);
