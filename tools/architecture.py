@@ -40,8 +40,11 @@ CRATES_FOR_TESTS: Final[Picture] = {
 
 PACKAGES: Final[Picture] = {
     "cli": frozenset({"library"}),
-    "library": frozenset({"advise", "report", "run", "export", "archive", "imported"}),
+    "library": frozenset(
+        {"advise", "reproduced", "report", "run", "export", "archive", "imported"}
+    ),
     "advise": frozenset(),
+    "reproduced": frozenset(),
     "report": frozenset({"explain"}),
     "explain": frozenset({"stats"}),
     "stats": frozenset({"store"}),

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ MARK = "<!-- All pages; what follows is written by `make docs`. -->"
 FINDINGS_BEGIN = "<!-- Findings; written by `make docs` from python/iolab/stats/findings. -->"
 FINDINGS_END = "<!-- End of findings. -->"
 OPTIONS_MARK = "<!-- All options; what follows is written by `make docs`. -->"
-FOLDERS = ("tutorial", "how-to", "reference", "explanation", "design")
+FOLDERS = ("tutorial", "how-to", "reference", "reproduced", "explanation", "design")
 NOTE = "<!-- Written by `make docs` from {source}; edit that instead. -->"
 
 
@@ -522,6 +523,14 @@ NAMES: dict[str, Callable[[], str]] = {
 }
 PROTOCOL_PAGE = "docs/reference/agent-protocol.md"
 SCHEMA = "python/iolab/report/verdict.schema.json"
+
+
+def reproduced_page(key: str) -> str:
+    """A published document's numbers beside the simulated ones; simulates them."""
+    reproducing: Any = importlib.import_module("iolab.library.reproducing")
+    return reproducing.page_of(key)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     **NAMES,
     "docs/reference/verdict.schema.json": lambda: (ROOT / SCHEMA).read_text(encoding="utf-8"),
@@ -555,6 +564,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/dialects/fio.md": lambda: dialect_page("fio"),
     "docs/reference/dialects/ycsb.md": lambda: dialect_page("ycsb"),
     **man_pages.man_pages(version()),
+    **{f"docs/reproduced/d{n}.md": partial(reproduced_page, f"d{n}") for n in range(1, 6)},
     INDEX: index_page,
 }
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolab.cli.console import Console
 from iolab.cli.flags import add_overwrite_flag
+from iolab.cli.sim_reproduce import REPRODUCE
 from iolab.cli.subjects import Subject, add_subjects, execute_subject
 from iolab.library import simulator
 from iolab.library.services import Services
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     )
 
 NAME = "sim"
-HELP = "look into the simulator: scenarios, dispatch, trace, probe, profiles, schedulers, software"
+HELP = "look into the simulator: scenarios, dispatch, probe, profiles, published figures"
 
 EXIT_CHECK_FAILED: Final = 5
 _ENDING: Final = simulator.TRACE_ENDING
@@ -451,4 +452,5 @@ SUBJECTS: Final[dict[str, Subject]] = {
         _calibrate,
         "Measure what software costs on this machine: calls, timers, switches, schedulers (root).",
     ),
+    "reproduce": REPRODUCE,
 }
