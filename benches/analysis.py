@@ -168,6 +168,8 @@ def _phase(name: str, levels: dict[str, str], rng: random.Random) -> dict[str, A
         "name": name,
         "started_ns": 0,
         "elapsed_ns": elapsed,
+        "kind": "read" if name != "write" else "write",
+        "access": "direct",
         "io_size_bytes": size,
         "cpu": {"user_ns": elapsed // 50, "system_ns": elapsed // 8},
         "harness_ns_per_op": 85.0,
