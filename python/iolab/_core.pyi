@@ -87,6 +87,7 @@ __all__ = [
     "trace_ring_pages",
     "trace_show",
     "trace_stages",
+    "workload_changed_files",
     "workload_demand",
     "workload_file",
     "workload_file_anchored",
@@ -195,6 +196,22 @@ def mixed_workload(spec_json: JsonText[MixedRequest]) -> JsonText[Workload]:
     Raises
     ------
     iolab.errors.StudyError : the values do not describe a workload.
+    """
+
+def workload_changed_files(workload_json: JsonText[Workload]) -> JsonText[list[str]]:
+    """Names of the files that some phase of a workload makes, removes or changes.
+
+    Parameters
+    ----------
+    workload_json : workload spec, version 1, as the builders and dialects make it.
+
+    Returns
+    -------
+    str : JSON list of names, sorted; of a tenant with many files the name of their directory.
+
+    Raises
+    ------
+    iolab.errors.StudyError : the text is no workload description.
     """
 
 def workload_operations(workload_json: JsonText[Workload]) -> JsonText[list[Operation]]:

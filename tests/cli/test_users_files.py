@@ -108,6 +108,11 @@ def write_mine(*names: str, size: int = 300_000) -> dict[str, tuple[str, int, in
         ("iozone -i 0 -s 64k -b mine.xlsx", "mine.xlsx"),
         ("iozone -i 0 -s 64k -Q", "rwol.dat"),
         ("iozone -t 1 -i 0 -s 64k -+T", "Child_0.log"),
+        *(
+            (f"fio --name=x --rw={rw} --size=64k --filename=mine{more}", "mine")
+            for rw in ("write", "randrw", "trim", "randtrim", "trimwrite")
+            for more in ("", " --unlink=1", " --name=y --rw=read --size=64k --filename=mine")
+        ),
     ],
 )
 def test_a_file_of_the_users_own_is_refused_and_nothing_is_measured(

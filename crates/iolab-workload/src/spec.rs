@@ -3,6 +3,8 @@
 //! A workload is a list of phases that run one after the other on the same files; a phase is a list
 //! of tenants that run at once; a tenant is a number of equal workers. Unknown fields are refused.
 
+use std::collections::BTreeSet;
+
 use iolab_model::error::Error;
 use iolab_model::target::Content;
 use iolab_model::{Bytes, Ns, Seed};
@@ -298,6 +300,12 @@ impl Workload {
         let programs = || phase.tenants.iter().filter_map(|tenant| tenant.program.as_ref());
         let is_used = move |set: &&FileSet| programs().any(|program| program.uses_set(&set.name));
         self.file_sets.iter().filter(is_used)
+    }
+
+    /// Names of the files that some phase makes, removes or changes, in order.
+    pub fn changed_files(&self) -> BTreeSet<String> {
+        let tenants = self.phases.iter().flat_map(|phase| &phase.tenants);
+        tenants.filter(|tenant| tenant.changes_files()).flat_map(Tenant::file_names).collect()
     }
 
     /// Name of the engine that a phase uses.

@@ -35,6 +35,10 @@ class Core(Protocol):
         """Workload spec of several streams side by side."""
         ...
 
+    def workload_changed_files(self, workload_json: JsonText[Workload], /) -> JsonText[list[str]]:
+        """Names of the files that a workload makes, removes or changes."""
+        ...
+
     def dialect_parse(self, dialect: str, words: list[str], /) -> JsonText[CommandPlan]:
         """Plan of another program's command line, as JSON."""
         ...

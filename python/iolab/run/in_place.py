@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from iolab.errors import RefusedError, TestbedError
+from iolab.json_text import read_json
 from iolab.run.attendant import Attendant
+from iolab.run.core import load_core
 from iolab.run.observer import Observer
 from iolab.store import created_files
 from iolab.store.users_files import (
@@ -149,6 +151,10 @@ class NamedFiles:
     def __init__(self, workloads: Sequence[DialectWorkload]) -> None:
         rows = [row for one in workloads for row in one.rows]
         self._phases = [phase for row in rows for phase in row.workload["phases"]]
+        core = load_core()
+        self._changed = {
+            name for row in rows for name in read_json(core.workload_changed_files(row.description))
+        }
         named = dict.fromkeys(name for one in workloads for name in one.files)
         self.stores = frozenset(name for name in self._store_names() if name in named)
         self.names = tuple(name for name in named if name not in self.stores)
@@ -217,14 +223,8 @@ class NamedFiles:
         return found
 
     def written(self) -> set[str]:
-        """Names of the files that some phase makes, removes or writes."""
-        return {
-            name
-            for tenant in (tenant for phase in self._phases for tenant in phase["tenants"])
-            if tenant["opening"] != "existing" or tenant["direction"]["kind"] != "read"
-            for name in file_names(tenant)
-            if name not in self.stores
-        }
+        """Names of the files that some phase makes, removes or changes."""
+        return self._changed - self.stores
 
     def _written_in_place(self) -> set[str]:
         """Names of the files that are written as they are there; others are made anew."""

@@ -310,7 +310,7 @@ fn names(phase: &Phase) -> impl Iterator<Item = String> + '_ {
 fn uses(phases: &[Phase]) -> BTreeMap<String, Use> {
     let mut found = BTreeMap::<String, Use>::new();
     for tenant in phases.iter().flat_map(|phase| &phase.tenants) {
-        let is_written = tenant.writes() || tenant.opening != Opening::Existing;
+        let is_written = tenant.changes_files();
         for name in own_names(tenant) {
             let is_made = matches!(tenant.opening, Opening::Create | Opening::New);
             let use_ = found.entry(name).or_insert(Use { is_written, is_made });

@@ -182,6 +182,11 @@ impl Program {
         })
     }
 
+    /// Tell whether some step of it changes files.
+    pub fn changes_files(&self) -> bool {
+        self.all_nodes().any(|node| node.does.changes_files())
+    }
+
     /// True if operations have a meant beginning.
     pub(super) fn is_paced(&self) -> bool {
         self.passes_per_s().is_some() || matches!(self.pace, Pace::Recorded { .. })

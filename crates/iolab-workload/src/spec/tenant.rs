@@ -250,6 +250,13 @@ impl Tenant {
         }
     }
 
+    /// Tell whether its files may become others than they were: it opens them so, writes them,
+    /// or changes them without a transfer (discard, truncate, unlink).
+    pub fn changes_files(&self) -> bool {
+        let is_changing = self.program.as_ref().is_some_and(Program::changes_files);
+        self.opening != Opening::Existing || self.writes() || is_changing
+    }
+
     /// Tell whether each op reads, and may write what it has read.
     fn reads_always(&self) -> bool {
         matches!(self.direction, Direction::Update { .. })

@@ -53,6 +53,27 @@ fn a_foreign_file_is_refused_and_its_neighbours_are_not_touched() {
     }
 }
 
+/// A program with one step that works on a file of the user's, which is long enough as it is.
+fn program_tenant(does: &str) -> Value {
+    json!({"name": "main", "workers": 1, "file": "f", "files": ["a"], "opening": "existing",
+        "file_bytes": 8192, "io_size_bytes": 4096, "pattern": {"kind": "sequential"},
+        "direction": {"kind": "read"}, "access": "plain",
+        "program": {"steps": [{"id": "step", "does": does}]}})
+}
+
+#[test]
+fn issue_14_point_2_what_changes_a_file_without_a_transfer_writes_it_too() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a"), [7; 8192]).unwrap();
+    for does in ["write", "discard", "punch", "zero", "truncate", "allocate", "unlink", "rename"] {
+        let why = take(folder.path(), &json!({}), &[program_tenant(does)]).err();
+        assert!(why.is_some_and(|why| why.contains("not a file that iolab made")), "{does}");
+    }
+    for does in ["read", "stat", "fsync", "open", "close"] {
+        take(folder.path(), &json!({}), &[program_tenant(does)]).unwrap();
+    }
+}
+
 #[test]
 fn a_mark_holds_until_the_file_is_changed_or_copied() {
     let folder = tempfile::tempdir().unwrap();
