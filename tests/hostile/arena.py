@@ -119,8 +119,9 @@ class Arena:
     """The namespace; ends with `close`."""
 
     def __init__(self, place: Path) -> None:
-        shown = [sys.base_prefix, sys.prefix, PACKAGE]
-        words = [str(place), str(find_agent()), str(Path.home()), *shown]
+        agent = find_agent()  # May lie in root's home, too.
+        shown = [sys.base_prefix, sys.prefix, PACKAGE, str(agent.parent)]
+        words = [str(place), str(agent), str(Path.home()), *shown]
         self._holder = subprocess.Popen(
             ["unshare", "--mount", "--propagation", "private", "sh", "-c", _SETUP, "sh", *words],
             stdout=subprocess.PIPE,
