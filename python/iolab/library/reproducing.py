@@ -28,7 +28,7 @@ _KIB: Final = 1024
 _NS_PER_S: Final = 1e9
 _INTERVAL_NS: Final = 5_000_000_000
 """Of the published tables of iostat."""
-_EDGES: Final = 2
+_EDGES: Final = 1
 """Intervals at each end in which a file begins or ends, with its metadata."""
 _COLUMNS: Final[dict[str, Callable[[SolarisFigures], float]]] = {
     "r/s": lambda of: of.reads_per_s,
@@ -145,6 +145,9 @@ def _simulated(row: Row, trials: _Trials) -> float | None:
     trial = trials.of(row.setup)
     if row.figure == "iostat":
         return _iostat(trial, row.of)
+    if row.figure == "elapsed":
+        (phase,) = (p for p in trial.record["phases"] if p["name"] == row.of)
+        return phase["elapsed_ns"] / _NS_PER_S
     rates = {name: m["throughput_bytes_per_s"] / _KIB for name, m in trial.metrics.items()}
     return rates[row.of] if row.figure == "throughput" else fmean(rates.values())
 

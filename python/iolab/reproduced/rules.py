@@ -62,6 +62,24 @@ class Within:
 
 
 @frozen
+class Between:
+    """The simulated number differs from the published one by a share between two."""
+
+    least: float
+    most: float
+
+    @property
+    def told(self) -> str:
+        """The rule in words."""
+        return f"{100 * self.least:+g} % to {100 * self.most:+g} %"
+
+    def holds(self, row: TwoNumbers, other: TwoNumbers | None) -> bool:
+        """Tell whether it does."""
+        del other
+        return self.least <= row.simulated / row.published - 1 <= self.most
+
+
+@frozen
 class Like:
     """The simulated number is that of the other row, to within a share, as both were published."""
 
