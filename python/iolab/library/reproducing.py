@@ -8,7 +8,7 @@ from importlib.resources import as_file, files
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from iolab import reproduced
 from iolab.errors import IolabError
@@ -21,6 +21,9 @@ from iolab.reproduced.model import Document, RepeatedTrial, Row
 from iolab.reproduced.published import Published, published
 from iolab.reproduced.rules import TwoNumbers, Word
 from iolab.store.users_files import Allowed, opened_replacing, refuse_foreign
+
+if TYPE_CHECKING:
+    from iolab.protocol import PhaseRecord
 
 STACK_ENDING: Final = ".toml"
 _SEED: Final = 1
@@ -144,9 +147,9 @@ def _simulated(row: Row, trials: _Trials) -> float | None:
         return None
     trial = trials.of(row.setup)
     if row.figure == "iostat":
-        return _iostat(trial, row.of)
+        return _iostat(_phases(trial)[0], row.of)
     if row.figure == "elapsed":
-        (phase,) = (p for p in trial.record["phases"] if p["name"] == row.of)
+        (phase,) = (phase for phase in _phases(trial) if phase["name"] == row.of)
         return phase["elapsed_ns"] / _NS_PER_S
     rates = {name: m["throughput_bytes_per_s"] / _KIB for name, m in trial.metrics.items()}
     return rates[row.of] if row.figure == "throughput" else fmean(rates.values())
@@ -160,10 +163,13 @@ def _part(row: Row, trials: _Trials) -> float | None:
     return rates[row.of] / sum(rates.values())
 
 
-def _iostat(trial: SimulatedTrial, column: str) -> float:
-    """Mean of a column over the intervals of 5 s between the first and the last ones."""
-    record = trial.record
-    series = record["phases"][0]["devices"][0].get("series") if record is not None else None
+def _phases(trial: SimulatedTrial) -> Sequence[PhaseRecord]:
+    return trial.record["phases"] if trial.record is not None else ()
+
+
+def _iostat(phase: PhaseRecord, column: str) -> float:
+    """Mean of a column over the intervals of 5 s between the first and the last one."""
+    series = phase["devices"][0].get("series")
     if not series:
         raise IolabError("the simulated trial holds no counters of its device", "report it, please")
     rows, begin_ns = [(0, series["counters"][0])], 0

@@ -244,8 +244,8 @@ DOCUMENTS: Final = (
             "ufs_LW = 3.6 MiB: fitted to actv; the printed 256 KiB gives 26 requests in the queue",
         ),
         "The rate is that of a disk that is always busy with clusters of 128 KiB; queue and time "
-        "of service follow from what the file system lets wait. A disk that shows 924 ms for a request "
-        "is not slow: 39 others are before it.",
+        "of service follow from what the file system lets wait. A disk that shows 924 ms for a "
+        "request is not slow: 39 others are before it. VxFS stops its writer earlier, at 1 MiB.",
     ),
     Document(
         "d4",
