@@ -2747,6 +2747,38 @@ class HostWrites(TypedDict):
     trial_bytes: int
 
 
+class ImportOptions(TypedDict):
+    """Facts that the lines do not tell."""
+
+    device: NotRequired[str | None]
+    fs: NotRequired[str | None]
+    memory: NotRequired[str | None]
+    name: NotRequired[str]
+    release: NotRequired[int | None]
+    title: NotRequired[str]
+
+
+class ImportedLine(TypedDict):
+    """A line, and what it did."""
+
+    effect: str
+    is_caution: bool
+    place: str
+    tunable: str
+    typed: str
+    value: str
+
+
+class ImportedConfig(TypedDict):
+    """Lines, read."""
+
+    fs: str | None
+    problem: str | None
+    remedy: str | None
+    rows: list[ImportedLine]
+    stack: str | None
+
+
 class IozoneChild(TypedDict):
     """A child of a test."""
 
