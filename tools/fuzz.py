@@ -46,6 +46,7 @@ TARGETS: Final = {
     "study-files": "fuzz_files:study_files",
     "archives": "fuzz_files:archives",
     "stacks": "fuzz_files:stacks",
+    "typed-lines": "fuzz_files:typed_lines",
     "scenarios": "fuzz_files:scenarios",
     "recordings": "fuzz_files:recordings",
     "agent-requests": "fuzz_files:agent_requests",

@@ -14,6 +14,7 @@ import os
 import random
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -91,6 +92,20 @@ def stacks(rng: random.Random, _: Path) -> None:
     """A stack file, and what it says of itself."""
     text = _mutated_toml(rng, rng.choice(_stack_texts()))
     _answered(lambda: _core.sim_describe(_core.sim_stack("stack.toml", text)))
+
+
+def typed_lines(rng: random.Random, _: Path) -> None:
+    """Lines of an administrator, and the stack that they make, which is TOML at least."""
+    text = mutated_lines(rng, rng.choice(_typed_lines()))
+    options = {"device": "scsi7200-1995", "name": "fuzzed", "release": rng.choice((None, 7, 8, 10))}
+
+    def read() -> None:
+        imported = json.loads(_core.sim_import_config([("lines", text)], json.dumps(options)))
+        if imported["stack"] is not None:
+            tomllib.loads(imported["stack"])
+            _core.sim_stack("stack.toml", imported["stack"])
+
+    _answered(read)
 
 
 def scenarios(rng: random.Random, _: Path) -> None:
@@ -246,6 +261,13 @@ def _archive() -> tuple[bytes, Inspection]:
 def _stack_texts() -> tuple[str, ...]:
     folder = ROOT / "crates" / "iolab-sim" / "profiles"
     return tuple(path.read_text() for path in sorted(folder.glob("*.toml")))
+
+
+@cache
+def _typed_lines() -> tuple[str, ...]:
+    folder = ROOT / "examples" / "12-solaris-lines"
+    paths = sorted(path for path in folder.iterdir() if path.suffix not in (".md", ".toml"))
+    return (*(path.read_text() for path in paths), "".join(path.read_text() for path in paths))
 
 
 @cache

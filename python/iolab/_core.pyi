@@ -12,6 +12,8 @@ from iolab.protocol import (
     CommandPlan,
     Demand,
     Histogram,
+    ImportedConfig,
+    ImportOptions,
     IozoneRequest,
     Judgement,
     MixedRequest,
@@ -59,6 +61,7 @@ __all__ = [
     "recording_identity",
     "run_in_process",
     "sim_describe",
+    "sim_import_config",
     "sim_knob_names",
     "sim_knobs",
     "sim_limits",
@@ -321,6 +324,26 @@ def sim_describe(stack_json: str) -> JsonText[SimulatedStack]:
     Raises
     ------
     iolab.errors.StudyError : the stack cannot be built.
+    """
+
+def sim_import_config(
+    files: list[tuple[str, str]], options_json: JsonText[ImportOptions]
+) -> JsonText[ImportedConfig]:
+    """Lines that an administrator of Solaris typed, and the stack that they make.
+
+    Parameters
+    ----------
+    files : name and text of each; they are read in this order.
+    options_json : what lines do not say: profile of the disks, memory, release, name.
+
+    Returns
+    -------
+    str : ``{"rows", "fs", "stack", "problem", "remedy"}``; a row for each thing that a line says;
+        ``stack`` is the text of a stack file, or null, and then ``problem`` says why.
+
+    Raises
+    ------
+    iolab.errors.StudyError : a line cannot be meant so; quotes it, with the manual's range.
     """
 
 def sim_knob_names() -> list[str]:

@@ -1832,10 +1832,23 @@ class CommandPlanShownByBonnie(TypedDict):
     show: ShownByBonnie
 
 
+class MkfileIostat(TypedDict):
+    """Reports of an iostat that looks on."""
+
+    has_names_last: bool
+    has_processors: bool
+    hides_idle: bool
+    interval_ns: int
+    is_linux: bool
+    reports: int | None
+
+
 class ShownByMkfile(TypedDict):
     """Form of the results."""
 
     bytes: int
+    iostat: MkfileIostat | None
+    is_clocked: bool
     is_verbose: bool
 
 
@@ -2097,11 +2110,24 @@ CommandPlan: TypeAlias = (
 """A command line, understood."""
 
 
+class HostReading(TypedDict):
+    """Time of the processors of a simulated machine, and what waits in it, up to a reading."""
+
+    calls_ns: int
+    idle_ns: int
+    queue_busy_ns: int
+    queued_ns: int
+    system_ns: int
+    user_ns: int
+    wait_ns: int
+
+
 class CounterSeries(TypedDict):
     """Counters of a block device, read again and again."""
 
     at_ns: list[int]
     counters: list[list[int]]
+    host: NotRequired[list[HostReading]]
 
 
 class CpuRecord(TypedDict):
@@ -2719,6 +2745,38 @@ class HostWrites(TypedDict):
 
     before_bytes: int
     trial_bytes: int
+
+
+class ImportOptions(TypedDict):
+    """Facts that the lines do not tell."""
+
+    device: NotRequired[str | None]
+    fs: NotRequired[str | None]
+    memory: NotRequired[str | None]
+    name: NotRequired[str]
+    release: NotRequired[int | None]
+    title: NotRequired[str]
+
+
+class ImportedLine(TypedDict):
+    """A line, and what it did."""
+
+    effect: str
+    is_caution: bool
+    place: str
+    tunable: str
+    typed: str
+    value: str
+
+
+class ImportedConfig(TypedDict):
+    """Lines, read."""
+
+    fs: str | None
+    problem: str | None
+    remedy: str | None
+    rows: list[ImportedLine]
+    stack: str | None
 
 
 class IozoneChild(TypedDict):
@@ -3794,6 +3852,7 @@ class SimulatedTrial(TypedDict):
 
     cache: NotRequired[Cache | None]
     knobs: dict[str, str]
+    readings_every_ns: NotRequired[int | None]
     stack: NotRequired[Stack | None]
     trace: NotRequired[TrialTrace | None]
     trial: str

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from iolab.cli import disk_tables, iostat
+from iolab.cli import iostat
 from iolab.cli.console import Console
 from iolab.cli.main import main
 from iolab.cli.parser import Parser
 from iolab.errors import IolabError
+from iolab.library import disk_tables
 from iolab.library.disk_counters import (
     Counters,
     Kstat,

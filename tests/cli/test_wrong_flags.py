@@ -68,6 +68,7 @@ BASES = {
     "sim probe": ("fixed-100us",),
     "sim profiles": (),
     "sim schedulers": (),
+    "sim import-config": ("lines", "--device", "scsi7200-1995", "--explain"),
     "sim trace": ("study.toml", "--out", "trace.csv.gz", "--overwrite", "trace.csv.gz"),
 }
 """Words with which each command is right; one that needs the agent is not among them."""
@@ -113,6 +114,7 @@ def cases() -> list[tuple[str, str]]:
     found = [(command, option) for command in plain for option in options_of(command)]
     of_sim = {"sim dispatch": ("--scheduler", "--tunable"), "sim probe": ("--seed",)} | {
         "sim scenarios": ("--only",),
+        "sim import-config": ("--device", "--memory", "--release", "--fs"),
         "sim trace": ("--trial", "--seed", "--out"),
         "trace show": ("--format", "--kinds"),
         "trace convert": ("--to",),
@@ -149,6 +151,7 @@ def place(tmp_path_factory) -> Path:
             (golden / "scheduler" / "scheduler-scenarios.yaml").read_text().split("\n  - id:")
         )
         (folder / "s.yaml").write_text(f"{head}\n  - id:{parts[0]}\n")
+        (folder / "lines").write_text("newfs -C 16 /dev/rdsk/c1t0d0s0\n")
         for suffix in (".csv.gz", ".json"):
             source = golden / "dispatch-own" / f"three-bfq{suffix}"
             (folder / f"r{suffix}").write_bytes(source.read_bytes())

@@ -14,6 +14,7 @@ pub mod iozone;
 pub mod mkfile;
 pub mod option;
 pub mod plan;
+pub mod solaris;
 mod text_file;
 pub mod workload;
 pub mod workload_file;

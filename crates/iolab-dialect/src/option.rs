@@ -387,13 +387,13 @@ impl<'a, S> Reader<'a, S> {
 
     fn long(&mut self, index: usize, typed: &mut S, common: &mut Common) -> Read {
         let word = &self.words[index];
-        if let Some(row) = self.grammar.rows.iter().find(|row| row.name == word) {
-            let place = self.whole(index);
-            let given = Given { name: row.name, value: "", words: &[], place: place.clone() };
-            return (row.update)(typed, &given).map_err(|problem| (place, problem));
-        }
         let (name, attached) =
             word.split_once('=').map_or((word.as_str(), None), |(n, v)| (n, Some(v)));
+        if let Some(row) = self.grammar.rows.iter().find(|row| row.name == name) {
+            let (value, place) = self.long_value(row.name, &row.takes, (index, attached))?;
+            let given = Given { name: row.name, value, words: &[], place: place.clone() };
+            return (row.update)(typed, &given).map_err(|problem| (place, problem));
+        }
         let Some(row) = common_row(name) else {
             let known = COMMON.iter().map(|row| row.name);
             let hint = did_you_mean(name, known.clone());
@@ -403,18 +403,28 @@ impl<'a, S> Reader<'a, S> {
             );
             return Err(((index, 0..name.chars().count()), problem));
         };
-        let value_at = name.chars().count() + 1;
-        let (value, place) = match (&row.takes, attached) {
-            (Takes::Nothing, Some(value)) => {
-                let problem = Problem::new(format!("{name} takes no value"), "leave it out");
-                return Err(((index, value_at..value_at + value.chars().count()), problem));
-            }
-            (Takes::Nothing, None) => ("", self.whole(index)),
-            (_, Some(value)) => (value, (index, value_at..word.chars().count())),
-            (takes, None) => self.following(row.name, metavar(takes))?,
-        };
+        let (value, place) = self.long_value(row.name, &row.takes, (index, attached))?;
         let given = Given { name: row.name, value, words: &[], place: place.clone() };
         (row.update)(common, &given).map_err(|problem| (place, problem))
+    }
+
+    /// Value of an option with two dashes, attached with `=` or in the next word.
+    fn long_value<T>(
+        &mut self,
+        name: &str,
+        takes: &Takes<T>,
+        (index, attached): (usize, Option<&'a str>),
+    ) -> Result<(&'a str, Place), (Place, Problem)> {
+        let end = self.words[index].chars().count();
+        match (takes, attached) {
+            (Takes::Nothing, Some(value)) => {
+                let problem = Problem::new(format!("{name} takes no value"), "leave it out");
+                Err(((index, end - value.chars().count()..end), problem))
+            }
+            (Takes::Nothing, None) => Ok(("", self.whole(index))),
+            (_, Some(value)) => Ok((value, (index, end - value.chars().count()..end))),
+            (takes, None) => self.following(name, metavar(takes)),
+        }
     }
 
     /// One word of short options: `-Ras64m`.

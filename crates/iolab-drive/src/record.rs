@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use iolab_model::op::Access;
+use iolab_model::readings::HostReading;
 use iolab_workload::operation::{Nature, OperationKind};
 use iolab_workload::spec::Phase;
 use schemars::JsonSchema;
@@ -113,6 +114,9 @@ pub struct CounterSeries {
     /// One reading each: what the kernel's `stat` file of the device has counted since the first,
     /// in its order; requests in flight as they were.
     pub counters: Vec<Vec<u64>>,
+    /// Time of a simulated machine's processors beside each reading, if it was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub host: Vec<HostReading>,
 }
 
 fn one() -> u64 {

@@ -2,6 +2,30 @@
 //!
 //! Rows are in the order of the kernel's `stat` file (Linux Documentation/block/stat.rst).
 
+use serde::{Deserialize, Serialize};
+
+/// Time of the processors of a simulated machine, and what waits in it, up to a reading.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(deny_unknown_fields)]
+pub struct HostReading {
+    /// Processors were busy with what workers compute themselves.
+    pub user_ns: u64,
+    /// Processors were busy with calls, interrupts and threads of the kernel.
+    pub system_ns: u64,
+    /// Processors had nothing to do while a request was outstanding.
+    pub wait_ns: u64,
+    /// Processors had nothing to do, and no request was outstanding.
+    pub idle_ns: u64,
+    /// Part of the time in the kernel that was charged to the workers.
+    pub calls_ns: u64,
+    /// Requests that waited in the host times nanoseconds.
+    pub queued_ns: u64,
+    /// At least one request waited in the host.
+    pub queue_busy_ns: u64,
+}
+
 /// Most readings that are kept: then every second one is given up, and the distance doubles.
 pub const READINGS_MAX: usize = 128;
 /// Milliseconds between the first readings.

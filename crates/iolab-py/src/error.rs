@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use iolab_dialect::solaris::LineFault;
 use iolab_dialect::workload_file::FileProblem;
 use iolab_dialect::{Diagnostic, Problem, RenderError};
 use iolab_protocol::extension::ExtensionErrorCode as Code;
@@ -186,6 +187,22 @@ impl Crosses for FileProblem {
     fn told(&self) -> Told {
         let source = format!("{}:{}", self.subject, self.line);
         Told::new(Code::Syntax, self.to_string()).source(source).value("line", self.line)
+    }
+}
+
+impl Crosses for LineFault {
+    fn told(&self) -> Told {
+        let place = format!("{}:{}:{}", self.file, self.line, self.at.start + 1);
+        let mut told =
+            Told::new(Code::Syntax, format!("{place}: `{}`: {}", self.quoted(), self.what));
+        told = told.hint(": ", &self.remedy).source(place).value("line", self.line);
+        told.place = told.place.map(|place| ErrorPlace {
+            line: self.typed.clone(),
+            begin: self.at.start,
+            end: self.at.end,
+            ..place
+        });
+        told
     }
 }
 

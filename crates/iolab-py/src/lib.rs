@@ -4,6 +4,7 @@ mod books;
 mod dialect;
 mod error;
 mod histogram;
+mod import_config;
 mod mechanism;
 mod pattern;
 mod refusals;
@@ -69,6 +70,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace::trace_stages, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_diff, module)?)?;
     module.add_function(wrap_pyfunction!(trace::trace_plot, module)?)?;
+    module.add_function(wrap_pyfunction!(import_config::sim_import_config, module)?)?;
     module.add_function(wrap_pyfunction!(schema::extension_schema, module)?)?;
     module.add_function(wrap_pyfunction!(trace_ring::trace_ring_pages, module)?)?;
     module.add_function(wrap_pyfunction!(trace_ring::trace_perf_ring, module)?)?;

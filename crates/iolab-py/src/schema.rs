@@ -1,5 +1,6 @@
 //! The schema of everything that the extension takes and gives, from which Python's types are made.
 
+use iolab_dialect::solaris::{ImportOptions, ImportedConfig};
 use iolab_dialect::{bonnie, filebench, fio, iozone, mkfile, ycsb};
 use iolab_drive::needs::Refusal;
 use iolab_model::Capabilities;
@@ -61,14 +62,14 @@ fn given(mut generator: SchemaGenerator) -> Map<String, Value> {
         Capabilities, FormatRow,
         Answer<Shown>, Answer<Converted>, Answer<Measured>, Answer<OnlyRead>, Compared,
         Answer<Found>, Answer<TracePlot>,
-        ExtensionError,
+        ExtensionError, ImportedConfig,
     }
     generator.take_definitions(true)
 }
 
 fn taken(mut generator: SchemaGenerator) -> Map<String, Value> {
     add! { generator:
-        IozoneRequest, MixedRequest, TrialSpec, Asked, ShowOptions, PatternQuestion,
+        IozoneRequest, MixedRequest, TrialSpec, Asked, ShowOptions, PatternQuestion, ImportOptions,
         iozone::result::RowResult, iozone::side::Part, bonnie::result::Event,
         mkfile::render::Event, fio::result::RowResult, filebench::result::RowResult,
         ycsb::render::RowResult,

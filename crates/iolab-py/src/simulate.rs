@@ -23,7 +23,7 @@ use iolab_sim::queue::QueueParameters;
 use iolab_sim::replay::to_csv;
 use iolab_sim::sched::SchedulerKind;
 use iolab_sim::stack::{QueueOverrides, Stack};
-use iolab_sim::target::{CAPABILITIES, DIRECTORY, SimTarget, Simulation};
+use iolab_sim::target::{CAPABILITIES, DIRECTORY, ReadingsTaken, SimTarget, Simulation};
 use iolab_sim::{Hz, SchedulerContext};
 use iolab_trace::source::Facts;
 use iolab_workload::Workload;
@@ -55,6 +55,9 @@ pub struct TrialSpec {
     /// State of the page cache before the timed region.
     #[serde(default)]
     cache: Option<Cache>,
+    /// Distance of the readings of counters, exactly; absent: few enough to be kept.
+    #[serde(default)]
+    readings_every_ns: Option<u64>,
 }
 
 /// A stack, before anything runs on it.
@@ -256,7 +259,7 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
     facts.extend(own);
     let trace = begin_trace(&spec, &facts, &mut simulation)?;
     let target = SimTarget::new(simulation, facts.clone());
-    let mut observer = Watch { should_stop: stop, trace, cache: spec.cache, ..Watch::new(&target) };
+    let mut observer = Watch { should_stop: stop, trace, ..Watch::of(&target, &spec) };
     let (mut phases, mut error) = (Vec::new(), None);
     for phase in &spec.workload.phases {
         error = match run_phase(&target, (&spec.workload, phase), &mut observer) {
@@ -375,7 +378,11 @@ fn run_phase(
     }
     if let [Some(before), Some(after)] = [observer.marks.first(), observer.marks.get(1)] {
         let series = observer.readings.take();
-        let series = series.map(|(at_ns, counters)| CounterSeries { at_ns, counters });
+        let series = series.map(|taken| CounterSeries {
+            at_ns: taken.at_ns,
+            counters: taken.counters,
+            host: taken.host,
+        });
         record.devices.push(DeviceRecord { series, ..between(before, after, "") });
         let placed = workload.sets_of(phase).filter_map(|set| set.place.as_ref());
         for place in placed.collect::<BTreeSet<_>>() {
@@ -404,7 +411,9 @@ struct Watch<'a> {
     should_stop: Option<Py<PyAny>>,
     marks: Vec<Vec<(String, f64)>>,
     /// Counters over time: of phases that are no slices.
-    readings: Option<(Vec<u64>, Vec<Vec<u64>>)>,
+    readings: Option<ReadingsTaken>,
+    /// Their distance, if somebody asked for one.
+    every: Option<Ns>,
     is_stopped: bool,
     trace: Option<SimulatedTrace>,
     cache: Option<Cache>,
@@ -413,8 +422,22 @@ struct Watch<'a> {
 impl<'a> Watch<'a> {
     const fn new(target: &'a SimTarget) -> Self {
         let (should_stop, trace, cache) = (None, None, None);
-        let readings = None;
-        Self { target, should_stop, marks: Vec::new(), readings, is_stopped: false, trace, cache }
+        Self {
+            target,
+            should_stop,
+            marks: Vec::new(),
+            readings: None,
+            every: None,
+            is_stopped: false,
+            trace,
+            cache,
+        }
+    }
+
+    /// Of a trial, without its trace.
+    fn of(target: &'a SimTarget, spec: &TrialSpec) -> Self {
+        let every = spec.readings_every_ns.map(Ns);
+        Self { cache: spec.cache, every, ..Self::new(target) }
     }
 
     fn drain(&mut self) {
@@ -442,7 +465,7 @@ impl Observer for Watch<'_> {
 
     fn starting(&mut self) {
         self.marks.push(self.target.inspect(Simulation::counters));
-        self.target.begin_readings();
+        self.target.begin_readings(self.every);
     }
 
     fn should_stop(&mut self) -> bool {

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from iolab.cli import disk_tables, iostat_stored
+from iolab.cli import iostat_stored
 from iolab.cli.console import Console
 from iolab.cli.iostat_layout import ReportLayout, columns_of, row_of
 from iolab.errors import IolabError
 from iolab.frozen import frozen
+from iolab.library import disk_tables
 from iolab.library.disk_counters import (
     Counters,
     Figures,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from iolab.cli import disk_tables
 from iolab.frozen import frozen
+from iolab.library import disk_tables
 from iolab.library.disk_counters import Figures
 
 

@@ -10,10 +10,10 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from iolab.cli import disk_tables
 from iolab.cli.console import Console
 from iolab.cli.iostat_layout import ReportLayout
 from iolab.errors import IolabError
+from iolab.library import disk_tables
 from iolab.library.disk_counters import (
     COUNTERS_KNOWN,
     Counters,

@@ -7,6 +7,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from iolab.cli import sim_import_config
 from iolab.cli.console import Console
 from iolab.cli.flags import add_overwrite_flag
 from iolab.cli.sim_reproduce import REPRODUCE
@@ -447,6 +448,7 @@ SUBJECTS: Final[dict[str, Subject]] = {
         _software,
         "List what schedulers cost a processor, or print one table with the source of each number.",
     ),
+    "import-config": (sim_import_config.declare, sim_import_config.answer, sim_import_config.ABOUT),
     "calibrate-cpu": (
         _declare_calibrate,
         _calibrate,

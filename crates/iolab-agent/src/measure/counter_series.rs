@@ -80,7 +80,7 @@ impl Readings {
     pub fn series(&self, device: usize) -> Option<CounterSeries> {
         let rows = self.rows.get(device)?;
         let counters = since_first(rows)?;
-        Some(CounterSeries { at_ns: self.at_ns.clone(), counters })
+        Some(CounterSeries { at_ns: self.at_ns.clone(), counters, host: Vec::new() })
     }
 }
 

@@ -8,7 +8,7 @@ use iolab_workload::file_set::{FileAction, FileOrder, FileSetWork, LinkKind};
 use iolab_workload::spec::{Direction, FsyncPolicy, Opening, Tenant};
 use serde::{Deserialize, Serialize};
 
-use super::options::Typed;
+use super::options::{Iostat, Typed};
 use crate::diagnostic::Problem;
 use crate::option::Common;
 use crate::plan::{Asked, Row};
@@ -29,6 +29,12 @@ pub struct Show {
     pub is_verbose: bool,
     /// Size of each file.
     pub bytes: u64,
+    /// Reports of an iostat that looks on.
+    #[serde(default)]
+    pub iostat: Option<Iostat>,
+    /// --time.
+    #[serde(default)]
+    pub is_clocked: bool,
 }
 
 /// The plan of a command line.
@@ -56,7 +62,12 @@ pub fn lower(typed: &Typed, common: Common) -> Result<Plan, Problem> {
         files,
         cache: "as_is".into(),
         asked: Asked::default(),
-        show: Show { is_verbose: typed.is_verbose, bytes },
+        show: Show {
+            is_verbose: typed.is_verbose,
+            bytes,
+            iostat: typed.iostat.clone(),
+            is_clocked: typed.is_clocked,
+        },
         rows,
     })
 }

@@ -14,6 +14,8 @@ iolab mkfile: files of a size, as mkfile of Solaris makes them, timed
   iolab mkfile -v 8192b /data/file        4 MiB: b are blocks of 512 bytes
   iolab mkfile --on loop:1g --repeat 5 --sync 256m file
                                           on a disk of its own, five times, flushed
+  iolab mkfile --on sim:STACK.toml --iostat '-xc 5' --time 500m file
+                                          in virtual time, with iostat in the other window
 ";
 
 /// Reads a command line, without the program's name.
@@ -22,7 +24,7 @@ pub fn parse(words: &[String]) -> Result<Plan, Diagnostic> {
     read(&GRAMMAR, words, &mut typed, &mut common)?;
     let is_help = common.is_help;
     if is_help {
-        typed = Typed { bytes: Some(0), files: vec!["file".into()], ..typed };
+        typed = Typed { bytes: Some(0), files: vec!["file".into()], ..Typed::default() };
     }
     let whole = |problem: Problem| Diagnostic::of_all(GRAMMAR.program, words, problem);
     let mut plan = lower(&typed, common).map_err(whole)?;

@@ -58,10 +58,38 @@ fn malformed_command_lines_are_refused_with_a_remedy() {
         ("1m dir/", "names no file"),
         ("1m ..", "names no file"),
         ("1m .hidden", "file name \".hidden\""),
+        ("--random=1 1m a", "--random takes no value"),
+        ("--on sim:x --iostat 0 1m a", "'0' is no interval"),
+        ("--on sim:x --iostat 1e9 1m a", "'1e9' is no interval"),
+        ("--on sim:x --iostat -p5 1m a", "--iostat knows no -p"),
+        ("--on sim:x --iostat", "--iostat needs a value"),
+        ("--on sim:x --iostat= 1m a", "'' is not what an iostat is asked"),
         ("--randon 1m a", "there is no option --randon"),
     ] {
         let error = parse(&words(text)).expect_err(text).to_string();
         assert!(error.contains(message), "{text}: {error}");
+    }
+}
+
+#[test]
+fn an_iostat_looks_on_at_a_simulated_stack() {
+    let typed = |words: &str| {
+        let mut all = self::words("--on sim:x --time 1m a");
+        all.push(format!("--iostat={words}"));
+        parse(&all).map(|plan| plan.show.iostat.expect("it was asked for"))
+    };
+    let asked = typed("-xc 5 3").unwrap();
+    assert_eq!((asked.interval_ns, asked.reports), (5_000_000_000, Some(3)));
+    assert!(asked.has_processors && !asked.has_names_last && !asked.is_linux);
+    assert_eq!(typed("0.5").unwrap().interval_ns, 500_000_000);
+    assert!(typed("-linux 5").unwrap().is_linux);
+    for (words, message) in [
+        ("-c -linux 5", "belong to the layouts of Solaris"),
+        ("5 0", "'0' is no number"),
+        ("5 3 1", "is not what an iostat is asked"),
+    ] {
+        let error = typed(words).expect_err(words).to_string();
+        assert!(error.contains(message), "{words}: {error}");
     }
 }
 

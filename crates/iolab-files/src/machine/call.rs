@@ -102,7 +102,10 @@ impl Machine {
                 let directory = self.tree.find(path(call.path)?)?;
                 Ok(vec![Work::Flush(FlushWork::file(directory, Promise::Full))])
             }
-            Op::Burn { duration } => Ok(vec![Work::Burn(duration)]),
+            Op::Burn { duration } => {
+                self.computed += duration;
+                Ok(vec![Work::Burn(duration)])
+            }
             Op::Map { handle, length } => self.map_file(lane, handle, length),
             Op::Unmap { handle } => self.unmap_file(lane, handle),
             Op::Touch { handle, at, length, is_write } => {

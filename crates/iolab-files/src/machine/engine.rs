@@ -98,7 +98,11 @@ pub struct Machine {
     pub(super) calendar: Calendar<Event>,
     pub(super) lanes: Vec<LaneState>,
     /// Processors' time of the kernel's threads: the flusher, and those of the file system.
-    threads: [Ns; 4],
+    pub(super) threads: [Ns; 4],
+    /// Time of processors charged to workers.
+    pub(super) worked: Ns,
+    /// Part of it that they asked for themselves.
+    pub(super) computed: Ns,
     pub(super) out: Vec<Outgoing>,
     pub(super) ended: Vec<MachineEnded>,
     pub(super) waits: Vec<(Tid, TaskIndex)>,
@@ -141,6 +145,8 @@ impl Machine {
             calendar: Calendar::default(),
             lanes: Vec::new(),
             threads: [Ns(0); 4],
+            worked: Ns(0),
+            computed: Ns(0),
             out: Vec::new(),
             ended: Vec::new(),
             waits: Vec::new(),
@@ -368,6 +374,9 @@ impl Machine {
     /// Charges work to the processor of a process; answers when it is done.
     pub(super) fn charge(&mut self, runner: RunBy, cost_ns: u64) -> Ns {
         let now = self.now;
+        if matches!(runner, RunBy::Lane(_)) {
+            self.worked += Ns(cost_ns);
+        }
         let cpu = self.cpu(runner);
         *cpu = (*cpu).max(now) + Ns(cost_ns);
         *cpu

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use iolab_model::Bytes;
 use iolab_model::error::Errno;
+use iolab_model::{Bytes, Ns};
 
 use super::engine::Machine;
 use crate::api::file_system::Space;
@@ -55,6 +55,22 @@ impl Machine {
     /// Tell whether blocks can be given to ranges without writing (fallocate(2)).
     pub fn can_allocate(&self) -> bool {
         self.fs.can_allocate()
+    }
+
+    /// Preferred size of transfers (`st_blksize` of stat(2)): the unit of its cache.
+    pub fn preferred_bytes(&self) -> Bytes {
+        Bytes(u64::from(self.fs.facts().cache_unit_bytes))
+    }
+
+    /// Times until which the processors of workers and of the kernel's threads are busy.
+    pub fn busy_until(&self) -> impl Iterator<Item = Ns> + '_ {
+        self.lanes.iter().map(|lane| lane.cpu_free).chain(self.threads)
+    }
+
+    /// Time of processors that was charged to workers, and the part of it that they asked for
+    /// themselves (computing, no calls).
+    pub const fn worked(&self) -> (Ns, Ns) {
+        (self.worked, self.computed)
     }
 
     /// Forgets clean pages, names and attributes (`vm.drop_caches = 3`).

@@ -119,6 +119,7 @@ impl Accounting {
         all.push(("wait_ns_integral".into(), self.waiting.area as f64));
         all.push(("active_ns_integral".into(), self.active.area as f64));
         all.push(("busy_ns".into(), self.active.busy.0 as f64));
+        all.push(("wait_busy_ns".into(), self.waiting.busy.0 as f64));
         for (name, integral) in [("waiting", &self.waiting), ("active", &self.active)] {
             all.push((format!("{name}_level"), integral.level as f64));
             all.push((format!("{name}_since_ns"), integral.since.0 as f64));

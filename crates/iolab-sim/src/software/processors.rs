@@ -57,6 +57,14 @@ impl ProcessorClocks {
         *from = (*from).max(now) + cost;
         *from
     }
+
+    /// Time that the processors are busy between two instants with what they were given by the
+    /// first one, all together.
+    pub fn busy(&self, from: Ns, until: Ns) -> Ns {
+        let free = self.free.borrow();
+        let all = free.low.iter().chain(free.high.values());
+        Ns(all.map(|&clock| clock.min(until).since(from).0).sum())
+    }
 }
 
 #[cfg(test)]

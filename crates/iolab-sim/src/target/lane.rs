@@ -5,10 +5,11 @@
 //! access, mapping and streams are declined, too.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use iolab_files::machine::Machine;
 use iolab_model::error::Errno;
 use iolab_model::listing::SortedListing;
 use iolab_model::op::{
@@ -20,6 +21,7 @@ use iolab_model::{
 };
 
 use super::namespace::FileId;
+use super::readings::ReadingsTaken;
 use super::simulation::{Piece, Simulation};
 use crate::api::bio::{Flags, Operation, ProcessId, Submitter};
 use crate::api::layer::WriteCache;
@@ -57,7 +59,7 @@ impl SimTarget {
     /// Everything is written first; then nothing is cached, or everything as far as memory goes.
     pub fn prepare_cache(&self, is_warm: bool) {
         let mut simulation = self.simulation.borrow_mut();
-        let Some(names) = simulation.machine().map(iolab_files::machine::Machine::names) else {
+        let Some(names) = simulation.machine().map(Machine::names) else {
             return;
         };
         let _ = simulation.do_beside(&Op::SyncAll, None);
@@ -78,12 +80,13 @@ impl SimTarget {
     }
 
     /// Begins to read the device's counters now and then.
-    pub fn begin_readings(&self) {
-        self.simulation.borrow_mut().begin_readings();
+    /// See [`Simulation::begin_readings`].
+    pub fn begin_readings(&self, every: Option<Ns>) {
+        self.simulation.borrow_mut().begin_readings(every);
     }
 
     /// The readings so far, see [`Simulation::end_readings`].
-    pub fn end_readings(&self) -> Option<(Vec<u64>, Vec<Vec<u64>>)> {
+    pub fn end_readings(&self) -> Option<ReadingsTaken> {
         self.simulation.borrow_mut().end_readings()
     }
 }
@@ -123,6 +126,10 @@ impl Target for SimTarget {
 
     fn facts(&self) -> Vec<(String, String)> {
         self.facts.clone()
+    }
+
+    fn preferred_bytes(&self, _: &Path) -> Option<Bytes> {
+        self.simulation.borrow().machine().map(Machine::preferred_bytes)
     }
 
     fn open(&self, request: &LaneRequest) -> Result<SimLane, Error> {

@@ -12,4 +12,5 @@ pub(crate) use beside::Beside;
 pub use lane::{CAPABILITIES, SimLane, SimTarget};
 pub(crate) use namespace::EXTENT;
 pub use namespace::{DIRECTORY, Placement};
+pub use readings::ReadingsTaken;
 pub use simulation::{CpuCost, Simulation};

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::filed::Files;
 use super::namespace::{Namespace, Placement};
-use super::readings::Readings;
+use super::readings::{HostTime, Readings, ReadingsTaken};
 use crate::Calendar;
 use crate::api::bio::{
     Bio, BioId, Ended, Flags, Operation, Priority, ProcessId, Status, Submitter,
@@ -115,6 +115,11 @@ pub struct Simulation {
     log_from: Sector,
     /// Readings of the device's counters, while somebody wants them.
     readings: Option<Box<Readings>>,
+    /// Time of processors charged to workers past the file half, and what they computed of it.
+    worked: Ns,
+    computed: Ns,
+    /// The same of everything when the readings began.
+    worked_before: (Ns, Ns),
     hash: u64,
     bios_done: u64,
 }
@@ -154,6 +159,9 @@ impl Simulation {
             lanes: Vec::new(),
             done: Vec::new(),
             readings: None,
+            worked: Ns(0),
+            computed: Ns(0),
+            worked_before: (Ns(0), Ns(0)),
             hash: 0xcbf2_9ce4_8422_2325,
             bios_done: 0,
         }
@@ -218,21 +226,58 @@ impl Simulation {
     }
 
     /// Begins to read the device's counters now and then.
-    pub fn begin_readings(&mut self) {
-        self.readings = Some(Box::new(Readings::begin(self.now, &self.stack.counters())));
-    }
-
-    fn read_counters(&mut self) {
+    ///
+    /// With a distance (of at least 1 ms) readings are exactly that far apart, all of them are
+    /// kept, and the processors' time is taken as well.
+    pub fn begin_readings(&mut self, every: Option<Ns>) {
         let counters = self.stack.counters();
-        let now = self.now;
-        if let Some(readings) = &mut self.readings {
-            readings.look(now, &counters);
-        }
+        self.readings = Some(Box::new(Readings::begin(self.now, every, &counters)));
+        self.worked_before = self.worked();
     }
 
-    /// The readings so far: times since the first one in ns, and what was counted since, in the
-    /// order of the kernel's `stat` file.
-    pub fn end_readings(&mut self) -> Option<(Vec<u64>, Vec<Vec<u64>>)> {
+    /// Readings that are due up to `instant`, before anything happens at it.
+    fn read_until(&mut self, instant: Ns) {
+        let Some(mut readings) = self.readings.take() else { return };
+        if readings.is_exact() {
+            let mut from = self.now;
+            while readings.next() <= instant {
+                let at = readings.next();
+                self.pass(&mut readings, from, at);
+                readings.look(at, &self.stack.counters());
+                from = at;
+            }
+            self.pass(&mut readings, from, instant);
+        } else if readings.next() <= instant {
+            readings.look(instant, &self.stack.counters());
+        }
+        self.readings = Some(readings);
+    }
+
+    /// The processors' time between two instants with no event between them.
+    fn pass(&self, readings: &mut Readings, from: Ns, until: Ns) {
+        let files = self.machine().map_or(Ns(0), |machine| {
+            Ns(machine.busy_until().map(|clock| clock.min(until).since(from).0).sum())
+        });
+        let all = Ns(until.since(from).0 * u64::from(self.cpus));
+        let (worked, computed) = self.worked();
+        let (worked_before, computed_before) = self.worked_before;
+        readings.host.pass(HostTime {
+            all,
+            busy: (files + self.processors.busy(from, until)).min(all),
+            is_waiting: self.bios.len() > self.free_bios.len(),
+            worked: worked.since(worked_before),
+            computed: computed.since(computed_before),
+        });
+    }
+
+    /// Time of processors charged to workers, and what they computed of it.
+    fn worked(&self) -> (Ns, Ns) {
+        let (worked, computed) = self.machine().map_or((Ns(0), Ns(0)), Machine::worked);
+        (worked + self.worked, computed + self.computed)
+    }
+
+    /// The readings so far, since the first one.
+    pub fn end_readings(&mut self) -> Option<ReadingsTaken> {
         let counters = self.stack.counters();
         self.readings.take().map(|readings| readings.end(self.now, &counters))
     }
@@ -297,10 +342,10 @@ impl Simulation {
     /// Lets time pass to `instant` (not beyond the next event) and does what is due.
     pub(super) fn advance_to(&mut self, instant: Ns) {
         debug_assert!(instant >= self.now, "time went back");
-        self.now = instant;
-        if self.readings.as_ref().is_some_and(|readings| instant >= readings.next()) {
-            self.read_counters();
+        if self.readings.is_some() {
+            self.read_until(instant);
         }
+        self.now = instant;
         if self.stack.next_event() <= instant {
             let mut done = core::mem::take(&mut self.done);
             self.stack.advance(instant, &mut done);
@@ -334,12 +379,14 @@ impl Simulation {
     fn charge(&mut self, lane: u32, cost_ns: u64) -> Ns {
         // The process of a lane, see `SimLane`.
         let by = Submitter { process: ProcessId(lane + 1), ..Submitter::default() };
+        self.worked += Ns(cost_ns);
         self.processors.charge(by, self.now, Ns(cost_ns))
     }
 
     /// An op that is nothing but work of the processor.
     pub(super) fn burn(&mut self, lane: u32, token: Token, duration: Ns) {
         let op = self.begin(lane, token, Bytes(0));
+        self.computed += duration;
         let at = self.charge(lane, duration.0);
         self.planned.plan(at, Planned::End(op));
     }

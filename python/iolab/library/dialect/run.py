@@ -17,7 +17,16 @@ from shlex import quote
 from typing import TYPE_CHECKING, Final, cast
 
 from iolab.errors import IolabError, MismatchError, StoppedError, TestbedError
-from iolab.library.dialect import bonnie, filebench, fio, fio_commands, fio_logs, side, ycsb
+from iolab.library.dialect import (
+    bonnie,
+    filebench,
+    fio,
+    fio_commands,
+    fio_logs,
+    mkfile,
+    side,
+    ycsb,
+)
 from iolab.library.dialect.files import check_workbook, elsewhere, refuse_unnamed, write_files
 from iolab.library.dialect.plan import DialectCore, DialectPlan, study_of
 from iolab.library.services import Services
@@ -135,6 +144,7 @@ class Line(Attendant):
         logged = side.logged(self._plan, spec["workload"], self._folder)
         logged = fio_logs.logged(self._plan, logged, self._fio_folder)
         logged = ycsb.logged(logged, self._ycsb_folder)
+        spec = mkfile.with_readings(self._plan, spec)
         return {**spec, "workload": logged, "time_limit_ns": _TIME_LIMIT_NS}
 
     def heard(self, trial: Trial, params: protocol.Progress) -> None:
@@ -170,6 +180,7 @@ class Line(Attendant):
             self.n_ok += 1
         if record["status"] != "interrupted" or self._plan.row_of_dialect.is_told_by_records:
             self._show_row(trial.position, record)
+        mkfile.show_reports(self._plan, record, self._console)
         if record["status"] != "failed":
             return
         if not self._plan.row_of_dialect.keeps_files:
@@ -240,6 +251,7 @@ def execute(
     if bonnie.set_semaphores(plan, console):
         return 0
     check_workbook(plan.asked.get("workbook"), plan.allowed)
+    mkfile.check_virtual(plan)
     line = Line(plan, core, console)
     return _conduct(line, study_of(plan), replace(plan.options, root=root), services, console)
 
