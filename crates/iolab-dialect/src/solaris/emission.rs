@@ -1,6 +1,6 @@
 //! Words of a stack file for the tunables of each file system: one row per file system.
 
-use super::tunable::{BLOCK, Meaning};
+use super::tunable::{BLOCK, Meaning, Unit};
 use super::typed::{Fs, Setting};
 
 /// Part of `[files]` that a setting becomes.
@@ -29,7 +29,7 @@ pub struct Emission {
 /// Every file system. A new one in the simulator is a function here.
 pub const EMISSIONS: &[Emission] = &[
     Emission { fs: Fs::Ufs, say: Some(ufs) },
-    Emission { fs: Fs::Vxfs, say: None },
+    Emission { fs: Fs::Vxfs, say: Some(vxfs) },
     Emission { fs: Fs::Qfs, say: None },
     Emission { fs: Fs::Zfs, say: None },
 ];
@@ -54,6 +54,25 @@ fn ufs(set: &Setting) -> Said {
         Meaning::Mount => Said::Mount(name.to_owned()),
         Meaning::System => Said::System(name.to_owned(), value),
         Meaning::Nothing(why) => Said::Nothing(why.to_owned()),
+        _ => Said::Missing("the model does not have it".into()),
+    }
+}
+
+fn vxfs(set: &Setting) -> Said {
+    let name = set.tunable.plain();
+    match (set.tunable.meaning, name) {
+        (Meaning::Own, "read_ahead") => {
+            Said::Missing("the model reads ahead as releases before 4.1 do".into())
+        }
+        (Meaning::Own, "buf_breakup_sz") => {
+            Said::Make(format!("-o buf_breakup_size={}", set.value))
+        }
+        (Meaning::Own, _) => Said::Make(format!("-o {name}={}", set.value)),
+        (Meaning::Mount, _) if matches!(set.tunable.unit, Unit::Word(_)) => {
+            Said::Mount(format!("{name}={}", set.typed))
+        }
+        (Meaning::Mount, _) => Said::Mount(name.to_owned()),
+        (Meaning::Nothing(why), _) => Said::Nothing(why.to_owned()),
         _ => Said::Missing("the model does not have it".into()),
     }
 }

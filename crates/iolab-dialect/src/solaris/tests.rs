@@ -128,13 +128,6 @@ fn geometries_become_volumes() {
 fn lines_of_other_file_systems_are_checked_and_no_stack_is_written() {
     for (fs, lines) in [
         (
-            Fs::Vxfs,
-            "mkfs -F vxfs -o bsize=8192,align=524288 /dev/rdsk/c1t0d0s0 8388608\n\
-                    mount -F vxfs -o nolog,mincache=direct,convosync=direct /dev/dsk/c1t0d0s0 /m\n\
-                    vxtunefs -o read_pref_io=64k,read_nstream=7 /m\n\
-                    /dev/dsk/c1t0d0s0 write_pref_io=65536,write_nstream=1,max_diskq=1m\n",
-        ),
-        (
             Fs::Qfs,
             "samfs1 10 ma samfs1 on\n/dev/dsk/c1t0d0s0 11 mm samfs1 on\n\
                    /dev/dsk/c1t1d0s0 12 mr samfs1 on\nsammkfs -a 512 samfs1\n\
@@ -155,6 +148,29 @@ fn lines_of_other_file_systems_are_checked_and_no_stack_is_written() {
         let cautions: Vec<&Row> = imported.rows.iter().filter(|row| row.is_caution).collect();
         assert!(cautions.is_empty(), "{cautions:#?}");
     }
+}
+
+#[test]
+fn lines_of_vxfs_become_words_of_the_stack() {
+    let stack = stack(
+        "mkfs -F vxfs -o bsize=8192,align=524288 /dev/rdsk/c1t0d0s0 8388608\n\
+         mount -F vxfs -o nolog,mincache=direct,convosync=delay /dev/dsk/c1t0d0s0 /m\n\
+         vxtunefs -o read_pref_io=64k,read_nstream=7 /m\n\
+         /dev/dsk/c1t0d0s0 write_pref_io=65536,write_nstream=1,max_diskq=1m\n",
+    );
+    assert!(
+        stack.contains(
+            "fs = \"vxfs\"\nkernel = \"solaris-8\"\n\
+             memory = \"128m\"  # assumed: no line says it\n\
+             mkfs_options = [\"-o bsize=8192\", \"-o align=524288\", \
+             \"-o read_pref_io=65536\", \"-o read_nstream=7\", \"-o write_pref_io=65536\", \
+             \"-o write_nstream=1\", \"-o max_diskq=1048576\"]\n\
+             mount_options = [\"nolog\", \"mincache=direct\", \"convosync=delay\"]"
+        ),
+        "{stack}"
+    );
+    let late = all("mkfs -F vxfs d\nvxtunefs -o read_ahead=1 /m\n");
+    assert!(row(&late, "vxtunefs read_ahead").is_caution);
 }
 
 #[test]
