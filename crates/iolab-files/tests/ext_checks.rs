@@ -18,8 +18,13 @@ const MIB: u64 = 1 << 20;
 
 fn made(name: &str, mount: &str, kernel: Kernel) -> Box<dyn FileSystem> {
     let row = find(name).unwrap();
-    let device =
-        DeviceFacts { bytes: 2304 * MIB, is_rotational: true, io_min_bytes: 512, io_opt_bytes: 0 };
+    let device = DeviceFacts {
+        bytes: 2304 * MIB,
+        is_rotational: true,
+        io_min_bytes: 512,
+        io_opt_bytes: 0,
+        stripe: None,
+    };
     let spec = MakeSpec {
         devices: vec![device],
         kernel,
@@ -237,6 +242,7 @@ fn contradictions_and_unknown_words_are_refused() {
             is_rotational: false,
             io_min_bytes: 512,
             io_opt_bytes: 0,
+            stripe: None,
         }],
         kernel: Kernel::DEFAULT,
         mkfs: FsOptions::default(),

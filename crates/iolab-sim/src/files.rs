@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use iolab_files::api::make::{DeviceFacts, Kernel, MakeSpec, Solaris};
+use iolab_files::api::make::{DeviceFacts, Kernel, MakeSpec, Solaris, StripeFacts};
 use iolab_files::api::options::FsOptions;
 use iolab_files::api::write_back::Throttle;
 use iolab_files::api::write_back::VmSettings;
@@ -224,6 +224,25 @@ pub(crate) struct Below {
     pub cpus: u16,
     pub max_sectors_kb: u64,
     pub requests_max: u32,
+    /// Stripes of a volume that the machine makes.
+    pub stripe: Option<StripeFacts>,
+    /// The device of the log, if it has one of its own.
+    pub log: Option<Info>,
+}
+
+impl Below {
+    /// The devices of a file system, by role.
+    fn devices(&self) -> Vec<DeviceFacts> {
+        let facts = |info: &Info, stripe| DeviceFacts {
+            bytes: info.capacity.0 * 512,
+            is_rotational: info.is_rotational,
+            io_min_bytes: info.chunk_sectors * 512,
+            io_opt_bytes: 0,
+            stripe,
+        };
+        let log = self.log.as_ref().map(|info| facts(info, None));
+        [Some(facts(&self.info, self.stripe)), log].into_iter().flatten().collect()
+    }
 }
 
 /// The machine of a stack with a file system; `None`: files are extents of the bare device.
@@ -234,21 +253,18 @@ pub(crate) fn machine(
 ) -> Result<Option<Machine>, SimError> {
     let spec = overrides.apply(spec);
     let Some(row) = spec.row()? else {
-        let is_lost = !(spec.mkfs_options.is_empty()
+        let is_lost = !(below.log.is_none()
+            && spec.mkfs_options.is_empty()
             && spec.mount_options.is_empty()
             && spec.system.is_empty());
         return if is_lost { Err(without_a_file_system()) } else { Ok(None) };
     };
     let (kernel, solaris) = spec.kernel(row)?;
-    let bytes = below.info.capacity.0 * 512;
-    let device = DeviceFacts {
-        bytes,
-        is_rotational: below.info.is_rotational,
-        io_min_bytes: below.info.chunk_sectors * 512,
-        io_opt_bytes: 0,
-    };
+    if below.log.is_some() && !row.takes_log_device {
+        return Err(without_a_log_device(row));
+    }
     let make = MakeSpec {
-        devices: vec![device],
+        devices: below.devices(),
         kernel,
         mkfs: FsOptions::mkfs(row.name, row.mkfs, &spec.mkfs_options).map_err(SimError::Files)?,
         mount: FsOptions::mount(row.name, row.mount, &spec.mount_options)
@@ -299,8 +315,17 @@ pub(crate) fn machine(
 fn without_a_file_system() -> SimError {
     let known: Vec<&str> = FILE_SYSTEMS.iter().map(|row| row.name).collect();
     SimError::Inconsistent {
-        subject: "mkfs_options, mount_options, system".into(),
+        subject: "mkfs_options, mount_options, system, log_device".into(),
         problem: "are of a file system, and the stack names none".into(),
         remedy: format!("write fs = NAME; known: {}", known.join(", ")),
+    }
+}
+
+fn without_a_log_device(row: &FileSystemRow) -> SimError {
+    let known = FILE_SYSTEMS.iter().filter(|row| row.takes_log_device).map(|row| row.name);
+    SimError::Inconsistent {
+        subject: format!("log_device with fs {:?}", row.name),
+        problem: "is not modelled".into(),
+        remedy: format!("leave it out; known with it: {}", known.collect::<Vec<_>>().join(", ")),
     }
 }

@@ -22,7 +22,8 @@ pub mod faults;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use iolab_model::{Ns, Seed};
+use iolab_files::api::make::StripeFacts;
+use iolab_model::{Ns, Sector, Seed};
 use serde::{Deserialize, Serialize};
 
 use self::device::DeviceSpec;
@@ -81,6 +82,9 @@ pub struct Stack {
     /// A file system on it.
     #[serde(default, skip_serializing_if = "FilesSpec::is_default")]
     pub files: FilesSpec,
+    /// A device of its own for the log of the file system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_device: Option<MemberSpec>,
     /// Commands that fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultSpec>,
@@ -176,6 +180,7 @@ impl Stack {
             device: Some(DeviceSpec::of_profile(name)),
             volume: None,
             files: FilesSpec::default(),
+            log_device: None,
             faults: Vec::new(),
             places: BTreeMap::new(),
         })
@@ -186,13 +191,16 @@ impl Stack {
         let processors = ProcessorClocks::new(self.software.processors);
         let own = self.layer(overrides, seed, &processors)?;
         if self.places.is_empty() {
-            let below = self.below(overrides, own.info());
+            let mut below = self.below(overrides, own.info());
+            let (own, log_from) = self.with_log_device(own, seed, &processors, &mut below)?;
             let machine = machine(&self.files, &overrides.files, below)?;
             let simulation = Simulation::new(own, self.cpu, self.placement);
+            let simulation = simulation.with_log_at(log_from);
             let simulation = simulation.on_processors(processors).on_cpus(self.cpus());
             return Ok(simulation.with_files(machine));
         }
-        if !overrides.files.apply(&self.files).is_default() {
+        let has_files = !overrides.files.apply(&self.files).is_default();
+        if has_files || self.log_device.is_some() {
             return Err(SimError::Inconsistent {
                 subject: format!("stack {}", self.name),
                 problem: "has a file system and further places".into(),
@@ -214,6 +222,37 @@ impl Stack {
         Ok(simulation.on_processors(processors).on_cpus(self.cpus()))
     }
 
+    /// The stack with the device of the log beside it, and the sector where that begins.
+    fn with_log_device(
+        &self,
+        own: Box<dyn Layer>,
+        seed: Seed,
+        processors: &ProcessorClocks,
+        below: &mut Below,
+    ) -> Result<(Box<dyn Layer>, Sector), SimError> {
+        let Some(spec) = &self.log_device else { return Ok((own, Sector(0))) };
+        let builder = Builder {
+            stack: self,
+            overrides: &QueueOverrides::default(),
+            seed: Seed(seed.stream("log_device", 0).next_u64()),
+            software: (self.costs()?, processors.clone()),
+        };
+        let is_queued = !has_inner_queue(spec.volume.as_ref());
+        let layer = builder.layer(spec, "log_device", is_queued)?;
+        below.log = Some(layer.info());
+        let mut beside = Beside::new(own);
+        let from = beside.add("log_device", layer, EXTENT);
+        Ok((Box::new(beside), from))
+    }
+
+    /// Stripes of a volume that the machine itself makes, which its volume manager tells of.
+    fn stripe(&self) -> Option<StripeFacts> {
+        let volume = self.volume.as_ref().filter(|volume| has_inner_queue(Some(volume)))?;
+        let (columns, has_parity) = volume.parameters.layout.columns(u64::from(volume.members))?;
+        let unit_bytes = volume.parameters.stripe_unit_bytes();
+        Some(StripeFacts { unit_bytes, columns, has_parity })
+    }
+
     /// Facts of the block half that the file half has to know.
     fn below(&self, overrides: &QueueOverrides, info: crate::api::layer::Info) -> Below {
         let queue = overrides.apply(&self.queue.clone().unwrap_or_default());
@@ -225,6 +264,8 @@ impl Stack {
             cpus: self.cpus(),
             max_sectors_kb: limit.min(most.max(4)),
             requests_max: queue.nr_requests.unwrap_or(REQUESTS),
+            stripe: self.stripe(),
+            log: None,
         }
     }
 
@@ -322,6 +363,9 @@ impl Stack {
     /// Bytes that its devices' tables take at most.
     pub fn memory_bytes(&self) -> Result<u64, SimError> {
         let mut bytes = memory(self.device.as_ref(), self.volume.as_ref())?;
+        if let Some(log) = &self.log_device {
+            bytes = bytes.saturating_add(memory(log.device.as_ref(), log.volume.as_ref())?);
+        }
         for place in self.places.values() {
             bytes = bytes.saturating_add(place.memory_bytes()?);
         }
@@ -357,6 +401,9 @@ impl Stack {
     pub fn profiles(&self) -> Result<Vec<Profile>, SimError> {
         let mut all = Vec::new();
         collect(self.device.as_ref(), self.volume.as_ref(), &mut all)?;
+        if let Some(log) = &self.log_device {
+            collect(log.device.as_ref(), log.volume.as_ref(), &mut all)?;
+        }
         Ok(all)
     }
 

@@ -1,4 +1,4 @@
-//! Named checks of UFS (SOL-*) on simulated stacks: requests, queues and rates.
+//! Named checks of UFS and `VxFS` (SOL-*) on simulated stacks: requests, queues and rates.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use iolab_model::target::Content;
 use iolab_model::{Bytes, Lane, LaneRequest, Ns, Op, Seed, Submission, Target};
 use iolab_sim::stack::{QueueOverrides, Stack};
 use iolab_sim::target::{SimLane, SimTarget, Simulation};
+use proptest::prelude::*;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1 << 20;
@@ -16,13 +17,19 @@ const BLOCK: u64 = 8 * KIB;
 /// A UFS on a device whose driver splits at 128 KiB, merges nothing and sorts nothing.
 fn target(device: &str, files: &str) -> SimTarget {
     let depth = if device == "fixed-100us" { 32 } else { 64 };
-    let text = format!(
-        "name = \"x\"\ndevice.profile = {device:?}\n\
-         [queue]\nscheduler = \"noop\"\nnomerges = 2\nmax_sectors_kb = 128\n\
-         queue_depth = {depth}\n\
-         [files]\nfs = \"ufs\"\n{files}\n"
-    );
-    let stack = Stack::parse("x.toml", &text).unwrap();
+    built(&format!("device.profile = {device:?}\n{}", queue_and_files(128, depth, "ufs", files)))
+}
+
+fn queue_and_files(max_sectors_kb: u32, depth: u32, fs: &str, files: &str) -> String {
+    format!(
+        "[queue]\nscheduler = \"noop\"\nnomerges = 2\nmax_sectors_kb = {max_sectors_kb}\n\
+         queue_depth = {depth}\n[files]\nfs = {fs:?}\n{files}\n"
+    )
+}
+
+/// A simulation of a stack file without its name.
+fn built(text: &str) -> SimTarget {
+    let stack = Stack::parse("x.toml", &format!("name = \"x\"\n{text}")).unwrap();
     let mut simulation = stack.build(&QueueOverrides::default(), Seed(1)).unwrap();
     simulation.record_events();
     SimTarget::new(simulation, stack.facts().unwrap())
@@ -35,6 +42,10 @@ struct Worker {
 
 impl Worker {
     fn new(target: &SimTarget) -> Self {
+        Self::with(target, [PathBuf::from("/simulated/testfile")].into())
+    }
+
+    fn with(target: &SimTarget, paths: Vec<PathBuf>) -> Self {
         let request = LaneRequest {
             worker: 0,
             depth: 1,
@@ -42,7 +53,7 @@ impl Worker {
             content: Content::Zero,
             seed: Seed(7),
             priority: None,
-            paths: Arc::from([PathBuf::from("/simulated/testfile")]),
+            paths: Arc::from(paths),
         };
         Self { lane: target.open(&request).unwrap() }
     }
@@ -287,24 +298,16 @@ fn sol_11_half_a_block_is_read_before_it_is_written() {
     assert!((1000..=1006).contains(&writes), "{writes} writes");
 }
 
+fn hundred() -> Vec<PathBuf> {
+    (0..100).map(|index| Path::new("/simulated").join(format!("f{index}"))).collect()
+}
+
 #[test]
 fn a_log_saves_the_waits_for_names() {
     let taken = |mount: &str| {
         let target =
             target("scsi7200-1995", &format!("memory = \"64m\"\nmount_options = [{mount:?}]"));
-        let request = LaneRequest {
-            worker: 0,
-            depth: 1,
-            buffer_bytes: Bytes(MIB),
-            content: Content::Zero,
-            seed: Seed(7),
-            priority: None,
-            paths: (0..100)
-                .map(|index| Path::new("/simulated").join(format!("f{index}")))
-                .collect::<Vec<_>>()
-                .into(),
-        };
-        let mut worker = Worker { lane: target.open(&request).unwrap() };
+        let mut worker = Worker::with(&target, hundred());
         let begin = worker.lane.now();
         for index in 0..100 {
             let how = OpenHow { is_writable: true, ..OpenHow::default() };
@@ -316,4 +319,275 @@ fn a_log_saves_the_waits_for_names() {
     let (plain, logged) = (taken("nologging"), taken("logging"));
     assert!(plain.0 > 100.0 * 0.008, "each name waits for two turns of the disk: {plain:?}");
     assert!(logged.0 < plain.0 / 20.0, "{logged:?} against {plain:?}");
+}
+
+// --- VxFS ---
+
+/// A `VxFS` on a device that sorts and merges nothing.
+fn vxfs(device: &str, max_sectors_kb: u32, files: &str) -> SimTarget {
+    let depth = if device == "fixed-100us" { 32 } else { 64 };
+    let rest = queue_and_files(max_sectors_kb, depth, "vxfs", files);
+    built(&format!("device.profile = {device:?}\n{rest}"))
+}
+
+/// Reads of a sequential reader of 16 MiB, in KiB, and the most that were on their way.
+fn vxfs_reads(max_sectors_kb: u32, files: &str) -> (Vec<u64>, u64) {
+    let files = format!("memory = \"128m\"\nmount_options = [\"nolog\"]\n{files}");
+    let target = vxfs("fixed-100us", max_sectors_kb, &files);
+    let mut worker = Worker::new(&target);
+    worker.make(16 * MIB);
+    target.prepare_cache(false);
+    worker.open(1, Access::Plain, false);
+    target.take_events();
+    worker.read(1, 0, 16 * MIB / BLOCK);
+    let mut all = requests(&target, false);
+    all.sort();
+    let edges = all.iter().flat_map(|&(begin, end, _)| [(begin, 1), (end, -1)]);
+    let mut edges: Vec<(Ns, i64)> = edges.collect();
+    edges.sort();
+    let levels = edges.iter().scan(0, |level, (_, by)| {
+        *level += by;
+        Some(*level)
+    });
+    let most = levels.max().unwrap() as u64;
+    (all.into_iter().map(|(.., kib)| kib).collect(), most)
+}
+
+#[test]
+fn sol_6_read_ahead_is_read_pref_io_times_read_nstream() {
+    let tuned = "mkfs_options = [\"-o read_pref_io=128k,read_nstream=7\"]";
+    let (seen, most) = vxfs_reads(1024, tuned);
+    let whole = seen.iter().filter(|&&kib| kib == 128).count();
+    assert!(whole >= 127 && seen.iter().sum::<u64>() == 16 * KIB, "{seen:?}");
+    // 896 KiB are read ahead at once; the next 896 KiB start when the reader enters them.
+    assert!((7..=14).contains(&most), "{most} requests");
+    let (seen, most) = vxfs_reads(1024, "");
+    assert!(seen.iter().filter(|&&kib| kib == 64).count() >= 254, "{seen:?}");
+    assert!(most <= 2, "{most} requests");
+}
+
+#[test]
+fn sol_6_vol_maxio_counts_sectors() {
+    let four = "mkfs_options = [\"-o read_pref_io=4m\"]\nsystem = { vol_maxio = 4096 }";
+    let (seen, _) = vxfs_reads(8192, four);
+    assert!(seen.iter().filter(|&&kib| kib == 2048).count() >= 6, "{seen:?}");
+    assert!(seen.iter().all(|&kib| kib <= 2048), "{seen:?}");
+}
+
+/// Requests of a mkfile, and how long it takes without the wait for the last data, in seconds.
+fn vxfs_mkfile(device: &str, files: &str, bytes: u64) -> (Vec<(Ns, Ns, u64)>, f64) {
+    let target = vxfs(device, 128, &format!("memory = \"155m\"\n{files}"));
+    let mut worker = Worker::new(&target);
+    let begin = worker.lane.now();
+    worker.make(bytes);
+    let took = (worker.lane.now() - begin).0 as f64 / 1e9;
+    (requests(&target, true), took)
+}
+
+/// Writes a second and KiB a second between the 100th write and the 100th from the end.
+fn rates(seen: &[(Ns, Ns, u64)]) -> (f64, f64) {
+    let last = seen.len() - 100;
+    let seconds = (seen[last].1 - seen[100].1).0 as f64 / 1e9;
+    let kib: u64 = seen[101..=last].iter().map(|&(.., kib)| kib).sum();
+    ((last - 100) as f64 / seconds, kib as f64 / seconds)
+}
+
+#[test]
+fn sol_8_the_rate_of_the_article() {
+    let (seen, took) = vxfs_mkfile("atlas3", "mount_options = [\"nolog\"]", 150 * MIB);
+    let (writes, kib) = rates(&seen);
+    // Published: 100.2 writes and 6400 KiB a second, 32.5 s for all of it (24 s at full rate).
+    assert!((100.2 * 0.95..100.2 * 1.05).contains(&writes), "{writes} writes/s");
+    assert!((6400.0 * 0.95..6400.0 * 1.05).contains(&kib), "{kib} KiB/s");
+    assert!((32.5 * 0.65..32.5 * 1.05).contains(&took), "{took} s");
+    let whole = seen.iter().filter(|&&(.., kib)| kib == 64).count();
+    assert!(whole == 2400, "{whole} flushes of 64 KiB");
+}
+
+#[test]
+fn sol_8_max_diskq_keeps_sixteen_flushes_on_their_way() {
+    let (seen, _) = vxfs_mkfile("atlas3", "mount_options = [\"nolog\"]", 64 * MIB);
+    let mut edges: Vec<(Ns, i64)> =
+        seen.iter().flat_map(|&(begin, end, _)| [(begin, 1), (end, -1)]).collect();
+    edges.sort();
+    let mut level = 0;
+    let most = edges.iter().map(|(_, by)| {
+        level += by;
+        level
+    });
+    let most = most.max().unwrap();
+    assert!((15..=17).contains(&most), "{most} requests");
+}
+
+#[test]
+fn a_log_among_the_data_costs_two_long_seeks_for_each_64_kib() {
+    let rate = |files: &str, head: &str| {
+        let rest = queue_and_files(128, 64, "vxfs", &format!("memory = \"64m\"\n{files}"));
+        let target = built(&format!("device.profile = \"atlas3\"\n{head}\n{rest}"));
+        let mut worker = Worker::new(&target);
+        let begin = worker.lane.now();
+        worker.make(8 * MIB);
+        8.0 * 1024.0 / ((worker.lane.now() - begin).0 as f64 / 1e9)
+    };
+    let beside = "log_device.device.profile = \"atlas3\"\n\
+                  log_device.queue = { scheduler = \"noop\" }";
+    let log = rate("mount_options = [\"log\"]", "");
+    let delayed = rate("mount_options = [\"delaylog\"]", "");
+    let own = rate("mount_options = [\"log\"]", beside);
+    // Each 8 KiB waits for the next turn; the log and the way back cost more.
+    assert!(log < 1100.0 && delayed > 4.0 * log, "{log} and {delayed} KiB/s");
+    assert!(own > log * 1.05 && own < delayed, "{own} with the log beside, {log} without");
+}
+
+#[test]
+fn sol_16_without_a_throttle_memory_is_full_of_dirty_pages_within_three_seconds() {
+    // A writer of about 50 MB/s, a disk of 6 MB/s, 128 MiB.
+    let cpu = "cpu = { call_ns = 20000, page_ns = 0, copy_ns_per_kib = 18000 }";
+    let dirty = |fs: &str, files: &str| {
+        let rest = queue_and_files(128, 64, fs, &format!("memory = \"128m\"\n{files}"));
+        let target = built(&format!("device.profile = \"atlas3\"\n{cpu}\n{rest}"));
+        let mut worker = Worker::new(&target);
+        let begin = worker.lane.now();
+        worker.open(0, Access::Plain, true);
+        let mut block = 0;
+        while worker.lane.now() - begin < Ns::from_ms(3_200) {
+            worker.ask(Op::write(Handle(0), Bytes(block * BLOCK), Bytes(BLOCK)));
+            block += 1;
+        }
+        let counters = target.inspect(Simulation::counters);
+        let value = |name: &str| counters.iter().find(|(known, _)| known == name).unwrap().1;
+        (value("cache.nr_dirty") + value("cache.nr_writeback")) * 4096.0 / MIB as f64
+    };
+    let nolog = "mount_options = [\"nolog\"]";
+    let unlimited = dirty("vxfs", &format!("{nolog}\nmkfs_options = [\"-o max_diskq=1g\"]"));
+    // Free memory is at lotsfree: 1/64 of it.
+    assert!((122.0..=126.5).contains(&unlimited), "{unlimited} MiB dirty");
+    let limited = dirty("vxfs", nolog);
+    assert!(limited < 1.2, "{limited} MiB with max_diskq");
+    let ufs = dirty("ufs", "system = { ufs_HW = 393216, ufs_LW = 262144 }");
+    assert!(ufs < 0.8, "{ufs} MiB with the throttle of UFS");
+}
+
+#[test]
+fn long_transfers_go_past_the_cache_and_the_rest_does_not() {
+    let seen = |kib: u64, mount: &str| {
+        let files = format!("memory = \"64m\"\nmount_options = [{mount:?}]");
+        let target = vxfs("fixed-100us", 1024, &files);
+        let mut worker = Worker::new(&target);
+        worker.open(0, Access::Plain, true);
+        for number in 0..4 {
+            worker.ask(Op::write(Handle(0), Bytes(number * kib * KIB), Bytes(kib * KIB)));
+        }
+        let direct = sizes(&target, true).iter().filter(|&&size| size == kib).count();
+        let counters = target.inspect(Simulation::counters);
+        let dirty = counters.iter().find(|(known, _)| known == "cache.nr_dirty_max").unwrap().1;
+        // Metadata are a few pages.
+        (direct, dirty > 10.0)
+    };
+    assert_eq!(seen(512, "nolog"), (4, false), "above discovered_direct_iosz");
+    assert!(seen(256, "nolog").1);
+    assert_eq!(seen(256, "nolog,mincache=unbuffered"), (4, false));
+}
+
+#[test]
+fn a_device_for_a_log_is_refused_where_there_is_no_log() {
+    let built = |fs: &str, mount: &str| {
+        let text = format!(
+            "name = \"x\"\ndevice.profile = \"atlas3\"\n\
+             log_device.device.profile = \"atlas3\"\n\
+             [files]\nfs = {fs:?}\nmount_options = [{mount:?}]\n"
+        );
+        let stack = Stack::parse("x.toml", &text).unwrap();
+        stack.build(&QueueOverrides::default(), Seed(1)).map(|_| ()).map_err(|e| e.to_string())
+    };
+    assert_eq!(built("vxfs", "log"), Ok(()));
+    assert_eq!(built("ufs", "logging"), Ok(()));
+    assert!(built("ufs", "nologging").unwrap_err().contains("mount it with logging"));
+    assert!(built("vxfs", "nolog").unwrap_err().contains("has no log"));
+    let refused = built("ext4", "noatime").unwrap_err();
+    assert!(refused.contains("known with it: ufs, vxfs"), "{refused}");
+}
+
+/// Rows of a RAID 5 that a mkfile with a cluster of one stripe writes in part.
+fn partial_rows(unit_kib: u64, members: u64, stripe_kib: u64) -> (f64, f64) {
+    let rest = queue_and_files(
+        2048,
+        64,
+        "vxfs",
+        &format!(
+            "memory = \"64m\"\nmount_options = [\"nolog\"]\nmkfs_options = [\"-o \
+             align={stripe_kib}k,write_pref_io={stripe_kib}k,write_nstream=1\"]"
+        ),
+    );
+    let unit = unit_kib * KIB;
+    let target = built(&format!(
+        "{rest}[volume]\nmembers = {members}\n\
+         parameters = {{ layout = \"raid5\", unit_bytes = {unit} }}\n\
+         member.device.profile = \"fixed-100us\"\n"
+    ));
+    let mut worker = Worker::new(&target);
+    worker.open(0, Access::Plain, true);
+    for block in 0..8 * stripe_kib * KIB / BLOCK {
+        worker.ask(Op::write(Handle(0), Bytes(block * BLOCK), Bytes(BLOCK)));
+    }
+    worker.ask(Op::Burn { duration: Ns::from_ms(1_000) });
+    let counters = target.inspect(Simulation::counters);
+    let sum = |part: &str| {
+        counters.iter().filter(|(name, _)| name.ends_with(part)).map(|(_, count)| count).sum()
+    };
+    let rmw: f64 = sum("rows_rmw");
+    let rcw: f64 = sum("rows_rcw");
+    (sum("rows_full"), rmw + rcw)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// Halving the stripe unit never turns an aligned full-stripe write into a partial one.
+    #[test]
+    fn half_the_stripe_unit_leaves_full_stripes_full(data in 2_u64..8, exponent in 4_u32..8) {
+        let unit = 1 << exponent;
+        let stripe = data * unit;
+        let (full, partial) = partial_rows(unit, data + 1, stripe);
+        prop_assert!(full >= 8.0 && partial == 0.0, "{full} full, {partial} partial");
+        let (full, partial) = partial_rows(unit / 2, data + 1, stripe);
+        prop_assert!(full >= 16.0 && partial == 0.0, "halved: {full} full, {partial} partial");
+    }
+
+    /// A log on a device of its own never adds seeks to the data disk.
+    #[test]
+    fn a_log_device_takes_seeks_from_the_data_disk(
+        fs in prop::sample::select(vec![("vxfs", "log"), ("vxfs", "delaylog"), ("ufs", "logging")]),
+        steps in prop::collection::vec((0_u32..6, 0_u64..64, 1_u64..9), 5..60),
+    ) {
+        let among = data_seeks(fs, "", &steps);
+        let beside = data_seeks(fs, "log_device.device.profile = \"atlas3\"\n", &steps);
+        prop_assert!(beside <= among, "{beside} seeks with a log device, {among} without");
+    }
+}
+
+/// Requests at the data disk that do not go on where the one before ended.
+fn data_seeks((fs, mount): (&str, &str), head: &str, steps: &[(u32, u64, u64)]) -> usize {
+    let files = format!("memory = \"64m\"\nmount_options = [{mount:?}]");
+    let rest = queue_and_files(128, 1, fs, &files);
+    let target = built(&format!("device.profile = \"atlas3\"\n{head}{rest}"));
+    let mut worker = Worker::with(&target, hundred());
+    let how = OpenHow { is_readable: true, is_writable: true, ..OpenHow::default() };
+    for handle in 0..6 {
+        worker.ask(Op::Create { path: PathId(handle), handle: Handle(handle), how });
+    }
+    for &(file, block, count) in steps {
+        let (at, length) = (Bytes(block * BLOCK), Bytes(count * BLOCK));
+        worker.ask(Op::write(Handle(file), at, length));
+        worker.ask(Op::Fsync { handle: Handle(file) });
+    }
+    let mut last = 0;
+    let mut seeks = 0;
+    for event in target.take_events() {
+        if event.device == 0 && event.action.name() == "D" && event.sectors > 0 {
+            seeks += usize::from(event.sector.0 != last);
+            last = event.sector.0 + u64::from(event.sectors);
+        }
+    }
+    seeks
 }

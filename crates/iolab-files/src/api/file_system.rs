@@ -241,14 +241,53 @@ pub enum FreeBehind {
 /// Clusters of a file system that decides itself what travels together (Solaris).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clusters {
-    /// Bytes that one read of a sequential reader fetches at most.
+    /// Bytes that are read ahead of a sequential reader at once.
     pub bytes: u64,
+    /// Requests that they are read in; none: one, as long as the device takes it, and no more is
+    /// read ahead.
+    pub read_bytes: Option<u64>,
     /// Bytes that a fault on a mapped file fetches when faults follow each other.
     pub map_bytes: u64,
     /// Fate of pages behind a sequential reader.
     pub frees_behind: FreeBehind,
-    /// Reads and writes of whole sectors go past the cache where they can (`forcedirectio`).
-    pub is_direct: bool,
+    /// Reads and writes of whole sectors that go past the cache unasked.
+    pub bypass: Bypass,
+    /// Longest request of a transfer past the cache.
+    pub direct_bytes: u64,
+    /// Longest request of any kind that the volume manager passes on.
+    pub request_bytes: u64,
+}
+
+/// Transfers of whole sectors that go past the cache, though nobody asked for direct I/O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a rule of its own")]
+pub struct Bypass {
+    /// All of them (`forcedirectio`).
+    pub all: bool,
+    /// Those of files that were opened for synchronous writing.
+    pub promised: bool,
+    /// Longer ones than this.
+    pub above: Bytes,
+    /// Writes behind the end of a file, too.
+    pub extends: bool,
+    /// Changes of the inode by a write are durable when it returns.
+    pub commits: bool,
+}
+
+impl Bypass {
+    /// Nothing goes past the cache unasked.
+    pub const NONE: Self = Self {
+        all: false,
+        promised: false,
+        above: Bytes(u64::MAX),
+        extends: false,
+        commits: false,
+    };
+
+    /// Tell whether a transfer goes past the cache.
+    pub fn takes(&self, length: Bytes, is_promised: bool) -> bool {
+        self.all || self.promised && is_promised || length > self.above
+    }
 }
 
 /// Space of a file system, in blocks.
@@ -366,6 +405,11 @@ pub trait FileSystem {
 
     /// A handle was closed.
     fn closed(&mut self, cx: &mut Context, node: NodeId, closed: ClosedHandle);
+
+    /// Promise that a write keeps whose caller asked for this one.
+    fn promise(&self, asked: Option<Promise>) -> Option<Promise> {
+        asked
+    }
 
     /// Lock that a use of a file takes.
     fn lock(&self, usage: Use) -> Lock;

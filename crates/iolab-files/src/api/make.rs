@@ -90,6 +90,19 @@ pub struct DeviceFacts {
     pub io_min_bytes: u32,
     /// Preferred width (`optimal_io_size`): a full stripe; 0: none.
     pub io_opt_bytes: u32,
+    /// Stripes that a volume manager tells its own file system of; none: no such volume.
+    pub stripe: Option<StripeFacts>,
+}
+
+/// Stripes of a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StripeFacts {
+    /// Bytes on one member before the next one.
+    pub unit_bytes: u64,
+    /// Units of data in a stripe.
+    pub columns: u64,
+    /// A write of less than a stripe has to read first.
+    pub has_parity: bool,
 }
 
 /// Everything that mkfs and mount know.

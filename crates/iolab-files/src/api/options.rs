@@ -49,6 +49,11 @@ pub const fn number(name: &'static str, min: u64, max: u64, help: &'static str) 
     FsOption { name, values: Values::Number { min, max }, help }
 }
 
+/// An option with a size in bytes, perhaps with a suffix.
+pub const fn size(name: &'static str, min: u64, max: u64, help: &'static str) -> FsOption {
+    FsOption { name, values: Values::Size { min, max }, help }
+}
+
 /// An option with one of some words.
 pub const fn choice(
     name: &'static str,
@@ -91,6 +96,11 @@ impl FsOptions {
     pub fn either(&self, on: &str, off: &str) -> Option<bool> {
         let found = self.0.iter().rev().find(|(name, _)| *name == on || *name == off);
         found.map(|(name, _)| *name == on)
+    }
+
+    /// The one of these words that was typed last.
+    pub fn last_of(&self, words: &[&'static str]) -> Option<&'static str> {
+        self.0.iter().rev().map(|(name, _)| *name).find(|name| words.contains(name))
     }
 
     /// Number of an option.

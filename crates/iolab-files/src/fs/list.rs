@@ -6,7 +6,7 @@ use crate::api::file_system::FileSystem;
 use crate::api::make::MakeSpec;
 use crate::api::options::FsOption;
 use crate::error::FilesError;
-use crate::fs::{ext, ufs, xfs};
+use crate::fs::{ext, ufs, vxfs, xfs};
 
 /// Kernel that a file system belongs to: its memory, its daemons, its read-ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub struct FileSystemRow {
     pub system: &'static [FsOption],
     /// Machine that it ran on.
     pub home: Home,
+    /// Its log can lie on a second device.
+    pub takes_log_device: bool,
     /// Makes and mounts a fresh one.
     pub make: fn(&MakeSpec) -> Result<Box<dyn FileSystem>, FilesError>,
 }
@@ -47,6 +49,7 @@ pub const FILE_SYSTEMS: &[FileSystemRow] = &[
         mount: xfs::options::MOUNT,
         system: &[],
         home: Home::Linux,
+        takes_log_device: false,
         make: |spec| Ok(Box::new(xfs::Xfs::make(spec)?)),
     },
     FileSystemRow {
@@ -56,7 +59,18 @@ pub const FILE_SYSTEMS: &[FileSystemRow] = &[
         mount: ufs::options::MOUNT,
         system: ufs::options::SYSTEM,
         home: Home::Solaris,
+        takes_log_device: true,
         make: |spec| Ok(Box::new(ufs::UfsFs::make(spec)?)),
+    },
+    FileSystemRow {
+        name: "vxfs",
+        title: "VERITAS on Solaris: extents that grow, parallel read-ahead and flush-behind, a log",
+        mkfs: vxfs::options::MKFS,
+        mount: vxfs::options::MOUNT,
+        system: vxfs::options::SYSTEM,
+        home: Home::Solaris,
+        takes_log_device: true,
+        make: |spec| Ok(Box::new(vxfs::VxFs::make(spec)?)),
     },
 ];
 

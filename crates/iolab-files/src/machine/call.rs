@@ -19,7 +19,7 @@ use super::name::{NameWork, Naming};
 use super::stream::Stream;
 use super::task::{RunBy, Work};
 use super::write_out::Extent;
-use crate::api::file_system::{Promise, Reshape};
+use crate::api::file_system::{Bypass, Promise, Reshape};
 use crate::api::read_ahead::{Hint, ReadAhead, ReadState};
 
 /// Flags of transfers that mean something here.
@@ -147,16 +147,22 @@ impl Machine {
         if let Some(info) = self.handle_mut(lane, transfer.handle) {
             info.position = if is_write { end } else { end.min(size).max(at) };
         }
-        let promise = promise_of(how.durability, transfer.flags).filter(|_| is_write);
+        let asked = promise_of(how.durability, transfer.flags);
+        let promise = self.fs.promise(asked.filter(|_| is_write)).filter(|_| is_write);
         if transfer.length.0 == 0 {
             return Ok(Work::Burn(Ns(0)));
         }
-        let is_there = if is_write { end <= size && !is_appending } else { true };
-        let is_forced = self.facts.clusters.is_some_and(|clusters| clusters.is_direct);
+        let bypass = self.facts.clusters.map_or(Bypass::NONE, |clusters| clusters.bypass);
+        let is_there = !is_write || bypass.extends || end <= size && !is_appending;
         let is_aligned = (at | transfer.length.0).is_multiple_of(512);
+        let is_forced = bypass.takes(transfer.length, asked.is_some());
         if is_forced && is_aligned && is_there && how.access != Access::Mapped {
+            let commits = is_write && bypass.commits;
+            let promise = promise.or(commits.then_some(Promise::Data));
             return Ok(Work::Direct(
-                DirectWork::new(owner, (at, end), is_write).promising(promise),
+                DirectWork::new(owner, (at, end), is_write)
+                    .promising(promise)
+                    .appending(is_appending),
             ));
         }
         match how.access {

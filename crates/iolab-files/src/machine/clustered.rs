@@ -69,7 +69,12 @@ impl Machine {
         let is_cached = self.cache.frame(owner, at / 4096).is_some();
         let access = ClusterAccess { at, size, is_cached };
         let longest = (self.max_sectors() * 512 / unit * unit).max(unit);
-        let limits = ClusterLimits { unit, cluster: clusters.bytes.min(longest) };
+        let cluster = match clusters.read_bytes {
+            None => clusters.bytes.min(longest),
+            Some(_) => clusters.bytes.next_multiple_of(unit),
+        };
+        let each = clusters.read_bytes.map_or(cluster, |bytes| (bytes / unit * unit).max(unit));
+        let limits = ClusterLimits { unit, cluster };
         let mut state = self.tree.node(owner).clustered;
         let reads = state.access(access, limits, |at, most| self.run_on_device(owner, at, most));
         self.tree.node_mut(owner).clustered = state;
@@ -78,7 +83,10 @@ impl Machine {
             .filter_map(|(read, is_ahead)| read.map(|read| (read, is_ahead)))
         {
             let used = if is_ahead { (0, 0) } else { (first / 4096, (first + unit) / 4096) };
-            self.read_range(owner, (first, first + length), used, runner);
+            for from in (first..first + length).step_by(each as usize) {
+                let end = (from + each).min(first + length);
+                self.read_range(owner, (from, end), used, runner);
+            }
         }
         reads.is_sequential
     }

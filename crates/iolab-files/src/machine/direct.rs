@@ -123,7 +123,8 @@ impl Machine {
             work.end = work.end.min(size.max(work.at));
         }
         let runner = self.task(index).runner;
-        let (most, mut at) = (self.max_sectors() * 512, work.at);
+        let direct = self.facts.clusters.map_or(u64::MAX, |clusters| clusters.direct_bytes);
+        let (most, mut at) = ((self.max_sectors() * 512).min(direct), work.at);
         while at < work.end {
             let first = at / block;
             let count = work.end.div_ceil(block) - first;

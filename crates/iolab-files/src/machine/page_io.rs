@@ -66,7 +66,8 @@ impl Machine {
 
     /// Largest request, in sectors.
     pub(super) fn max_sectors(&self) -> u64 {
-        (self.settings.max_sectors_kb * 2).max(8)
+        let most = self.facts.clusters.map_or(u64::MAX, |clusters| clusters.request_bytes / 512);
+        (self.settings.max_sectors_kb * 2).min(most).max(8)
     }
 
     /// A request has ended.

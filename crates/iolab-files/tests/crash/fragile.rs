@@ -68,6 +68,10 @@ pub struct Fragile {
     removed: BTreeSet<NodeId>,
     /// Stale content may show up (`data=writeback`, no journal).
     pub may_be_stale: bool,
+    /// Blocks that were never written show zeros.
+    pub clears: bool,
+    /// Blocks of files that showed something else than their own content after the power cut.
+    pub stale: u64,
     /// The device forgets at a power cut what was not flushed.
     pub forgets: bool,
     /// File and block that each content was written to.
@@ -100,6 +104,8 @@ impl Fragile {
             events_left: events,
             removed: BTreeSet::new(),
             may_be_stale: false,
+            clears: false,
+            stale: 0,
             forgets: true,
             origins: BTreeMap::new(),
         }
@@ -409,13 +415,15 @@ impl Fragile {
                 }
                 let known = file.blocks.get(&block);
                 let content = self.content(node, block, place);
-                if matches!(place, Place::Written(..)) && !self.may_be_stale {
+                if matches!(place, Place::Written(..)) {
                     let origin = content.and_then(|content| self.origins.get(&content));
-                    let is_own = origin == Some(&(node, block));
+                    let is_cleared = self.clears && content == Some(0);
+                    let is_own = origin == Some(&(node, block)) || is_cleared;
                     assert!(
-                        is_own,
+                        is_own || self.may_be_stale,
                         "{text}: {node:?} block {block} shows {content:?} of {origin:?}"
                     );
+                    self.stale += u64::from(!is_own);
                 }
                 if let Some(allowed) = known.and_then(|known| known.acknowledged.as_ref()) {
                     assert!(block < blocks_on_disk, "{text}: {node:?} is shorter than promised");

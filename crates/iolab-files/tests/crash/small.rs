@@ -19,6 +19,7 @@ pub fn made(name: &str, mkfs: &str, mount: &str) -> Box<dyn FileSystem> {
             is_rotational: true,
             io_min_bytes: 512,
             io_opt_bytes: 0,
+            stripe: None,
         }],
         kernel: Kernel::DEFAULT,
         mkfs: FsOptions::mkfs(row.name, row.mkfs, &[mkfs.to_owned()]).unwrap(),

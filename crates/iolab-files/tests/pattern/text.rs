@@ -138,7 +138,8 @@ impl Pattern {
         let mount = FsOptions::mount(row.name, row.mount, &[mount.to_owned()]).unwrap();
         let bytes = atom(&word("size", "2304m"), &BTreeMap::new());
         let is_rotational = word("rotational", "1") == "1";
-        let device = DeviceFacts { bytes, is_rotational, io_min_bytes: 512, io_opt_bytes: 0 };
+        let device =
+            DeviceFacts { bytes, is_rotational, io_min_bytes: 512, io_opt_bytes: 0, stripe: None };
         let spec = MakeSpec {
             devices: vec![device],
             kernel: Kernel::DEFAULT,

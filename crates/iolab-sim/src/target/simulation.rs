@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use iolab_files::api::block::DeviceId;
 use iolab_files::machine::{Machine, MachineEnded, Outgoing, OutgoingId, OutgoingKind, RunBy};
 use iolab_model::op::Token;
 use iolab_model::{Bytes, Completion, Ns, Sector, TraceEvent};
@@ -110,6 +111,8 @@ pub struct Simulation {
     pub(super) names: Namespace,
     /// The mounted file system, if there is one.
     files: Option<Box<Files>>,
+    /// Sector at which the device of its log begins, if that has one of its own.
+    log_from: Sector,
     /// Readings of the device's counters, while somebody wants them.
     readings: Option<Box<Readings>>,
     hash: u64,
@@ -138,6 +141,7 @@ impl Simulation {
             info,
             names: Namespace::new(info.capacity, placement),
             files: None,
+            log_from: Sector(0),
             stack,
             cost,
             processors: ProcessorClocks::default(),
@@ -159,6 +163,13 @@ impl Simulation {
     #[must_use]
     pub fn with_area(mut self, below: PathBuf, from: Sector, capacity: Sector) -> Self {
         self.names.add_area(below, from, capacity);
+        self
+    }
+
+    /// The second device of the file system begins here.
+    #[must_use]
+    pub(crate) fn with_log_at(mut self, from: Sector) -> Self {
+        self.log_from = from;
         self
     }
 
@@ -492,7 +503,10 @@ impl Simulation {
                 OutgoingKind::Discard => Operation::Discard,
                 OutgoingKind::Flush => Operation::Flush,
             },
-            sector: request.sector,
+            sector: match request.device {
+                DeviceId::MAIN => request.sector,
+                _ => Sector(self.log_from.0 + request.sector.0),
+            },
             sectors: request.sectors,
             flags: set.fold(Flags::NONE, Flags::with),
             submitter: Submitter { process, priority, cpu },

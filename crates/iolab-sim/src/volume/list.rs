@@ -49,3 +49,17 @@ volumes! {
     /// Units in turn, two parity units per row.
     Raid6 = "raid6" => super::raid6::Raid6,
 }
+
+impl VolumeKind {
+    /// Units of data in a stripe over so many members, and whether there is parity beside them;
+    /// none: no stripes.
+    pub(crate) const fn columns(self, members: u64) -> Option<(u64, bool)> {
+        match self {
+            Self::Single | Self::Raid1 => None,
+            Self::Raid0 => Some((members, false)),
+            Self::Raid10 => Some((members / 2, false)),
+            Self::Raid5 => Some((members - 1, true)),
+            Self::Raid6 => Some((members - 2, true)),
+        }
+    }
+}

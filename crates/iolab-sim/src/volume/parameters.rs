@@ -171,6 +171,11 @@ impl VolumeParameters {
         }
     }
 
+    /// Stripe unit in bytes, that of the file or the default.
+    pub(crate) fn stripe_unit_bytes(&self) -> u64 {
+        self.unit_bytes.unwrap_or(UNIT_BYTES)
+    }
+
     /// Stripe unit in sectors.
     pub(super) fn unit_sectors(&self) -> Result<u32, SimError> {
         self.sectors_of("unit_bytes", self.unit_bytes.unwrap_or(UNIT_BYTES))

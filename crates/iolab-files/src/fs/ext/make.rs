@@ -22,6 +22,7 @@ pub const EXT2: FileSystemRow = FileSystemRow {
     mount: MOUNT_EXT2,
     system: &[],
     home: Home::Linux,
+    takes_log_device: false,
     make: |spec| make("ext2", spec),
 };
 
@@ -33,6 +34,7 @@ pub const EXT3: FileSystemRow = FileSystemRow {
     mount: MOUNT_EXT3,
     system: &[],
     home: Home::Linux,
+    takes_log_device: false,
     make: |spec| make("ext3", spec),
 };
 
@@ -44,6 +46,7 @@ pub const EXT4: FileSystemRow = FileSystemRow {
     mount: MOUNT_EXT4,
     system: &[],
     home: Home::Linux,
+    takes_log_device: false,
     make: |spec| make("ext4", spec),
 };
 

@@ -3,7 +3,9 @@
 
 pub mod block_journal;
 pub mod log;
+pub mod persistence;
 pub mod plain;
 
 pub use block_journal::{BlockJournal, JournalRules};
+pub use persistence::{DeltaLog, LogArea, Persistence};
 pub use plain::PlainLog;

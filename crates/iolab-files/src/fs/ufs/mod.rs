@@ -3,8 +3,8 @@
 //! Its rates follow less from where blocks lie than from how many of them travel together:
 //! `maxcontig` blocks are one cluster, which is read ahead and written behind as one request.
 //! The parts: `geometry` and `groups` (where things lie), `names` (entries and inodes), `space`
-//! (blocks and fragments of files), `clusters` (what is written when), `durability` (writes in
-//! order, or a log), `system` (the decider).
+//! (blocks and fragments of files), `clusters` (what is written when), `system` (the decider).
+//! Durability is that of `fs::journal`: writes in order, or a log.
 //!
 //! Left out: quotas, ACLs, shadow inodes, sparse superblocks, rotational layout tables (`-d`,
 //! `-r`), snapshots.
@@ -14,9 +14,7 @@
 //! `tunefs(1M)`, `mount_ufs(1M)`.
 
 mod clusters;
-mod directory;
 mod driver;
-mod durability;
 mod geometry;
 mod groups;
 mod names;

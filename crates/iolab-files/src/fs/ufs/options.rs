@@ -3,9 +3,11 @@
 use iolab_model::Ns;
 
 use super::geometry::Geometry;
+use crate::api::block::DeviceId;
 use crate::api::make::{DeviceFacts, MakeSpec, Solaris};
 use crate::api::options::{FsOption, choice, flag, number};
 use crate::error::FilesError;
+use crate::fs::journal::LogArea;
 
 /// Options of newfs and tunefs; those of tunefs (`-a`, `-e`) have the names that it gives them.
 pub const MKFS: &[FsOption] = &[
@@ -69,6 +71,8 @@ pub struct UfsRules {
     pub throttle: Option<Watermarks>,
     /// Changes go to a log.
     pub is_logging: bool,
+    /// The log has a device of its own.
+    pub log_device: Option<LogArea>,
     /// Reads and writes go past the cache.
     pub is_direct: bool,
     /// Reading changes the inode.
@@ -89,6 +93,7 @@ impl UfsRules {
             maxbpg: spec.mkfs.number("-e").unwrap_or(Geometry::BLOCK / 4),
             throttle: throttle(spec),
             is_logging: spec.mount.either("logging", "nologging").unwrap_or(false),
+            log_device: log_device(spec)?,
             is_direct: spec.mount.either("forcedirectio", "noforcedirectio").unwrap_or(false),
             notes_access: spec.mount.flag("noatime").is_none(),
             frees_behind: spec.system.number("freebehind") != Some(0),
@@ -96,7 +101,8 @@ impl UfsRules {
         };
         let group_bytes = spec.mkfs.number("-c").unwrap_or(CYLINDERS) * CYLINDER_BYTES;
         let inode_bytes = spec.mkfs.number("-i").unwrap_or_else(|| bytes_per_inode(device.bytes));
-        let log = if rules.is_logging { log_bytes(device.bytes) } else { 0 };
+        let is_beside = rules.is_logging && rules.log_device.is_none();
+        let log = if is_beside { log_bytes(device.bytes) } else { 0 };
         let geometry = Geometry::new(device.bytes, group_bytes, inode_bytes, log);
         let geometry = geometry.ok_or_else(|| FilesError::Inconsistent {
             subject: format!("ufs on {} KiB", device.bytes >> 10),
@@ -116,6 +122,20 @@ fn device(spec: &MakeSpec) -> Result<&DeviceFacts, FilesError> {
         problem: "has no device".into(),
         remedy: "give it one".into(),
     })
+}
+
+/// The second device holds the log (metatrans devices of `DiskSuite`).
+fn log_device(spec: &MakeSpec) -> Result<Option<LogArea>, FilesError> {
+    let Some(device) = spec.devices.get(1) else { return Ok(None) };
+    if spec.mount.either("logging", "nologging") != Some(true) {
+        return Err(FilesError::Inconsistent {
+            subject: "ufs with a log device".into(),
+            problem: "has no log".into(),
+            remedy: "mount it with logging, or leave log_device out".into(),
+        });
+    }
+    let sectors = log_bytes(spec.devices[0].bytes).min(device.bytes) / 512;
+    Ok(Some(LogArea { device: DeviceId(1), first: 0, sectors }))
 }
 
 /// A high mark at or below the low one sets both back to their defaults, as the kernel does.

@@ -8,8 +8,8 @@ use super::geometry::Geometry;
 use crate::api::block::{BlockRun, FileRun, Mapped, NodeId};
 use crate::api::context::{Context, Tid};
 use crate::api::file_system::{
-    CacheKind, ClosedHandle, Clusters, Entry, Facts, FileSystem, FreeBehind, FsJob, JobId, Lock,
-    NodeKind, Promise, Reshape, Space, SyncNeed, Touch, Use, Write,
+    Bypass, CacheKind, ClosedHandle, Clusters, Entry, Facts, FileSystem, FreeBehind, FsJob, JobId,
+    Lock, NodeKind, Promise, Reshape, Space, SyncNeed, Touch, Use, Write,
 };
 use crate::api::make::Solaris;
 
@@ -35,7 +35,10 @@ impl FileSystem for UfsFs {
                     (true, Solaris(..=8)) => FreeBehind::WhenShort,
                     (true, Solaris(_)) => FreeBehind::Large,
                 },
-                is_direct: self.rules.is_direct,
+                read_bytes: None,
+                bypass: Bypass { all: self.rules.is_direct, ..Bypass::NONE },
+                direct_bytes: u64::MAX,
+                request_bytes: u64::MAX,
             }),
         }
     }

@@ -18,7 +18,13 @@ const B: u64 = Geometry::BLOCK;
 
 fn made(bytes: u64, mkfs: &str, mount: &str) -> UfsFs {
     let row = find("ufs").unwrap();
-    let device = DeviceFacts { bytes, is_rotational: true, io_min_bytes: 512, io_opt_bytes: 0 };
+    let device = DeviceFacts {
+        bytes,
+        is_rotational: true,
+        io_min_bytes: 512,
+        io_opt_bytes: 0,
+        stripe: None,
+    };
     UfsFs::make(&MakeSpec {
         devices: vec![device],
         kernel: Kernel::DEFAULT,
@@ -236,8 +242,13 @@ fn a_log_commits_at_fsync_in_sectors() {
 fn wrong_watermarks_are_set_back() {
     let row = find("ufs").unwrap();
     let marks = |high, low, release| {
-        let device =
-            DeviceFacts { bytes: 1 << 30, is_rotational: true, io_min_bytes: 512, io_opt_bytes: 0 };
+        let device = DeviceFacts {
+            bytes: 1 << 30,
+            is_rotational: true,
+            io_min_bytes: 512,
+            io_opt_bytes: 0,
+            stripe: None,
+        };
         let set = [("ufs_HW", high), ("ufs_LW", low)];
         let spec = MakeSpec {
             devices: vec![device],

@@ -22,6 +22,7 @@ fn spec(mib: u64, mkfs: &str, mount: &str) -> MakeSpec {
             is_rotational: false,
             io_min_bytes: 512,
             io_opt_bytes: 0,
+            stripe: None,
         }],
         kernel: Kernel::DEFAULT,
         mkfs: FsOptions::mkfs("xfs", super::options::MKFS, &owned(mkfs)).unwrap(),

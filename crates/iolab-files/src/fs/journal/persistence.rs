@@ -1,31 +1,50 @@
-//! Ways to durability: writes in order, or a log of changes.
+//! Ways to durability of Solaris' file systems: writes of metadata without a log, or a log of
+//! changes in sectors, in front of the data or on a device of its own.
 
 use iolab_model::{Ns, Sector};
 
-use super::geometry::Geometry;
-use super::options::UfsRules;
-use crate::api::block::{BlockRun, DeviceId};
+use super::plain::PlainLog;
+use crate::api::block::{BlockRun, DeviceId, FileRun};
 use crate::api::context::Tid;
 use crate::api::file_system::{FsJob, JobId, RunsAs, Step, WriteFlags};
-use crate::fs::journal::PlainLog;
 
 /// Share of the log that may be in use before its oldest changes are written in place. [assume]
 const ROLL_SHARE: u64 = 2;
 
 /// The way that a mount has chosen.
 #[derive(Clone, Debug)]
-pub enum Durability {
-    /// Without a log: changes of names are written at once, one after the other.
-    Ordered(PlainLog),
-    /// With a log (`-o logging`).
+pub enum Persistence {
+    /// Without a log.
+    Plain(PlainLog),
+    /// With a log.
     Logged(DeltaLog),
+}
+
+/// Place of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogArea {
+    /// Device that holds it.
+    pub device: DeviceId,
+    /// First sector.
+    pub first: u64,
+    /// Length, in sectors.
+    pub sectors: u64,
+}
+
+/// A transaction on its way to the log.
+#[derive(Clone, Debug)]
+struct Going {
+    job: JobId,
+    tid: Tid,
+    homes: Vec<BlockRun>,
 }
 
 /// A log of changes, in sectors. Data are not logged.
 #[derive(Clone, Debug)]
 pub struct DeltaLog {
-    /// First sector and sectors.
-    area: (u64, u64),
+    area: LogArea,
+    /// Time from the first change of a transaction to its commit.
+    period: Ns,
     /// Sector of the log that is next, and sectors in use.
     head: u64,
     used: u64,
@@ -34,27 +53,33 @@ pub struct DeltaLog {
     bytes: u64,
     since: Option<Ns>,
     homes: Vec<BlockRun>,
+    /// Writes that go before the record of the running transaction: of data, and of zeros.
+    data: Vec<FileRun>,
+    cleared: Vec<BlockRun>,
     /// Blocks whose changes are in the log and perhaps not yet in place.
     logged: Vec<BlockRun>,
     requested: Tid,
     durable: Tid,
-    going: Option<(JobId, Tid, Vec<BlockRun>)>,
+    going: Option<Going>,
     next_job: u64,
     commits: u64,
     written: u64,
 }
 
 impl DeltaLog {
-    fn new((first, fragments): (u64, u64)) -> Self {
-        let per_fragment = Geometry::FRAGMENT / 512;
+    /// An empty log, whose transactions are committed after `period` at the latest.
+    pub const fn new(area: LogArea, period: Ns) -> Self {
         Self {
-            area: (first * per_fragment, fragments * per_fragment),
+            area,
+            period,
             head: 0,
             used: 0,
             running: Tid(1),
             bytes: 0,
             since: None,
             homes: Vec::new(),
+            data: Vec::new(),
+            cleared: Vec::new(),
             logged: Vec::new(),
             requested: Tid(0),
             durable: Tid(0),
@@ -77,9 +102,25 @@ impl DeltaLog {
         }
     }
 
+    /// Lets data reach the device before the record of the running transaction.
+    pub fn flush_first(&mut self, run: FileRun) {
+        match self.data.last_mut() {
+            Some(last) if last.node == run.node && last.end() == run.first => {
+                last.count += run.count;
+            }
+            _ => self.data.push(run),
+        }
+    }
+
+    /// Lets blocks be filled with zeros before the record of the running transaction, and before
+    /// its data.
+    pub fn clear_first(&mut self, run: BlockRun) {
+        self.cleared.push(run);
+    }
+
     fn expiry(&self) -> Ns {
         match self.since {
-            Some(since) if self.going.is_none() => since + UfsRules::COMMIT,
+            Some(since) if self.going.is_none() => since + self.period,
             _ => Ns::MAX,
         }
     }
@@ -91,9 +132,19 @@ impl DeltaLog {
             return None;
         }
         // One sector of its own for the end of the transaction.
-        let sectors = (self.bytes.div_ceil(512) + 1).min(self.area.1 / ROLL_SHARE);
-        let mut steps = Vec::new();
-        if self.used + sectors > self.area.1 / ROLL_SHARE {
+        let most = (self.area.sectors / ROLL_SHARE).max(1);
+        let sectors = (self.bytes.div_ceil(512) + 1).min(most);
+        let flags = WriteFlags::default();
+        let mut steps: Vec<Step> =
+            self.cleared.drain(..).map(|run| Step::Write(run, flags)).collect();
+        if !steps.is_empty() {
+            steps.push(Step::Wait);
+        }
+        if !self.data.is_empty() {
+            steps.extend(self.data.drain(..).map(Step::Data));
+            steps.push(Step::Wait);
+        }
+        if self.used + sectors > most {
             self.logged.sort_unstable();
             self.logged.dedup();
             steps.extend(self.logged.drain(..).map(Step::Dirtied));
@@ -102,15 +153,10 @@ impl DeltaLog {
         }
         let mut left = sectors;
         while left > 0 {
-            let now = left.min(self.area.1 - self.head);
-            let first = Sector(self.area.0 + self.head);
-            steps.push(Step::WriteSectors(
-                DeviceId::MAIN,
-                first,
-                now as u32,
-                WriteFlags::default(),
-            ));
-            self.head = (self.head + now) % self.area.1;
+            let now = left.min(self.area.sectors - self.head);
+            let first = Sector(self.area.first + self.head);
+            steps.push(Step::WriteSectors(self.area.device, first, now as u32, flags));
+            self.head = (self.head + now) % self.area.sectors;
             left -= now;
         }
         steps.push(Step::Wait);
@@ -119,7 +165,8 @@ impl DeltaLog {
         self.commits += 1;
         self.next_job += 1;
         let id = JobId(self.next_job);
-        self.going = Some((id, self.running, core::mem::take(&mut self.homes)));
+        let homes = core::mem::take(&mut self.homes);
+        self.going = Some(Going { job: id, tid: self.running, homes });
         self.running = Tid(self.running.0 + 1);
         (self.bytes, self.since) = (0, None);
         Some(FsJob { id, runs_as: RunsAs::Thread(0), is_sync: true, steps })
@@ -127,7 +174,7 @@ impl DeltaLog {
 
     /// The end of a job: blocks that are dirty in memory now.
     fn done(&mut self, job: JobId) -> Vec<BlockRun> {
-        let Some((_, tid, homes)) = self.going.take_if(|(id, ..)| *id == job) else {
+        let Some(Going { tid, homes, .. }) = self.going.take_if(|going| going.job == job) else {
             return Vec::new();
         };
         self.durable = tid;
@@ -136,27 +183,19 @@ impl DeltaLog {
     }
 
     fn crash(&mut self) -> Tid {
-        let area = (self.area.0 / 2, self.area.1 / 2);
         let (durable, next_job) = (self.durable, self.next_job);
         // Mounting rolls the whole log.
-        *self = Self { durable, next_job, running: Tid(self.running.0 + 1), ..Self::new(area) };
+        let running = Tid(self.running.0 + 1);
+        *self = Self { running, durable, next_job, ..Self::new(self.area, self.period) };
         durable
     }
 }
 
-impl Durability {
-    /// The way of a fresh mount.
-    pub fn new(geometry: &Geometry) -> Self {
-        geometry.log.map_or_else(
-            || Self::Ordered(PlainLog::ordered()),
-            |area| Self::Logged(DeltaLog::new(area)),
-        )
-    }
-
+impl Persistence {
     /// The transaction that changes belong to now.
     pub fn begin(&mut self, now: Ns) -> Tid {
         match self {
-            Self::Ordered(ordered) => ordered.epoch(now),
+            Self::Plain(plain) => plain.epoch(now),
             Self::Logged(log) => log.begin(now),
         }
     }
@@ -164,7 +203,7 @@ impl Durability {
     /// Notes a changed block; tells whether it is dirty in memory at once.
     pub fn change(&mut self, block: BlockRun, bytes: u64) -> bool {
         match self {
-            Self::Ordered(_) => true,
+            Self::Plain(_) => true,
             Self::Logged(log) => {
                 log.change(block, bytes);
                 false
@@ -176,7 +215,7 @@ impl Durability {
     /// transaction to wait for.
     pub fn request(&mut self, tid: Tid, blocks: Vec<BlockRun>) -> Tid {
         match self {
-            Self::Ordered(ordered) => ordered.request(blocks),
+            Self::Plain(plain) => plain.request(blocks),
             Self::Logged(log) => {
                 log.requested = log.requested.max(tid);
                 tid
@@ -187,7 +226,7 @@ impl Durability {
     /// The last transaction that would survive a crash.
     pub const fn durable(&self) -> Tid {
         match self {
-            Self::Ordered(ordered) => ordered.durable(),
+            Self::Plain(plain) => plain.durable(),
             Self::Logged(log) => log.durable,
         }
     }
@@ -195,7 +234,7 @@ impl Durability {
     /// Time of the next commit.
     pub fn timer(&self) -> Ns {
         match self {
-            Self::Ordered(_) => Ns::MAX,
+            Self::Plain(_) => Ns::MAX,
             Self::Logged(log) => log.expiry(),
         }
     }
@@ -203,7 +242,7 @@ impl Durability {
     /// The next job.
     pub fn poll(&mut self, now: Ns) -> Option<FsJob> {
         match self {
-            Self::Ordered(ordered) => ordered.poll(false),
+            Self::Plain(plain) => plain.poll(false),
             Self::Logged(log) => log.poll(now),
         }
     }
@@ -211,8 +250,8 @@ impl Durability {
     /// A job has ended; blocks that are dirty in memory now.
     pub fn done(&mut self, job: JobId) -> Vec<BlockRun> {
         match self {
-            Self::Ordered(ordered) => {
-                ordered.done(job);
+            Self::Plain(plain) => {
+                plain.done(job);
                 Vec::new()
             }
             Self::Logged(log) => log.done(job),
@@ -222,7 +261,7 @@ impl Durability {
     /// A power cut.
     pub fn crash(&mut self) -> Tid {
         match self {
-            Self::Ordered(ordered) => ordered.crash(),
+            Self::Plain(plain) => plain.crash(),
             Self::Logged(log) => log.crash(),
         }
     }
@@ -230,7 +269,7 @@ impl Durability {
     /// Commits and bytes of the log; none without one.
     pub const fn log_counts(&self) -> Option<(u64, u64)> {
         match self {
-            Self::Ordered(_) => None,
+            Self::Plain(_) => None,
             Self::Logged(log) => Some((log.commits, log.written)),
         }
     }
