@@ -22,7 +22,6 @@ from iolab.advise.request import (
     find_level,
     stripe_request,
 )
-from iolab.advise.ufs import UFS
 from iolab.advise.zfs import allocated_sectors
 from iolab.errors import IolabError
 
@@ -343,4 +342,22 @@ def test_proofs_compare_two_levels_of_what_is_advised():
     assert ROWS["xfs"].stripe_proofs(stripe_request("1", "2", None)) == ()
     small = ROWS["xfs"].stripe_proofs(stripe_request("5", "3", "4k"))
     assert [proof.name for proof in small] == ["cluster", "geometry"]
-    assert UFS.stripe_proofs is None
+    assert ROWS["qfs"].stripe_proofs is None
+
+
+def test_proofs_of_solaris_write_and_read_a_file_with_what_is_advised():
+    request = stripe_request("5", "8", "128k")
+    tuned = (
+        "-o align=917504,read_pref_io=128k,read_nstream=7,write_pref_io=896k,write_nstream=1,"
+        "max_diskq=14m"
+    )
+    for name, options in (("ufs", "-C 112"), ("vxfs", tuned)):
+        cluster, write, ahead, *_ = ROWS[name].stripe_proofs(request)
+        assert (cluster.default, cluster.advised) == ("128k", "896k")
+        for proof in (write, ahead):
+            assert (proof.factor, proof.default) == ("mkfs_options", "defaults")
+            assert proof.advised == options
+            assert proof.settings["direct"] == "false"
+        assert ROWS[name].stripe_proofs(stripe_request("1", "2", None)) == ()
+    log = ROWS["vxfs"].stripe_proofs(request)[-1]
+    assert (log.factor, log.default, log.advised) == ("mount_options", "log", "delaylog")

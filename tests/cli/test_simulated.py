@@ -105,6 +105,11 @@ def test_a_dry_run_says_what_would_be_simulated(iolab, tmp_path):
         (["--buffered"], "a simulation has no buffered files without a file system"),
         (["--fs", "btrfs"], 'fs "btrfs": is not simulated'),
         (["--fs", "ufs", "--mkfs-options=-b 4096"], "ufs: mkfs option -b=4096: must be 8192"),
+        (
+            ["--fs", "vxfs", "--mkfs-options=-o bsize=3000"],
+            "vxfs: mkfs option -o bsize=3000: must be 1024 or 2048 or 4096 or 8192",
+        ),
+        (["--fs", "vxfs", "--mkfs-options=-a 16"], "vxfs: mkfs option `-a 16` is not modelled"),
         (["--fs", "ext4", "--mount-options", "nodelaloc"], "is not modelled (did you mean"),
         (["--memory-limit", "1g"], "no memory that could be limited"),
         (["--cache", "warm"], "a simulation has no page cache"),
@@ -164,3 +169,6 @@ def test_a_file_system_of_another_kernel_is_refused_where_it_would_be_real(iolab
     code, out, err = iolab("compare", "--on", "loop:1g", "--fs", "ufs,ext4")
     assert (code, out) == (1, "")
     assert err.startswith("iolab: fs = ufs on loop:1g: this kernel does not have it: simulate it")
+    code, out, err = iolab("compare", "--on", "loop:1g", "--fs", "vxfs,ext4")
+    assert (code, out) == (1, "")
+    assert err.startswith("iolab: fs = vxfs on loop:1g: this kernel does not have it: simulate it")

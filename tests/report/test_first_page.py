@@ -148,3 +148,32 @@ def test_several_workloads_are_a_table(canned: ModuleType, tmp_path: Any) -> Non
         "contention",
     ]
     assert {take.purpose for take in takes} == {"throughput", "low p99"}
+
+
+@pytest.mark.parametrize(
+    ("fs", "factors", "facts", "is_repeatable"),
+    [
+        ("ext4", {}, {}, True),
+        ("vxfs", {}, {}, False),
+        ("none", {}, {"sim.fs": "ufs: clusters"}, False),
+        ("none", {}, {"sim.fs": "xfs: groups"}, True),
+        ("ext4", {"fs": ["ext4", "ufs"]}, {}, False),
+    ],
+)
+def test_what_exists_in_simulation_alone_is_not_to_be_repeated_on_a_device(
+    canned: ModuleType,
+    fs: str,
+    factors: dict[str, list[str]],
+    facts: dict[str, str],
+    is_repeatable: bool,
+) -> None:
+    data = canned.simulated()
+    row = replace(
+        data.study,
+        testbed="sim:disk",
+        settings={**data.study.settings, "fs": fs},
+        factors={**data.study.factors, **factors},
+    )
+    data = replace(data, study=row, facts={**data.facts, **facts})
+    steps = [text for text, _ in _answer(data).steps]
+    assert any("Repeat on a real device" in text for text in steps) == is_repeatable

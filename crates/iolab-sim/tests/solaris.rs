@@ -355,8 +355,8 @@ fn vxfs_reads(max_sectors_kb: u32, files: &str) -> (Vec<u64>, u64) {
 
 #[test]
 fn sol_6_read_ahead_is_read_pref_io_times_read_nstream() {
-    let seven = "mkfs_options = [\"-o read_pref_io=128k,read_nstream=7\"]";
-    let (seen, most) = vxfs_reads(1024, seven);
+    let tuned = "mkfs_options = [\"-o read_pref_io=128k,read_nstream=7\"]";
+    let (seen, most) = vxfs_reads(1024, tuned);
     let whole = seen.iter().filter(|&&kib| kib == 128).count();
     assert!(whole >= 127 && seen.iter().sum::<u64>() == 16 * KIB, "{seen:?}");
     // 896 KiB are read ahead at once; the next 896 KiB start when the reader enters them.

@@ -90,5 +90,8 @@ class TunedFileSystem:
     """Comparisons on a striped volume; None: there is none yet."""
     random_proofs: Callable[[RandomRequest], tuple[Proof, ...]] | None = None
     """Comparisons on one disk; None: there is none yet."""
+    transfer_bytes: Callable[[int], int] | None = None
+    """Longest transfer of the system as advised, bytes, for a cluster of so many; None: whatever
+    the system has."""
     has_own_volumes: bool = False
     """Volumes are part of the file system, which has no stripe unit then."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Final
 
-from iolab.advise.advice import Note
+from iolab.advise.advice import Note, Proof
 from iolab.advise.request import StripeRequest
-from iolab.units import format_bytes_rounded
+from iolab.units import format_bytes, format_bytes_rounded
 from iolab.wording import counted
 
+_STRIPES_PROVED: Final = 128
+_FILE_BYTES_MIN: Final = 16 << 20
 _PARITY = "Chen et al., RAID (ACM Computing Surveys, 1994)"
 
 
@@ -41,6 +44,27 @@ def degraded_reads(request: StripeRequest) -> Fraction:
     """
     n = request.disks
     return Fraction(n - 1, n) + Fraction(request.data_disks, n)
+
+
+def proved_file_size(request: StripeRequest) -> str:
+    """Size of the file of a proof: whole stripes, 16 MiB at least."""
+    n_stripes = max(_STRIPES_PROVED, -(-_FILE_BYTES_MIN // request.cluster_bytes))
+    return format_bytes(n_stripes * request.cluster_bytes)
+
+
+def cluster_proof(request: StripeRequest) -> Proof:
+    """Comparison of the rule itself, on an array without a file system."""
+    unit, stripe = format_bytes(request.unit_bytes), format_bytes(request.cluster_bytes)
+    return Proof(
+        "cluster",
+        f"the rule itself, on the array without a file system: writes of one unit ({unit}) or of"
+        f" one stripe ({stripe})",
+        "record_size",
+        unit,
+        stripe,
+        ("write",),
+        {"file_size": proved_file_size(request), "direct": "true", "fs": "none"},
+    )
 
 
 def common_notes(request: StripeRequest, name: str) -> Iterator[Note]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from iolab.advise.advice import ALIGNMENT, DEVICE, READ_AHEAD, Note, Proof, Step
+from iolab.advise.common import cluster_proof, proved_file_size
 from iolab.advise.request import KIB, SECTOR_BYTES, RandomRequest, StripeRequest
 from iolab.units import format_bytes, format_bytes_rounded
 
@@ -15,8 +16,6 @@ READ_AHEAD_KIB: Final = 128
 """Default of a device that announces nothing (VM_READAHEAD_PAGES)."""
 REQUEST_KIB_MIN: Final = 512
 """Shorter requests cost more commands, and arrays merge nothing."""
-_STRIPES_PROVED: Final = 128
-_FILE_BYTES_MIN: Final = 16 << 20
 
 
 def read_ahead_kib(request: StripeRequest) -> int:
@@ -87,22 +86,10 @@ def stripe_proofs(request: StripeRequest, mkfs_options: str, limits: str = "") -
     """
     if not request.level.is_striped:
         return ()
-    n_stripes = max(_STRIPES_PROVED, -(-_FILE_BYTES_MIN // request.cluster_bytes))
-    size = format_bytes(n_stripes * request.cluster_bytes)
-    unit, stripe = format_bytes(request.unit_bytes), format_bytes(request.cluster_bytes)
+    size, stripe = proved_file_size(request), format_bytes(request.cluster_bytes)
     ahead, without = read_ahead_kib(request), f" ({limits})" if limits else ""
-    written = {"file_size": size, "direct": "true"}
     found = (
-        Proof(
-            "cluster",
-            f"the rule itself, on the array without a file system: writes of one unit ({unit}) or"
-            f" of one stripe ({stripe})",
-            "record_size",
-            unit,
-            stripe,
-            ("write",),
-            {**written, "fs": "none"},
-        ),
+        cluster_proof(request),
         Proof(
             "read-ahead",
             f"a file read from front to back: read-ahead of {READ_AHEAD_KIB} KiB or {ahead} KiB",
@@ -120,7 +107,7 @@ def stripe_proofs(request: StripeRequest, mkfs_options: str, limits: str = "") -
             "defaults",
             mkfs_options,
             ("write", "rewrite"),
-            {**written, "record_size": stripe},
+            {"file_size": size, "direct": "true", "record_size": stripe},
         ),
     )
     return tuple(proof for proof in found if proof.default != proof.advised)

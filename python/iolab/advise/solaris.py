@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from iolab.advise.advice import ALIGNMENT, ETC_SYSTEM, Step
-from iolab.advise.request import KIB, SECTOR_BYTES
-from iolab.units import format_bytes_rounded
+from iolab.advise.advice import ALIGNMENT, ETC_SYSTEM, Proof, Step
+from iolab.advise.common import cluster_proof, proved_file_size
+from iolab.advise.request import KIB, SECTOR_BYTES, RandomRequest, StripeRequest
+from iolab.units import format_bytes, format_bytes_rounded
 
 MAXPHYS_BYTES: Final = 128 * KIB
 """Default on sun4u; 57 344 on x86."""
@@ -53,4 +54,65 @@ def slice_step(app_io_bytes: int) -> Step:
         f"The first sector of the slice must be a multiple of {sectors} (I/O size / 512), better of"
         " the stripe unit too; else one I/O lies on two units and moves two disks.",
         "prtvtoc(1M), format(1M)",
+    )
+
+
+def stripe_proofs(
+    request: StripeRequest, options: str, held: Mapping[str, str] | None = None
+) -> tuple[Proof, ...]:
+    """Comparisons on a striped volume: the rule itself, and a file written and read in order.
+
+    Parameters
+    ----------
+    request : the array.
+    options : advised words of mkfs and of tuning.
+    held : further factors of the comparisons of files.
+    """
+    if not request.level.is_striped:
+        return ()
+    settings = {
+        "file_size": proved_file_size(request),
+        "record_size": "64k",
+        "direct": "false",
+        **(held or {}),
+    }
+    return (
+        cluster_proof(request),
+        *(
+            Proof(
+                name,
+                f"a file {word} from front to back: the defaults or {options}",
+                "mkfs_options",
+                "defaults",
+                options,
+                tests,
+                settings,
+            )
+            for name, word, tests in (
+                ("write-clusters", "written", ("write",)),
+                ("read-ahead", "read", ("read",)),
+            )
+        ),
+    )
+
+
+def random_proofs(request: RandomRequest, options: str) -> tuple[Proof, ...]:
+    """Comparison on one disk: reads at random places through the cache or past it.
+
+    Parameters
+    ----------
+    request : the application.
+    options : advised words of mount.
+    """
+    size = format_bytes(request.app_io_bytes)
+    return (
+        Proof(
+            "random-direct",
+            f"reads of {size} at random places: mounted as by default or with {options}",
+            "mount_options",
+            "defaults",
+            options,
+            ("random-read",),
+            {"file_size": "64m", "record_size": size, "direct": "false"},
+        ),
     )

@@ -16,6 +16,7 @@ from iolab.advise.advice import (
     NEW,
     READ_AHEAD,
     Note,
+    Proof,
     Step,
     TunedFileSystem,
     TuningAdvice,
@@ -193,4 +194,20 @@ def _random(request: RandomRequest) -> TuningAdvice:
     return TuningAdvice(steps, tuple(notes))
 
 
-UFS: Final = TunedFileSystem("ufs", "UFS of Solaris", _stripe, _random)
+def _stripe_proofs(request: StripeRequest) -> tuple[Proof, ...]:
+    return solaris.stripe_proofs(request, f"-C {request.cluster_bytes // BLOCK_BYTES}")
+
+
+def _random_proofs(request: RandomRequest) -> tuple[Proof, ...]:
+    return solaris.random_proofs(request, "forcedirectio")
+
+
+UFS: Final = TunedFileSystem(
+    "ufs",
+    "UFS of Solaris",
+    _stripe,
+    _random,
+    _stripe_proofs,
+    _random_proofs,
+    transfer_bytes=solaris.transfer_bytes,
+)

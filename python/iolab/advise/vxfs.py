@@ -14,11 +14,12 @@ from iolab.advise.advice import (
     NEW,
     READ_AHEAD,
     Note,
+    Proof,
     Step,
     TunedFileSystem,
     TuningAdvice,
 )
-from iolab.advise.common import common_notes
+from iolab.advise.common import common_notes, proved_file_size
 from iolab.advise.request import KIB, RandomRequest, StripeRequest
 from iolab.units import format_bytes, format_bytes_rounded
 
@@ -169,4 +170,37 @@ _LOGS: Final = Note(
     " and waited for, data files are not."
 )
 
-VXFS: Final = TunedFileSystem("vxfs", "VxFS (VERITAS)", _stripe, _random)
+
+def _stripe_proofs(request: StripeRequest) -> tuple[Proof, ...]:
+    words = (("align", str(request.cluster_bytes)), *_tunables(request))
+    options = "-o " + ",".join(f"{key}={value}" for key, value in words)
+    held = {"mount_options": "delaylog"}
+    found = solaris.stripe_proofs(request, options, held)
+    return (*found, *_log_proof(request)) if found else ()
+
+
+def _log_proof(request: StripeRequest) -> Iterator[Proof]:
+    yield Proof(
+        "log",
+        "a file written from front to back: mounted with log or with delaylog",
+        "mount_options",
+        "log",
+        "delaylog",
+        ("write",),
+        {"file_size": proved_file_size(request), "record_size": "64k", "direct": "false"},
+    )
+
+
+def _random_proofs(request: RandomRequest) -> tuple[Proof, ...]:
+    return solaris.random_proofs(request, "mincache=direct,convosync=direct")
+
+
+VXFS: Final = TunedFileSystem(
+    "vxfs",
+    "VxFS (VERITAS)",
+    _stripe,
+    _random,
+    _stripe_proofs,
+    _random_proofs,
+    transfer_bytes=solaris.transfer_bytes,
+)

@@ -15,6 +15,7 @@ from iolab.advise.advice import Proof, TunedFileSystem, TuningAdvice
 from iolab.advise.request import (
     APP_IO_BYTES,
     GIB,
+    KIB,
     RandomRequest,
     StripeRequest,
     checked_app_io,
@@ -179,11 +180,15 @@ def stack_text(answer: Answer) -> str:
         lost = ", one of them lost" if request.is_degraded else ""
         title = f"{request.level.title} of {request.disks} disks, unit {unit}{lost}"
         device = _volume_text(request)
+    transfer = answer.file_system.transfer_bytes
+    queue = ""
+    if transfer is not None and isinstance(request, StripeRequest):
+        queue = f"\n[queue]\nmax_sectors_kb = {transfer(request.cluster_bytes) // KIB}\n"
     return (
         "# Written by `iolab advise --prove`.\n"
         f'name = "{answer.stack_name}"\n'
         f'title = "{title}"\n'
-        f"{'' if isinstance(request, StripeRequest) else device}"
+        f"{'' if isinstance(request, StripeRequest) else device}{queue}"
         f'\n[files]\nfs = "{answer.file_system.name}"\nmemory = "{format_bytes(memory)}"\n'
         f"{device if isinstance(request, StripeRequest) else ''}"
     )

@@ -32,7 +32,7 @@ from iolab.store.continuing import (
 )
 from iolab.store.rows import StudyData
 from iolab.study.factors import find_factor, is_factor
-from iolab.study.testbeds import testbed_kind
+from iolab.study.testbeds import can_be_real, testbed_kind
 from iolab.wording import counted, is_or_are, sentence_case
 
 NAMES_MAX = 4
@@ -254,7 +254,7 @@ def _settle(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:
     if data.study.kind == "real" and data.calibration is None:
         steps.append(("Check the testbed with itself once.", f"iolab aa --on {data.study.testbed}"))
     repeat = testbed_kind(data.study.testbed.partition(":")[0]).next_step
-    if repeat:
+    if repeat and all(can_be_real(name) for name in _file_systems(data)):
         typed = _elsewhere(data)
         steps.append((f"{repeat.removesuffix('.')}:" if typed else repeat, typed))
     better = [c for c in verdict.headline if c.effect.word == "better"]
@@ -266,6 +266,19 @@ def _settle(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:
         command = f"echo {best.level} > /sys/block/DEVICE/queue/scheduler"
         steps.append((f"Use {best.level}:", command))
     return steps
+
+
+def _file_systems(data: StudyData) -> set[str]:
+    """Names of the file systems that a study has measured, of its stack file too."""
+    study = data.study
+    held = {study.settings["fs"]} if "fs" in study.settings else set[str]()
+    told = {data.facts.get(_SIMULATED_FS, ""), *data.varying_facts.get(_SIMULATED_FS, {}).values()}
+    of_stacks = {text.partition(":")[0] for text in told if text}
+    return {str(name) for name in held | of_stacks | set(study.factors.get("fs", ()))}
+
+
+_SIMULATED_FS = "sim.fs"
+"""Fact of a simulated stack with a file system: its name, a colon, and its title."""
 
 
 def _elsewhere(data: StudyData) -> str:

@@ -129,6 +129,12 @@ _OF_LINUX: Final = Possible(
     "simulate it: --on sim:STACK (`iolab sim profiles` lists devices)",
 )
 
+
+def can_be_real(file_system: str) -> bool:
+    """Tell whether a file system can be made on a device; the others exist in simulation alone."""
+    return file_system in _OF_LINUX.levels
+
+
 TESTBED_KINDS: Final = (
     TestbedKind(
         "loop",

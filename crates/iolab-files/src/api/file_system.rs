@@ -270,7 +270,7 @@ pub struct Bypass {
     pub above: Bytes,
     /// Writes behind the end of a file, too.
     pub extends: bool,
-    /// What a write has changed of the inode is durable when it returns.
+    /// Changes of the inode by a write are durable when it returns.
     pub commits: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `Directory`: names in pieces of 512 bytes, searched from the beginning.
+//! `PieceDirectory`: names in pieces of 512 bytes, searched from the beginning.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ pub const PIECE: u64 = 512;
 
 /// Entries of a directory.
 #[derive(Clone, Debug, Default)]
-pub struct Directory {
+pub struct PieceDirectory {
     /// Bytes in use of each piece.
     used: Vec<u16>,
     names: BTreeMap<Box<str>, u32>,
@@ -23,7 +23,7 @@ const fn bytes_of(name: &str) -> u16 {
 /// Bytes of the shortest entry.
 const SHORTEST: u16 = 12;
 
-impl Directory {
+impl PieceDirectory {
     /// A directory with nothing but itself and its parent.
     pub fn made() -> Self {
         Self { used: vec![24], names: BTreeMap::new(), full_until: 0 }

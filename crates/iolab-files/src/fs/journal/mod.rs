@@ -2,10 +2,10 @@
 //! without any journal.
 
 pub mod block_journal;
-pub mod durability;
 pub mod log;
+pub mod persistence;
 pub mod plain;
 
 pub use block_journal::{BlockJournal, JournalRules};
-pub use durability::{DeltaLog, Durability, LogArea};
+pub use persistence::{DeltaLog, LogArea, Persistence};
 pub use plain::PlainLog;

@@ -11,8 +11,8 @@ use crate::api::context::{Context, Tid};
 use crate::api::file_system::NodeKind;
 use crate::api::make::MakeSpec;
 use crate::error::FilesError;
-use crate::fs::directory::{Directory, PIECE};
-use crate::fs::journal::{DeltaLog, Durability, LogArea, PlainLog};
+use crate::fs::directory::{PIECE, PieceDirectory};
+use crate::fs::journal::{DeltaLog, LogArea, Persistence, PlainLog};
 
 /// Inode number of the root directory (`UFSROOTINO`).
 pub const ROOT: u32 = 2;
@@ -42,8 +42,8 @@ pub struct UfsFs {
     pub(super) geometry: Geometry,
     pub(super) groups: Groups,
     pub(super) nodes: BTreeMap<u32, UfsNode>,
-    pub(super) directories: BTreeMap<u32, Directory>,
-    pub(super) log: Durability,
+    pub(super) directories: BTreeMap<u32, PieceDirectory>,
+    pub(super) log: Persistence,
     inodes: Vec<InodeGroup>,
     changes: VecDeque<Changes>,
 }
@@ -75,7 +75,7 @@ impl UfsFs {
             geometry,
             groups,
             nodes: BTreeMap::from([(ROOT, root)]),
-            directories: BTreeMap::from([(ROOT, Directory::made())]),
+            directories: BTreeMap::from([(ROOT, PieceDirectory::made())]),
             inodes,
             changes: VecDeque::new(),
         })
@@ -87,7 +87,7 @@ impl UfsFs {
     pub(super) fn transaction(&mut self, cx: &mut Context) -> Tid {
         let tid = self.log.begin(cx.now);
         cx.changes(tid);
-        if matches!(self.log, Durability::Plain(_)) {
+        if matches!(self.log, Persistence::Plain(_)) {
             self.settle();
         }
         tid
@@ -157,7 +157,7 @@ impl UfsFs {
     /// Changes of names are on the device before the call returns, one after the other; a log needs
     /// no such order.
     pub(super) fn order(&mut self, cx: &mut Context, blocks: &[BlockRun]) {
-        if let Durability::Plain(ordered) = &mut self.log {
+        if let Persistence::Plain(ordered) = &mut self.log {
             let tid = ordered.request(blocks.iter().copied());
             cx.effects.wait = cx.effects.wait.max(Some(tid));
         }
@@ -301,7 +301,7 @@ impl UfsFs {
 }
 
 /// Writes in order, or the log: among the data, or on a device of its own.
-fn durability(rules: &UfsRules, geometry: &Geometry) -> Durability {
+fn durability(rules: &UfsRules, geometry: &Geometry) -> Persistence {
     let per_fragment = Geometry::FRAGMENT / 512;
     let beside = geometry.log.map(|(first, fragments)| LogArea {
         device: DeviceId::MAIN,
@@ -309,7 +309,7 @@ fn durability(rules: &UfsRules, geometry: &Geometry) -> Durability {
         sectors: fragments * per_fragment,
     });
     match rules.log_device.or(beside) {
-        Some(area) => Durability::Logged(DeltaLog::new(area, UfsRules::COMMIT)),
-        None => Durability::Plain(PlainLog::ordered()),
+        Some(area) => Persistence::Logged(DeltaLog::new(area, UfsRules::COMMIT)),
+        None => Persistence::Plain(PlainLog::ordered()),
     }
 }

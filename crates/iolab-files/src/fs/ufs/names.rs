@@ -12,7 +12,7 @@ use super::node::UfsNode;
 use crate::api::block::{BlockRun, FileRun, NodeId};
 use crate::api::context::Context;
 use crate::api::file_system::{ClosedHandle, Entry, NodeKind, Touch};
-use crate::fs::directory::{Directory, PIECE};
+use crate::fs::directory::{PIECE, PieceDirectory};
 
 /// Work of an operation on names, and of a look. [assume]
 const NAME_WORK: Ns = Ns(20_000);
@@ -65,7 +65,7 @@ impl UfsFs {
             _ => return Ok(()),
         };
         if kind == NodeKind::Directory {
-            self.directories.insert(number, Directory::made());
+            self.directories.insert(number, PieceDirectory::made());
         }
         self.grow_metadata(cx, number, bytes)
     }

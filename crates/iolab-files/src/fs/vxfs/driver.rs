@@ -14,8 +14,8 @@ use crate::api::block::{BlockRun, DeviceId, FileRun, NodeId, Place};
 use crate::api::context::{Context, Tid};
 use crate::api::make::MakeSpec;
 use crate::error::FilesError;
-use crate::fs::directory::Directory;
-use crate::fs::journal::{DeltaLog, Durability, LogArea, PlainLog};
+use crate::fs::directory::PieceDirectory;
+use crate::fs::journal::{DeltaLog, LogArea, Persistence, PlainLog};
 
 /// Inode number of the root directory, and first inode that files get.
 pub const ROOT: u32 = 2;
@@ -33,8 +33,8 @@ pub struct VxFs {
     pub(super) geometry: Geometry,
     pub(super) free: Free,
     pub(super) nodes: BTreeMap<u32, VxNode>,
-    pub(super) directories: BTreeMap<u32, Directory>,
-    pub(super) log: Durability,
+    pub(super) directories: BTreeMap<u32, PieceDirectory>,
+    pub(super) log: Persistence,
     /// Chunks of the inode list: first units.
     chunks: Vec<u64>,
     next_inode: u32,
@@ -53,7 +53,7 @@ impl VxFs {
         free.occupy(place, geometry.block);
         let mut root = VxNode::new(0);
         root.extents.set(0, geometry.block, Place::Written(DeviceId::MAIN, place));
-        let directory = Directory::made();
+        let directory = PieceDirectory::made();
         root.size = directory.bytes();
         Ok(Self {
             log: durability(&rules, &geometry),
@@ -79,7 +79,7 @@ impl VxFs {
     pub(super) fn transaction(&mut self, cx: &mut Context) -> Tid {
         let tid = self.log.begin(cx.now);
         cx.changes(tid);
-        if matches!(self.log, Durability::Plain(_)) {
+        if matches!(self.log, Persistence::Plain(_)) {
             self.settle();
         }
         tid
@@ -166,14 +166,14 @@ impl VxFs {
 
     /// Lets data reach the device before the record that they belong to.
     pub(super) fn flush_first(&mut self, run: FileRun) {
-        if let Durability::Logged(log) = &mut self.log {
+        if let Persistence::Logged(log) = &mut self.log {
             log.flush_first(run);
         }
     }
 
     /// Lets blocks be cleared before the record that gives them to a file.
     pub(super) fn clear_first(&mut self, first: u64, count: u64) {
-        if let Durability::Logged(log) = &mut self.log {
+        if let Persistence::Logged(log) = &mut self.log {
             log.clear_first(BlockRun::new(first, count));
         }
     }
@@ -296,7 +296,7 @@ impl VxFs {
 }
 
 /// No log, or one among the data, or on a device of its own.
-fn durability(rules: &VxRules, geometry: &Geometry) -> Durability {
+fn durability(rules: &VxRules, geometry: &Geometry) -> Persistence {
     let per_unit = Geometry::UNIT / 512;
     let beside = LogArea {
         device: DeviceId::MAIN,
@@ -306,7 +306,7 @@ fn durability(rules: &VxRules, geometry: &Geometry) -> Durability {
     let period = match rules.mode {
         Mode::Log | Mode::Delayed => VxRules::DELAY,
         Mode::Temporary => VxRules::TEMPORARY,
-        Mode::Without => return Durability::Plain(PlainLog::default()),
+        Mode::Without => return Persistence::Plain(PlainLog::default()),
     };
-    Durability::Logged(DeltaLog::new(rules.log_device.unwrap_or(beside), period))
+    Persistence::Logged(DeltaLog::new(rules.log_device.unwrap_or(beside), period))
 }

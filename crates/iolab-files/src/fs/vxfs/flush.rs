@@ -1,5 +1,5 @@
-//! What is written when: flush-behind in parallel requests, synchronous extension, the queue of a
-//! file that holds its writers back.
+//! Times of writing: flush-behind in parallel requests, synchronous extension, the queue of a file
+//! that holds its writers back.
 
 use iolab_model::Bytes;
 
@@ -53,9 +53,10 @@ impl VxFs {
         let queue = Bytes(self.rules.queue_bytes - 1);
         let Some(state) = self.nodes.get_mut(&node.0) else { return };
         let (from, length) = state.behind;
-        state.behind = match from + length == start && length > 0 {
-            true => (from, length + end - start),
-            false => (start, end - start),
+        state.behind = if from + length == start && length > 0 {
+            (from, length + end - start)
+        } else {
+            (start, end - start)
         };
         state.unsent += end - start;
         let mut sent = 0;

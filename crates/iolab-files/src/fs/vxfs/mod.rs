@@ -1,5 +1,5 @@
-//! `VxFS` of VERITAS: extents that grow, read-ahead and flush-behind in parallel requests, an intent
-//! log with four modes.
+//! `VxFS` of VERITAS: extents that grow, read-ahead and flush-behind in parallel requests, an
+//! intent log with four modes.
 //!
 //! Its rates follow from two products: `read_pref_io` times `read_nstream` is read ahead of a
 //! sequential reader, `write_pref_io` times `write_nstream` is sent off behind a sequential writer,

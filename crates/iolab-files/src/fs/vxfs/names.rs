@@ -9,7 +9,7 @@ use super::node::VxNode;
 use crate::api::block::{BlockRun, FileRun, NodeId};
 use crate::api::context::Context;
 use crate::api::file_system::{Entry, NodeKind, Touch};
-use crate::fs::directory::{Directory, PIECE};
+use crate::fs::directory::{PIECE, PieceDirectory};
 
 /// Work of an operation on names, and of a look. [assume]
 const NAME_WORK: Ns = Ns(20_000);
@@ -57,7 +57,7 @@ impl VxFs {
             _ => return,
         };
         if kind == NodeKind::Directory {
-            self.directories.insert(number, Directory::made());
+            self.directories.insert(number, PieceDirectory::made());
         }
         self.grow_metadata(cx, number, bytes);
     }

@@ -143,14 +143,7 @@ impl VxRules {
         let log_bytes = log_bytes(spec, device, block)?;
         let log_device = log_device(spec, mode, log_bytes)?;
         let beside = if mode == Mode::Without || log_device.is_some() { 0 } else { log_bytes };
-        let align = spec.mkfs.number("-o align").unwrap_or(Geometry::ALIGN);
-        if !align.is_multiple_of(block) {
-            return Err(refused(
-                format!("vxfs: mkfs option -o align={align}"),
-                &format!("is no multiple of the block of {block} bytes"),
-                format!("next are {} and {}", align / block * block, align.next_multiple_of(block)),
-            ));
-        }
+        let align = align_bytes(spec, block)?;
         let inode = choice_number(spec, "-o inosize").unwrap_or(256);
         let geometry = Geometry::new(device.bytes, (block, align, inode), beside);
         let geometry = geometry.ok_or_else(|| {
@@ -163,14 +156,6 @@ impl VxRules {
         let units = |name, least: u64, block: u64| {
             spec.mkfs.number(name).unwrap_or(0).max(least) * (block / Geometry::UNIT)
         };
-        let clears = spec.mount.flag("blkclear").is_some();
-        if clears && mode == Mode::Without {
-            return Err(refused(
-                "vxfs: mount options blkclear,nolog".into(),
-                "contradict each other: zeros go before a record of the log, and there is none",
-                "mount it with log, delaylog or tmplog".into(),
-            ));
-        }
         let rules = Self {
             mode,
             log_device,
@@ -185,15 +170,9 @@ impl VxRules {
             sync_bytes: choice_number(spec, "-o max_buf_data_size").unwrap_or(8 * KIB),
             direct_bytes: spec.mkfs.number("-o max_direct_iosz").unwrap_or(MIB),
             request_bytes: spec.system.number("vol_maxio").map_or(u64::MAX, |count| count * 512),
-            bypass: Bypass {
-                all: matches!(plain, Some("direct" | "unbuffered")),
-                promised: matches!(synchronous, Some("direct" | "unbuffered")),
-                above: Bytes(spec.mkfs.number("-o discovered_direct_iosz").unwrap_or(256 * KIB)),
-                extends: true,
-                commits: plain == Some("direct") || synchronous == Some("direct"),
-            },
+            bypass: bypass(spec),
             flushes_first: matches!(mode, Mode::Log | Mode::Delayed) && plain != Some("tmpcache"),
-            clears,
+            clears: clears(spec, mode)?,
             syncs_at_close: plain == Some("closesync") || synchronous == Some("closesync"),
             notes_access: spec.mount.flag("noatime").is_none(),
             // Tunable: a smaller value than 2048 blocks means 2048. [doc]
@@ -246,9 +225,12 @@ impl Tunables<'_> {
     }
 
     fn write(&self) -> (u64, u64) {
-        let of_volume = self.stripe.map(|stripe| match stripe.has_parity {
-            true => (stripe.unit_bytes * stripe.columns, 1),
-            false => (stripe.unit_bytes, stripe.columns),
+        let of_volume = self.stripe.map(|stripe| {
+            if stripe.has_parity {
+                (stripe.unit_bytes * stripe.columns, 1)
+            } else {
+                (stripe.unit_bytes, stripe.columns)
+            }
         });
         let names = ("-o write_pref_io", "-o write_nstream");
         self.typed(names, of_volume.unwrap_or(Self::PREFERRED))
@@ -262,6 +244,45 @@ fn refused(subject: String, problem: &str, remedy: String) -> FilesError {
 fn choice_number(spec: &MakeSpec, name: &str) -> Option<u64> {
     let word = spec.mkfs.choice(name)?;
     word.parse::<Bytes>().ok().map(|bytes| bytes.0)
+}
+
+/// Multiples at which extents begin.
+fn align_bytes(spec: &MakeSpec, block: u64) -> Result<u64, FilesError> {
+    let align = spec.mkfs.number("-o align").unwrap_or(Geometry::ALIGN);
+    if align.is_multiple_of(block) {
+        return Ok(align);
+    }
+    Err(refused(
+        format!("vxfs: mkfs option -o align={align}"),
+        &format!("is no multiple of the block of {block} bytes"),
+        format!("next are {} and {}", align / block * block, align.next_multiple_of(block)),
+    ))
+}
+
+/// Blocks inside a file are cleared before it gets them.
+fn clears(spec: &MakeSpec, mode: Mode) -> Result<bool, FilesError> {
+    let clears = spec.mount.flag("blkclear").is_some();
+    if clears && mode == Mode::Without {
+        return Err(refused(
+            "vxfs: mount options blkclear,nolog".into(),
+            "contradict each other: zeros go before a record of the log, and there is none",
+            "mount it with log, delaylog or tmplog".into(),
+        ));
+    }
+    Ok(clears)
+}
+
+/// Transfers that go past the cache unasked.
+fn bypass(spec: &MakeSpec) -> Bypass {
+    let (plain, synchronous) = (spec.mount.choice("mincache"), spec.mount.choice("convosync"));
+    let above = spec.mkfs.number("-o discovered_direct_iosz").unwrap_or(256 * KIB);
+    Bypass {
+        all: matches!(plain, Some("direct" | "unbuffered")),
+        promised: matches!(synchronous, Some("direct" | "unbuffered")),
+        above: Bytes(above),
+        extends: true,
+        commits: plain == Some("direct") || synchronous == Some("direct"),
+    }
 }
 
 /// Size of a block: 1 KiB below 8 GiB, twice that below 16 GiB, and so on (`mkfs_vxfs(1M)`).
@@ -304,10 +325,12 @@ fn log_bytes(spec: &MakeSpec, device: DeviceFacts, block: u64) -> Result<u64, Fi
         }
         return Ok(bytes);
     }
-    let blocks = match device.bytes {
-        ..0x80_0000 => 256,
-        ..=0x2000_0000 => 1024,
-        _ => 16384,
+    let blocks = if device.bytes < 8 * MIB {
+        256
+    } else if device.bytes <= 512 * MIB {
+        1024
+    } else {
+        16384
     };
     Ok((blocks * block).min(LOG_MAX))
 }
