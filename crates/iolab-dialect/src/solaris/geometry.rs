@@ -8,7 +8,7 @@ use super::typed::{Fs, Manager, Setting, Typed, Volume, VolumeShape};
 
 /// Longest transfer of a driver without `set maxphys` (SPARC). [doc]
 pub const MAXPHYS: u64 = 128 << 10;
-/// Longest transfer of VxVM without `set vxio:vol_maxio`: 512 units of 512 bytes. [doc]
+/// Longest transfer of `VxVM` without `set vxio:vol_maxio`: 512 units of 512 bytes. [doc]
 const VOL_MAXIO: u64 = 512 * SECTOR;
 /// Blocks of a cluster without newfs -C: maxphys of SPARC. [doc]
 pub const MAXCONTIG: u64 = 16;

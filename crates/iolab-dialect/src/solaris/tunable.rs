@@ -6,7 +6,7 @@ use super::line::{Line, LineFault, LineWord};
 
 /// Block of UFS and of QFS' maxcontig, and page of a SPARC of the time.
 pub const BLOCK: u64 = 8 << 10;
-/// Unit of VxVM, of newfs -s and of sizes without a letter.
+/// Unit of `VxVM`, of newfs -s and of sizes without a letter.
 pub const SECTOR: u64 = 512;
 const KIB: u64 = 1 << 10;
 /// Largest value of a 32-bit variable (`MAXINT`).
@@ -108,9 +108,9 @@ pub fn amount(bytes: u64) -> String {
 pub enum Meaning {
     /// Longest transfer of the driver.
     Maxphys,
-    /// Longest transfer of DiskSuite.
+    /// Longest transfer of `DiskSuite`.
     MdMaxphys,
-    /// Longest transfer of VxVM.
+    /// Longest transfer of `VxVM`.
     VolMaxio,
     /// Commands given to a disk at once.
     Throttle,

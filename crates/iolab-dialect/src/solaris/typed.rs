@@ -10,7 +10,7 @@ use super::tunable::{Meaning, Tunable};
 pub enum Fs {
     /// UFS.
     Ufs,
-    /// VxFS of VERITAS.
+    /// `VxFS` of VERITAS.
     Vxfs,
     /// QFS, `samfs` to mount.
     Qfs,
@@ -97,9 +97,9 @@ pub struct Used {
 /// Manager of volumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manager {
-    /// DiskSuite, Solaris Volume Manager.
+    /// `DiskSuite`, Solaris Volume Manager.
     Md,
-    /// VxVM.
+    /// `VxVM`.
     Vx,
 }
 

@@ -1,4 +1,4 @@
-//! Volumes: `metainit` and `metattach` of DiskSuite, `vxassist` of VxVM.
+//! Volumes: `metainit` and `metattach` of `DiskSuite`, `vxassist` of `VxVM`.
 //!
 //! Left out: soft partitions, hot spares, disk sets, concatenations of stripes, plexes made by
 //! hand.
@@ -173,17 +173,14 @@ pub fn metattach(typed: &mut Typed, given: &Given<'_>) -> Result<(), LineFault> 
         return Err(line.fault(&given.command.at, "two names belong here", "metattach dN dM"));
     };
     let found = typed.volumes.iter_mut().rev().find(|volume| volume.name == mirror.base());
-    match found.map(|volume| &mut volume.shape) {
-        Some(VolumeShape::Mirror { of }) => {
-            of.push(other.base().to_owned());
-            let copies = of.len();
-            typed.note(given.line, mirror.base(), format!("a mirror of {copies} submirrors"));
-            Ok(())
-        }
-        _ => {
-            let what = format!("no line above makes a mirror {}", mirror.base());
-            Err(line.fault(&mirror.at, what, "write metainit dN -m dM before it"))
-        }
+    if let Some(VolumeShape::Mirror { of }) = found.map(|volume| &mut volume.shape) {
+        of.push(other.base().to_owned());
+        let copies = of.len();
+        typed.note(given.line, mirror.base(), format!("a mirror of {copies} submirrors"));
+        Ok(())
+    } else {
+        let what = format!("no line above makes a mirror {}", mirror.base());
+        Err(line.fault(&mirror.at, what, "write metainit dN -m dM before it"))
     }
 }
 
