@@ -13,11 +13,7 @@ const ROLL_SHARE: u64 = 2;
 
 /// The way that a mount has chosen.
 #[derive(Clone, Debug)]
-<<<<<<<< HEAD:crates/iolab-files/src/fs/journal/durability.rs
-pub enum Durability {
-========
 pub enum Persistence {
->>>>>>>> h-vxfs:crates/iolab-files/src/fs/journal/persistence.rs
     /// Without a log.
     Plain(PlainLog),
     /// With a log.
@@ -116,13 +112,8 @@ impl DeltaLog {
         }
     }
 
-<<<<<<<< HEAD:crates/iolab-files/src/fs/journal/durability.rs
-    /// Lets blocks be filled with zeros before the record of the running transaction, and before its
-    /// data.
-========
     /// Lets blocks be filled with zeros before the record of the running transaction, and before
     /// its data.
->>>>>>>> h-vxfs:crates/iolab-files/src/fs/journal/persistence.rs
     pub fn clear_first(&mut self, run: BlockRun) {
         self.cleared.push(run);
     }
@@ -195,20 +186,12 @@ impl DeltaLog {
         let (durable, next_job) = (self.durable, self.next_job);
         // Mounting rolls the whole log.
         let running = Tid(self.running.0 + 1);
-<<<<<<<< HEAD:crates/iolab-files/src/fs/journal/durability.rs
-        *self = Self { durable, next_job, running, ..Self::new(self.area, self.period) };
-========
         *self = Self { running, durable, next_job, ..Self::new(self.area, self.period) };
->>>>>>>> h-vxfs:crates/iolab-files/src/fs/journal/persistence.rs
         durable
     }
 }
 
-<<<<<<<< HEAD:crates/iolab-files/src/fs/journal/durability.rs
-impl Durability {
-========
 impl Persistence {
->>>>>>>> h-vxfs:crates/iolab-files/src/fs/journal/persistence.rs
     /// The transaction that changes belong to now.
     pub fn begin(&mut self, now: Ns) -> Tid {
         match self {
