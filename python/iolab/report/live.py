@@ -198,9 +198,7 @@ def _group(ledger: Ledger, headline: Sequence[Comparison]) -> Group | None:
     return next(iter(ledger.groups()), None)
 
 
-def _metric(
-    ledger: Ledger, headline: Sequence[Comparison], group: Group | None
-) -> Metric | None:
+def _metric(ledger: Ledger, headline: Sequence[Comparison], group: Group | None) -> Metric | None:
     if headline:
         return METRIC_BY_NAME[headline[0].metric]
     return ledger.primary_metric(group) if group else None
