@@ -15,7 +15,7 @@ from iolab.library.services import Services
 from iolab.regular_file import refuse_endless
 
 NAME = "bon-csv2txt"
-HELP = "CSV lines of bonnie++, versions 1.03 to 2.00, as a table"
+HELP = "show CSV lines of bonnie++, versions 1.03 to 2.00, as a table"
 _BYTES_MAX: Final = 16 << 20
 
 
