@@ -43,7 +43,7 @@ class Section:
     title: str
     rows: tuple[Row, ...]
     has_options: bool
-    """Whether its rows stand on a command line; others are words of a file."""
+    """True if its rows stand on a command line; others are words of a file."""
 
 
 def program_sections(program: str) -> list[Section]:
