@@ -85,7 +85,7 @@ def test_a_file_of_the_user_stays_and_our_own_is_replaced(study, tmp_path):
     assert "was not made by iolab" in err
     assert run(study, "--out", mine, "--overwrite", mine)[0] == 0
     assert mine.read_text() == run(study)[1]
-    assert run(study, "--json", "--out", mine)[0] == 0  # It is ours by now.
+    assert run(study, "--csv", "--out", mine)[0] == 0  # It is ours by now.
     mine.write_text("mine again")
     assert run(study, "--out", mine)[0] == 2
     link = tmp_path / "link.csv"
