@@ -14,7 +14,8 @@ import pytest
 import gen_docs
 import man_pages
 from iolab.cli.all_parsers import command_parser, subject_parsers
-from iolab.cli.main import COMMANDS
+from iolab.cli.main import COMMANDS, DIALECTS
+from iolab.library.program_options import program_sections
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / man_pages.FOLDER).glob("*.1"))
@@ -23,7 +24,20 @@ MODULES = {name: module for name, module, _ in COMMANDS}
 
 def test_there_is_a_page_of_every_command_and_no_other():
     names = {path.name for path in PAGES}
-    assert names == {"iolab.1", *(f"iolab-{name}.1" for name in MODULES)}
+    assert names == {"iolab.1", *(f"iolab-{name}.1" for name in (*MODULES, *DIALECTS))}
+
+
+@pytest.mark.parametrize("program", DIALECTS)
+def test_a_page_of_another_program_has_every_row_of_its_tables(program):
+    """`man iolab-fio` did not exist: the options were on the reference pages alone."""
+    text = (ROOT / man_pages.FOLDER / f"iolab-{program}.1").read_text(encoding="utf-8")
+    sections = program_sections(program)
+    assert any(section.has_options for section in sections)
+    for section in sections:
+        assert section.rows, section.title
+        for row in section.rows:
+            assert man_pages._text(row.shown) in text, row
+            assert row.about, row
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)

@@ -62,7 +62,10 @@ ENTRANCES: Final = ("__init__.py", "__main__.py")
 """Modules outside the sub-packages through which one comes in; they may import any."""
 
 SHARED_MODULES: Final = frozenset(
-    {"errors", "frozen", "json_text", "protocol", "units", "version", "visible", "wording"}
+    {
+        *("errors", "frozen", "json_text", "protocol", "regular_file"),
+        *("units", "version", "visible", "wording"),
+    }
 )
 CORE_USERS: Final = (
     *("run/", "testbed/", "stats/metrics/"),

@@ -2,7 +2,7 @@
 
 `make docs` keeps them in docs/man, `pip install .` puts them into share/man/man1. What stands here
 beside the parsers: sections about files and variables, and examples, whose words a test parses.
-Left out: the options of other programs' command lines, which their reference pages list.
+The options of other programs come from the tables of their reference pages.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 FOLDER: Final = "docs/man"
-DATE: Final = "2026-11-25"
+DATE: Final = "2026-11-26"
 """Day on which the text of this module changed last."""
 _WIDTH: Final = 78
 _TEXT: Final = {"\\": r"\e", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti", "-": r"\-"}
@@ -111,7 +111,13 @@ def man_pages(version: str) -> dict[str, Callable[[], str]]:
     pages: dict[str, Callable[[], str]] = {f"{FOLDER}/iolab.1": lambda: overview(version)}
     for name, module, _ in main.COMMANDS:
         pages[f"{FOLDER}/iolab-{name}.1"] = _writer(name, module, version)
+    for name in main.DIALECTS:
+        pages[f"{FOLDER}/iolab-{name}.1"] = _program_writer(name, version)
     return pages
+
+
+def _program_writer(name: str, version: str) -> Callable[[], str]:
+    return lambda: program_page(name, version)
 
 
 def _writer(name: str, module: str, version: str) -> Callable[[], str]:
@@ -179,7 +185,7 @@ def overview(version: str) -> str:
         lines += _entry(rf"\fBiolab\-{_text(name)}\fR(1)", about)
     lines += [".SH OTHER PROGRAMS", _text("iolab also understands the command lines of:")]
     for name in main.DIALECTS:
-        lines += _entry(rf"\fBiolab {_text(name)}\fR", f"{name}, with its own output")
+        lines += _entry(rf"\fBiolab\-{_text(name)}\fR(1)", f"{name}, with its own output")
     lines += [".SH OPTIONS"]
     lines += _entry(r"\fB\-\-version\fR", "print the version")
     lines += _entry(r"\fB\-\-help\fR", "list commands and exit codes")
@@ -194,7 +200,7 @@ def overview(version: str) -> str:
         lines.append(f".SH {title}")
         for name, about in rows:
             lines += _entry(rf"\fI{_text(name)}\fR", about)
-    see = [f"iolab-{name}" for name, *_ in main.COMMANDS]
+    see = [f"iolab-{name}" for name in (*(row[0] for row in main.COMMANDS), *main.DIALECTS)]
     return "\n".join([*lines, *_see_also([*see, "fio", "iostat", "blktrace"])]) + "\n"
 
 
@@ -224,6 +230,48 @@ def command_page(name: str, module: str, version: str) -> str:
             lines += _entry(rf"\fB{_text(line)}\fR", does)
     lines += _exit_codes_of(name)
     return "\n".join([*lines, *_see_also(["iolab", *_neighbours(name)])]) + "\n"
+
+
+_PROGRAM_EXITS: Final = (0, 1, 2, 3, 5, 70, 128, 130)
+"""Exit codes of the command lines of other programs."""
+
+
+def program_page(name: str, version: str) -> str:
+    """Page of another program's command line: every row of its reference tables."""
+    tables: Any = importlib.import_module("iolab.library.program_options")
+    main: Any = importlib.import_module("iolab.cli.main")
+    lines = [
+        *_head(f"iolab-{name}", f"run the command line of {name}, with its output", version),
+        ".SH SYNOPSIS",
+        rf"\fBiolab {_text(name)}\fR",
+        r"[\fIOPTION\fR]...\&",
+        ".SH DESCRIPTION",
+        *_filled(
+            _text(
+                f"Measures what a command line of {name} asks for, prints what {name} prints, and"
+                " stores the results as a study. Behind `here:` stands what differs from the"
+                " original."
+            )
+        ),
+    ]
+    sections = tables.program_sections(name)
+    for title, wanted in ("OPTIONS", True), ("LANGUAGE", False):
+        mine = [section for section in sections if section.has_options == wanted]
+        lines += [f".SH {title}"] if mine else []
+        for section in mine:
+            lines.append(f'.SS "{_text(section.title)}"')
+            for row in section.rows:
+                lines += _entry(rf"\fB{_text(row.shown)}\fR", row.about or "No more is to be said")
+    if name in EXAMPLES:
+        lines.append(".SH EXAMPLES")
+        for line, does in EXAMPLES[name]:
+            lines += _entry(rf"\fB{_text(line)}\fR", does)
+    lines.append(".SH EXIT STATUS")
+    for code, about in main.EXIT_CODES:
+        if code in _PROGRAM_EXITS and (code != main.EXIT_OF_FIO or name == "fio"):
+            text = "other data than was written was read" if code == 5 else about
+            lines += _entry(rf"\fB{code}\fR", text)
+    return "\n".join([*lines, *_see_also(["iolab", "iolab-report"])]) + "\n"
 
 
 def groups(parser: argparse.ArgumentParser) -> Iterator[tuple[str, list[argparse.Action]]]:

@@ -76,5 +76,19 @@ def nearest(text: str, names: Iterable[str]) -> str:
     """``; did you mean 'x'?`` for the closest of `names`, or an empty text."""
     import difflib
 
-    close = difflib.get_close_matches(text.lower(), list(names), n=1, cutoff=0.6)
-    return f"; did you mean '{close[0]}'?" if close else ""
+    word = text.lower()
+    close = difflib.get_close_matches(word, list(names), cutoff=0.6)
+    if not close:
+        return ""
+    best = min(close, key=lambda name: _changes(word, name))  # The first of equals: most alike.
+    return f"; did you mean '{best}'?"
+
+
+def _changes(word: str, name: str) -> int:
+    """Letters to be typed, left out or replaced to get from one word to another."""
+    row = list(range(len(name) + 1))
+    for i, letter in enumerate(word, 1):
+        before, row[0] = row[0], i
+        for j, other in enumerate(name, 1):
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (letter != other))
+    return row[-1]

@@ -124,6 +124,14 @@ def test_the_order_of_a_dry_run_can_be_had_again(iolab):
 
 FLAG_MISTAKES = [
     (["comprae"], 1, ["did you mean 'compare'"]),
+    (
+        ["report", "x", "--units", "metric"],
+        1,
+        ["--units: 'metric' is none of its values: values are iec, si; see `iolab report --help`"],
+    ),
+    (["compare"], 1, ["needs --on TESTBED, such as --on loop:1g or --on dir:/var/tmp: see"]),
+    (["merge", "a"], 1, ["needs --out DIR (new directory of the whole study): see `iolab merge"]),
+    ([*COMPARE, "--test", "reed"], 1, ["did you mean 'read'?"]),
     (["--frobnicate"], 1, ["no option '--frobnicate'"]),
     (["compare"], 1, ["--on"]),
     (["compare", "--on"], 1, ["--on needs a value"]),

@@ -35,6 +35,8 @@ TYPED = (
     ("iolab trace record --sec\t", "iolab trace record --seconds"),
     ("iolab trace record --backend tr\t", "iolab trace record --backend tracefs"),
     ("iolab sim trace --tri\t", "iolab sim trace --trial"),
+    ("iolab fio --readwr\t", "iolab fio --readwrite"),
+    ("iolab ycsb -threa\t", "iolab ycsb -threads"),
 )
 SECONDS_MAX = 30.0
 

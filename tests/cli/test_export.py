@@ -67,6 +67,16 @@ def test_the_ending_of_a_file_says_the_format(study, tmp_path):
     assert not (tmp_path / "v.txt").exists()
 
 
+def test_a_file_does_not_hold_another_format_than_its_name_says(study, tmp_path):
+    """`--out x.csv --json` wrote JSON into x.csv without a word."""
+    code, out, err = run(study, "--out", tmp_path / "x.csv", "--json")
+    assert (code, out) == (1, "")
+    assert f"--json and the ending of {tmp_path / 'x.csv'} contradict each other" in err
+    assert not (tmp_path / "x.csv").exists()
+    assert run(study, "--out", tmp_path / "x.csv", "--csv")[0] == 0
+    assert run(study, "--out", tmp_path / "values.txt", "--json")[0] == 0
+
+
 def test_a_file_of_the_user_stays_and_our_own_is_replaced(study, tmp_path):
     mine = tmp_path / "mine.csv"
     mine.write_text("mine")
@@ -75,7 +85,7 @@ def test_a_file_of_the_user_stays_and_our_own_is_replaced(study, tmp_path):
     assert "was not made by iolab" in err
     assert run(study, "--out", mine, "--overwrite", mine)[0] == 0
     assert mine.read_text() == run(study)[1]
-    assert run(study, "--json", "--out", mine)[0] == 0  # It is ours by now.
+    assert run(study, "--csv", "--out", mine)[0] == 0  # It is ours by now.
     mine.write_text("mine again")
     assert run(study, "--out", mine)[0] == 2
     link = tmp_path / "link.csv"

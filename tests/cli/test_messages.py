@@ -204,10 +204,10 @@ def test_a_knob_keeps_its_name_at_the_beginning_of_a_sentence(text, begun):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["export"], "`iolab export` needs DIR|FILE: what --out named, or an archive"),
-        (["diff", "a"], "`iolab diff` needs B: the study that is compared with A"),
+        (["export"], "`iolab export` needs DIR|FILE (what --out named, or an archive): see"),
+        (["diff", "a"], "`iolab diff` needs B (the study that is compared with A): see"),
         (["diff"], "`iolab diff` needs A and B: A: "),
-        (["compare"], "`iolab compare` needs --on TESTBED: where: loop"),
+        (["compare"], "`iolab compare` needs --on TESTBED, such as --on loop:1g or"),
     ],
 )
 def test_an_argument_that_is_missing_is_named_with_what_it_is(iolab, words, message):

@@ -101,7 +101,7 @@ def test_point_7_a_rehearsal_names_one_number_of_rounds(iolab):
     assert "plan at least" not in rehearsed.err
     assert "About 11 rounds decide" in rehearsed.out
     run = iolab(*arguments)
-    assert "only 2 complete rounds: where results vary from round to round" in run.err
+    assert "only 2 complete rounds: where results vary" in run.err
 
 
 class _NearlyFull(io.RawIOBase):

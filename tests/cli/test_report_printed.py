@@ -54,7 +54,7 @@ def test_markdown_is_printed_and_nothing_is_written(study):
 
 def test_both_at_once_or_with_a_directory_are_refused(study, tmp_path):
     for arguments, message in (
-        (["--md", "--json"], "not allowed with"),
+        (["--md", "--json"], "--json and --md exclude each other: see `iolab report --help`"),
         (["--md", "--out", tmp_path / "x"], "writes no files"),
         (["--json", "--out", tmp_path / "x"], "writes no files"),
     ):
@@ -92,6 +92,22 @@ def test_quiet_leaves_the_sentence(study):
     assert (code, err) == (0, "")
     assert out.count("\n") == 1
     assert out.startswith("Imported from iozone_vmware_pc601.csv. ")
+
+
+def test_quiet_leaves_the_sentence_of_a_run(tmp_path):
+    """Notes, the plan and "... trials finished" stood before it."""
+    words = ("--on", "sim:fixed-100us", "--record-size", "4k,8k", "--file-size", "256k", "--direct")
+    code, out, err = iolab("compare", *words, "--rounds", "2", "--out", tmp_path / "a", "--quiet")
+    assert (code, err) == (0, "")
+    assert out.startswith("Simulated on sim:fixed-100us. ")
+    assert out.count("\n") == 1
+    loud = iolab("compare", *words, "--rounds", "2", "--out", tmp_path / "b")[2]
+    assert "iolab: note: only 2 complete rounds: where results vary" in loud
+    assert "iolab: 4 trials finished, 2 complete rounds" in loud
+    # A failure is no note.
+    code, _, err = iolab("compare", *words, "--out", tmp_path / "a", "--quiet")
+    assert code != 0
+    assert err.startswith("iolab: ")
 
 
 def test_the_page_is_shown_by_the_browser_of_the_user(study, tmp_path, monkeypatch):

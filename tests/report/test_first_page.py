@@ -48,7 +48,7 @@ def test_the_factorial_is_answered(canned: ModuleType) -> None:
         assert throughput.choice == levels
         assert not throughput.is_open
         assert tail.choice == "bfq"
-        assert "times lower than none" in tail.reason
+        assert "times as high as none" in tail.reason
     assert any("noise floor" in text and "below the margin" in text for text in found.sure)
     assert any("iolab aa --on loop:1g" in typed for _, typed in found.steps)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from types import ModuleType
 
@@ -9,6 +10,7 @@ import pytest
 
 from iolab.report.live import BLOCKS, SPARK_MAX, blocks, live_state, live_text
 from iolab.stats.judge import judge
+from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.store.rows import Caveat, StudyData
 
 
@@ -62,6 +64,39 @@ def test_the_lines_are_those_of_the_verdict(canned: ModuleType) -> None:
             )
             assert len(line.closing) == min(SPARK_MAX, comparison.rounds_used - 1)
     assert state.levels[0].ratio is None
+
+
+def test_values_are_of_the_part_that_is_judged(canned: ModuleType) -> None:
+    """A mean over all streams stood beside the ratio of one: 8.9 times here, 79 times there."""
+    metric = METRIC_BY_NAME["latency_ns_p50"]
+    data = canned.make_study(noise=0.3)
+    data = replace(data, study=replace(data.study, metric=metric.name, metric_of="read"))
+    state = live_state(data, judge(data), is_running=False)
+    assert state.part == "iozone, reads"
+    assert "iozone, reads: median latency by round" in live_text(state)
+    means = dict[str, float]()
+    for line in state.levels:
+        logs = [
+            math.log(m.value)
+            for m in data.measurements
+            if (m.metric, m.operation) == (metric.name, "read")
+            and m.levels["scheduler"] == line.level
+        ]
+        means[line.level] = math.exp(math.fsum(logs) / len(logs))
+        assert line.value == metric.format(means[line.level])
+        if line.ratio is not None:
+            assert line.ratio == pytest.approx(means[data.study.baseline] / means[line.level])
+
+
+def test_caveats_have_the_numbers_of_the_report(canned: ModuleType) -> None:
+    """The newest trial's share stood here, the first one's in the report."""
+    data = canned.make_study(
+        caveats=lambda trial: (Caveat("cpu_steal", f"the host took {trial.ordinal + 3} %", ""),)
+    )
+    verdict = judge(data)
+    (told,) = [f.says.rstrip(".") for f in verdict.caveats if f.kind == "cpu_steal"]
+    state = live_state(data, verdict, is_running=False)
+    assert f"{told} ({len(data.trials)} trials)" in state.caveats
 
 
 def test_nothing_yet(canned: ModuleType) -> None:

@@ -41,7 +41,7 @@ def test_worse_level_is_found_with_its_trade_off(canned: ModuleType) -> None:
         assert (headline.rounds_used, headline.trials_used, headline.n_cells) == (5, 20, 2)
     assert "bfq is 1" in verdict.sentence
     assert "slower than none (95 % interval " in verdict.sentence
-    assert "p99 latency is 3." in verdict.trade_offs[0]
+    assert "p99 latency is 0.2" in verdict.trade_offs[0]
     assert "gives 0.88 times the throughput" in verdict.sentence  # One form in one sentence.
 
 

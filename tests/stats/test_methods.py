@@ -114,6 +114,14 @@ def test_rule_boundaries(low: float, high: float, word: str, sign: str) -> None:
     assert (decision.word, decision.sign) == (word, sign)
 
 
+def test_one_to_every_printed_digit_is_the_same() -> None:
+    """`trivial` stood beside "equal" and "0 to 0 %": a simulation tells 45 parts in 10^9 apart."""
+    decision = decide(MeanEstimate(4.5e-8, 1e-9, 6), 0.05)
+    assert (decision.word, decision.sign) == ("same", "none")
+    assert decide(MeanEstimate(6e-6, 1e-9, 6), 0.05).word == "trivial"
+    assert decide(MeanEstimate(-6e-6, 1e-9, 6), 0.05).sign == "worse"
+
+
 def test_rule_edges_are_open() -> None:
     """Exactly on the margin, with no spread at all, nothing is decided."""
     edge = math.log1p(0.05)

@@ -143,7 +143,7 @@ def test_few_rounds_that_are_all_equal_are_not_few(canned):
     from iolab.study.checks import few_rounds
 
     note = few_rounds(3)
-    assert note.message.startswith("only 3 complete rounds: where results vary from round to round")
+    assert note.message.startswith("only 3 complete rounds: where results vary")
     study = canned.make_study(rounds=3, noise=0.0, throughput={"bfq": 2.0}, kind="simulated")
     equal = judge(dataclasses.replace(study, caveats=(note,)))
     assert equal.headline_word == "better"
@@ -218,8 +218,8 @@ def test_point_15_which_mean_single_rounds_pull_is_said(canned):
     )
     level = verdict.headline[0].level
     assert (
-        f"In writes, single rounds pull the mean of {level}: its median round is 2.5 times slower"
-        f" than none. The same holds in {len(verdict.headline) - 1} more comparisons."
+        f"In writes, single rounds pull the mean of {level}: its median round is 0.40 times as fast"
+        f" as none. The same holds in {len(verdict.headline) - 1} more comparisons."
         in headline_sentence(verdict)
     )
 

@@ -10,7 +10,7 @@ from iolab.cli.console import Console
 from iolab.library.services import Services
 
 NAME = "aa"
-HELP = "the same treatment under two labels: noise and honesty of a testbed"
+HELP = "compare a treatment with itself: noise and honesty of a testbed"
 
 PLANNED_ROUNDS: Final = 5
 EXIT_NOT_FOUND: Final = 5

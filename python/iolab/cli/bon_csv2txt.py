@@ -12,9 +12,10 @@ from iolab.cli.console import Console
 from iolab.errors import IolabError
 from iolab.library.dialect import bonnie
 from iolab.library.services import Services
+from iolab.regular_file import refuse_endless
 
 NAME = "bon-csv2txt"
-HELP = "CSV lines of bonnie++, versions 1.03 to 2.00, as a table"
+HELP = "show CSV lines of bonnie++, versions 1.03 to 2.00, as a table"
 _BYTES_MAX: Final = 16 << 20
 
 
@@ -42,6 +43,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
 
 
 def _read(path: Path) -> str:
+    refuse_endless(path)
     try:
         if path.stat().st_size > _BYTES_MAX:
             raise IolabError(f"{path} is larger than {_BYTES_MAX >> 20} MiB", "split it")

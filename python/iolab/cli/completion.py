@@ -2,20 +2,26 @@
 
 A script knows every command, the commands of a command (`iolab trace show`), their options with
 their help, and the values of options that have a fixed list. Everything else is completed as the
-name of a file. Left out: levels inside a list with commas, and the options of other programs'
-command lines.
+name of a file. The options of other programs are those of their reference tables. Left out: levels
+inside a list with commas.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from iolab.cli.all_parsers import command_parser, subject_parsers
 from iolab.errors import IolabError
+from iolab.library.program_options import program_options
 
+_TYPED: Final = re.compile(r"--?\+?[A-Za-z0-9][\w.-]*")
+_REFUSED: Final = "here: refused"
+_ABOUT_MAX: Final = 100
+"""Columns of the help beside an option of another program."""
 SHELLS: Final = ("bash", "zsh", "fish")
 
 
@@ -60,7 +66,10 @@ def completion(
             f"shells are {', '.join(SHELLS)}; for bash: source <(iolab --completion bash)",
         )
     found = [_command(*row) for row in commands]
-    found += [Command(name, f"the command line of {name}", ()) for name in programs]
+    found += [
+        Command(name, f"the command line of {name}", tuple(_options_of_program(name)))
+        for name in programs
+    ]
     return _WRITERS[shell](found)
 
 
@@ -80,6 +89,19 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[Option]:
             about = (action.help or "").replace("%%", "%")
             choices = tuple(str(choice) for choice in action.choices or ())
             yield Option(names, about, action.nargs != 0, choices)
+
+
+def _options_of_program(program: str) -> Iterator[Option]:
+    """Options of another program, each once; a refused one is none that can be typed."""
+    seen = set[str]()
+    for name, about, takes_value in program_options(program):
+        if name not in seen and _TYPED.fullmatch(name) and _REFUSED not in about:
+            seen.add(name)
+            yield Option((name,), _brief(about), takes_value, ())
+
+
+def _brief(about: str) -> str:
+    return about if len(about) <= _ABOUT_MAX else about[: _ABOUT_MAX - 3].rstrip() + "..."
 
 
 def _bash(commands: Sequence[Command]) -> str:
@@ -155,6 +177,7 @@ def _zsh_end(command: Command) -> Iterator[str]:
         _quoted(f"*{name}[{_bracketed(o.about)}]" + _zsh_value(o))
         for o in command.options
         for name in o.names
+        if "+" not in name  # That has a meaning of its own in a description of zsh.
     ]
     joined = " \\\n            ".join([*lines, "'*:file:_files'"])
     yield f"        _arguments {joined}"
@@ -194,11 +217,17 @@ def _fish_choice(commands: Sequence[Command], path: tuple[str, ...]) -> Iterator
         yield from _fish_choice(c.inner, (*path, c.name))
         within = _quoted(" ".join(["__iolab_within", *path, c.name]))
         for o in c.options:
-            names = " ".join(f"-l {name.removeprefix('--')}" for name in o.names)
+            names = " ".join(map(_fish_name, o.names))
             value = " -r" if o.takes_value else ""
             if o.choices:
                 value = f" -x -a {_joined(o.choices)}"
             yield f"complete -c iolab -n {within} {names}{value} -d {_quoted(o.about)}"
+
+
+def _fish_name(name: str) -> str:
+    if name.startswith("--"):
+        return f"-l {name.removeprefix('--')}"
+    return f"-s {name[1:]}" if len(name) == 2 else f"-o {_quoted(name[1:])}"
 
 
 _WRITERS: Final[dict[str, Callable[[Sequence[Command]], str]]] = {

@@ -105,6 +105,22 @@ class Console:
         self.clear_line()
         self._tell(visible_text(text) + "\n")
 
+    def remark(self, text: str) -> None:
+        """Print a message that is not wanted with ``--quiet``, folded at blanks on a terminal."""
+        if self.is_quiet:
+            return
+        if self._is_terminal:
+            import textwrap
+
+            text = textwrap.fill(
+                text,
+                _terminal_columns() - 1,
+                subsequent_indent="  ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        self.note(text)
+
     def ask(self, question: str, flag: str) -> str:
         """Ask who sits at the terminal; returns one line, blanks made equal.
 
@@ -122,7 +138,7 @@ class Console:
         if self.is_quiet and progress.kind != "failed":
             return
         if progress.kind == "notice":
-            self.note(f"iolab: note: {progress.message}")
+            self.remark(f"iolab: note: {progress.message}")
             return
         if progress.kind == "failed" and progress.trial is not None:
             self.note(f"iolab: {progress.trial.trial_id} failed: {progress.message}")

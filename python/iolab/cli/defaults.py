@@ -74,7 +74,9 @@ def _understood(path: Path, content: bytes) -> dict[str, str]:
     try:
         found = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:  # The first are also numbers of many digits.
-        raise IolabError(f"{path} is no TOML: {error}", 'as in: margin = "3%"') from None
+        raise IolabError(
+            f"{path} is no TOML: {error}", 'texts stand in quotes: units = "si"'
+        ) from None
     for key, value in found.items():
         if key not in KEYS:
             raise IolabError(
@@ -109,7 +111,7 @@ def _check(path: Path, key: str, value: object) -> None:
         try:
             units.parse_share(str(value))
         except ValueError as error:
-            raise IolabError(f"{path}: margin: {error}", 'as in: margin = "3%"') from None
+            raise IolabError(f"{path}: margin: {error}", 'in quotes, margin = "3%"') from None
 
 
 def _check_out(path: Path, value: object) -> None:

@@ -99,4 +99,4 @@ def open_page(page: Path, console: Console) -> None:
             "no browser was found that could show the report",
             f"open {address} yourself, or name a browser in the variable BROWSER",
         )
-    console.note(f"iolab: the browser shows {page}")
+    console.remark(f"iolab: {page} was handed to the browser")

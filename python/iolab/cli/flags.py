@@ -146,7 +146,7 @@ def add_quiet_flag(parser: Declares) -> None:
     parser.add_argument(
         "--quiet",
         action="store_true",
-        help="print the sentence of the answer only, and no progress",
+        help="print the sentence of the answer only: no progress, no notes",
     )
 
 
@@ -276,7 +276,8 @@ def _trace(arguments: argparse.Namespace) -> TraceEvents | None:
 def _add_factor_flag(group: Declares, row: FactorFlag) -> None:
     text = row.about.replace("%", "%%")
     if row.opposites:
-        for flags, value, told in ((row.flag,), True, text), (row.opposites, False, "the opposite"):
+        opposite = f"the opposite of {row.flag}"
+        for flags, value, told in ((row.flag,), True, text), (row.opposites, False, opposite):
             group.add_argument(
                 *flags,
                 action="append_const",

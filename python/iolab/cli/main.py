@@ -35,8 +35,8 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
         "advise",
         "print the lines that tune a file system for an array or for random I/O, and why",
     ),
-    ("plan", "plan", "rounds needed, chances, time, bytes and space of a study, before it runs"),
-    ("aa", "aa", "the same treatment under two labels: noise and honesty of a testbed"),
+    ("plan", "plan", "say how many rounds, how much time and space a study needs, before it runs"),
+    ("aa", "aa", "compare a treatment with itself: noise and honesty of a testbed"),
     ("report", "report", "show the results of a study again"),
     (
         "watch",
@@ -49,7 +49,7 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
         "write the values of a study as CSV, JSON or Parquet, one row per value",
     ),
     ("import", "import_", "judge what fio, iozone or bonnie++ wrote, or a CSV table"),
-    ("bon-csv2txt", "bon_csv2txt", "CSV lines of bonnie++, versions 1.03 to 2.00, as a table"),
+    ("bon-csv2txt", "bon_csv2txt", "show CSV lines of bonnie++, versions 1.03 to 2.00, as a table"),
     ("diff", "diff", "compare two stored studies cell by cell"),
     (
         "history",
@@ -82,7 +82,7 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
         "sim",
         "sim",
         "look into the simulator: scenarios, dispatch, trace, probe, profiles, schedulers, "
-        "software",
+        "software, calibrate-cpu, reproduce",
     ),
     (
         "trace",
@@ -160,7 +160,7 @@ _MESSAGE_MAX: Final = 2000
 """Longer ones quote what nobody typed."""
 
 EXAMPLES: Final = """\
-iolab compares I/O schedulers, file systems, options and record sizes, honestly. For example:
+iolab compares I/O schedulers, file systems, options and record sizes. For example:
 
   iolab compare --on loop:1g --scheduler none,mq-deadline,bfq --record-size 4k,32k
   iolab compare --on dir:/var/tmp --record-size 4k..1m --test read,random-read
@@ -344,7 +344,8 @@ def _help() -> str:
     width = max(map(len, [*(name for name, *_ in COMMANDS), *DIALECTS])) + 2
     lines = [f"  {name:{width}}{text}" for name, _, text in COMMANDS]
     programs = [
-        f"  {name:{width}}the command line of {name}, with its own output" for name in DIALECTS
+        f"  {name:{width}}run a command line of {name}, and print what {name} prints"
+        for name in DIALECTS
     ]
     return "\n".join(
         [

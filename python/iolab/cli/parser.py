@@ -14,6 +14,10 @@ _MAY_BE_EMPTY: Final = ("flags", "mkfs_options", "mount_options")
 """Factors of which nothing at all is a level."""
 
 
+_SUCH_AS: Final = {"--on": "such as --on loop:1g or --on dir:/var/tmp"}
+"""Arguments whose help is too long to be an answer."""
+
+
 class Parser(argparse.ArgumentParser):
     """Raises :class:`IolabError` instead of printing and exiting."""
 
@@ -62,7 +66,25 @@ class Parser(argparse.ArgumentParser):
         lacks_one = re.fullmatch(r"one of the arguments (.+) is required", message)
         if lacks_one:
             message = f"`{self.prog}` needs one of {', '.join(lacks_one[1].split())}"
+        self._refuse_choice(message)
+        both = re.fullmatch(r"argument (\S+?)(?:/\S+)*: not allowed with argument (\S+)", message)
+        if both:
+            message = f"{both[1]} and {both[2].partition('/')[0]} exclude each other"
         raise IolabError(message, f"see `{self.prog} --help`")
+
+    def _refuse_choice(self, message: str) -> None:
+        """Say which values an option has, if a value is not among them."""
+        found = re.match(r"argument (\S+?)(?:/\S+)*: invalid choice: '(.*)' \(choose from", message)
+        action = next(
+            (a for a in self._actions if found and _name_of(a).partition("/")[0] == found[1]), None
+        )
+        if found is None or action is None or action.choices is None:
+            return
+        known = [str(choice) for choice in action.choices]
+        raise IolabError(
+            f"{found[1]}: '{found[2]}' is none of its values{nearest(found[2], known)}",
+            f"values are {', '.join(known)}; see `{self.prog} --help`",
+        )
 
     def _say_what_is_needed(self, names: list[str]) -> NoReturn:
         """Name the arguments that are missing, as they are typed, and what each of them is."""
@@ -72,11 +94,17 @@ class Parser(argparse.ArgumentParser):
             is_option = action is not None and action.option_strings
             value = f" {action.metavar}" if action is not None and is_option else ""
             typed.append(f"{name.partition('/')[0]}{value}")
-            if action is not None and action.help:
+            if name in _SUCH_AS:
+                about.append(_SUCH_AS[name])
+            elif action is not None and action.help:
                 told = " ".join(action.help.split()) % {**vars(action), "prog": self.prog}
                 about.append(told if len(names) == 1 else f"{name}: {told}")
         hint = "; ".join([*about, f"see `{self.prog} --help`"])
-        raise IolabError(f"`{self.prog}` needs {' and '.join(typed)}", hint)
+        needed = f"`{self.prog}` needs {' and '.join(typed)}"
+        if len(names) == 1 and about:
+            joint = f", {about[0]}" if names[0] in _SUCH_AS else f" ({about[0]})"
+            raise IolabError(f"{needed}{joint}", f"see `{self.prog} --help`")
+        raise IolabError(needed, hint)
 
     def _refuse_unknown(self, arguments: list[str]) -> None:
         """Complain about the first argument that nothing takes."""

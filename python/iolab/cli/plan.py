@@ -10,7 +10,7 @@ from iolab.cli.console import Console
 from iolab.library.services import Services
 
 NAME = "plan"
-HELP = "rounds needed, chances, time, bytes and space of a study, before it runs"
+HELP = "say how many rounds, how much time and space a study needs, before it runs"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

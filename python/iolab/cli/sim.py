@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     )
 
 NAME = "sim"
-HELP = "look into the simulator: scenarios, dispatch, probe, profiles, published figures"
+HELP = (
+    "look into the simulator: scenarios, dispatch, trace, probe, profiles, schedulers, "
+    "software, calibrate-cpu, reproduce"
+)
 
 EXIT_CHECK_FAILED: Final = 5
 _ENDING: Final = simulator.TRACE_ENDING

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from iolab.errors import IolabError
+from iolab.regular_file import refuse_endless
 from iolab.store.derived import SeriesPart
 from iolab.study.operations import Access, Kind
 from iolab.wording import counted
@@ -136,8 +137,10 @@ def read_content(path: Path) -> bytes:
 
     Raises
     ------
+    IolabError : it is no regular file.
     TableError : it cannot be read, or is too large.
     """
+    refuse_endless(path)
     try:
         # Not by its size: a pipe or a device says 0, and may have no end.
         with path.open("rb") as file:

@@ -14,6 +14,7 @@ from iolab.errors import TraceError
 from iolab.library import trace_tables
 from iolab.library.drawn_file import check_ending, content_of
 from iolab.library.services import Services
+from iolab.regular_file import refuse_endless
 from iolab.run.traces import ENDING, FOLDER
 from iolab.store.users_files import Allowed, opened_new
 
@@ -235,6 +236,7 @@ def inputs_of(traced: Traced) -> Generator[trace_tables.Inputs, None, None]:
                 path = _only_trace_in(path)
                 name = str(path)
             if name == STANDARD or path.exists():
+                refuse_endless(path)
                 files.append((name, _unpacked(path, stack) if name.endswith(".gz") else None))
                 continue
             parts = [part for part in path.parent.glob("*") if _is_part_of(part, path.name)]

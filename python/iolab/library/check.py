@@ -406,6 +406,9 @@ class _Quiet:
     def note(self, text: str) -> None:
         """Keep silent: what matters is in the answer."""
 
+    def remark(self, text: str) -> None:
+        """Keep silent."""
+
     def result(self, text: str = "") -> None:
         """Keep silent."""
 

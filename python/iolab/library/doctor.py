@@ -30,7 +30,7 @@ def checks(paths: Sequence[str], services: Services) -> Iterator[Check]:
     """
     yield _of_extension(services)
     agent_path = find_agent()
-    yield {"name": "agent", "status": "ok", "message": str(agent_path), "hint": ""}
+    yield {"name": "agent", "status": "ok", "message": f"found: {agent_path}", "hint": ""}
     with Agent([str(agent_path)]) as agent:
         for journal in _open_journals(agent):
             yield {
@@ -50,7 +50,12 @@ def _of_extension(services: Services) -> Check:
         services.load_core()
     except IolabError as error:
         return {"name": name, "status": "fail", "message": error.message, "hint": error.hint}
-    return {"name": name, "status": "ok", "message": "compiled part is there", "hint": ""}
+    return {
+        "name": name,
+        "status": "ok",
+        "message": "the compiled part of iolab can be loaded",
+        "hint": "",
+    }
 
 
 def _of_sudo() -> Check:

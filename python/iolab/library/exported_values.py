@@ -60,9 +60,16 @@ def kind_of(out: Path | None, asked: Kind | None) -> Kind:
 
     Raises
     ------
-    IolabError : neither says it; or Parquet is wanted and cannot be written here.
+    IolabError : neither says it, or both say different ones; or Parquet is wanted and cannot be
+        written here.
     """
-    kind = asked or (ENDINGS.get(out.suffix.lower()) if out is not None else "csv")
+    told = ENDINGS.get(out.suffix.lower()) if out is not None else "csv"
+    if out is not None and asked is not None and told not in (None, asked):
+        raise IolabError(
+            f"--{asked} and the ending of {out} contradict each other",
+            f"leave --{asked} out, or name a file that ends in another way",
+        )
+    kind = asked or told
     if kind is None:
         raise IolabError(
             f"{out} does not say by its ending which format is meant",

@@ -69,7 +69,7 @@ def _factor_flag(definition: FactorDefinition) -> FactorFlag:
         opposites = ("--no-" + definition.flag.removeprefix("--"),)
         if definition.name == "direct":
             opposites = (_BUFFERED_FLAG, *opposites)
-            text += "; this is the default, both flags compare both"
+            text += " (the default); with both flags the two are compared"
     elif definition.default is not None:
         text += f" ({definition.default})"
     aliases = tuple("--" + alias.replace("_", "-") for alias in definition.aliases)

@@ -105,6 +105,10 @@ class Listener:
             message = text.removeprefix("iolab: ").removeprefix("note: ")
             self._tell(Progress("notice", None, 0, None, None, None, message))
 
+    def remark(self, text: str) -> None:
+        """Hand it on like a note."""
+        self.note(text)
+
     def result(self, text: str = "") -> None:
         """Hand on a line."""
         self.note(text)

@@ -14,6 +14,7 @@ from iolab.frozen import frozen
 from iolab.json_text import write_json
 from iolab.library.services import Services
 from iolab.library.study import Study, checked_study
+from iolab.regular_file import refuse_endless
 from iolab.run.traces import ENDING, with_trace
 from iolab.run.trial import trial_spec
 from iolab.store.users_files import (
@@ -73,6 +74,7 @@ def _books(services: Services) -> _Books:
 
 
 def _read(path: Path) -> str:
+    refuse_endless(path)
     try:
         if path.name.endswith(".gz"):
             return gzip.decompress(path.read_bytes()).decode()

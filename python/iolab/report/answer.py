@@ -228,7 +228,9 @@ def _measure_on(
         verb = "level is" if n == 1 else "levels are"
         return [(f"{n} {verb} undecided, but none of them may be the best: leave it.", "")]
     floor = noise_floor(verdict)
-    if floor is not None and floor - 1 > NOISY_MARGINS * verdict.margin:
+    # Of few rounds the spread is not known: what they say of the noise is no advice yet.
+    is_early = any(c.effect.is_further_rounds_at_least for c in open_ones or undecided)
+    if not is_early and floor is not None and floor - 1 > NOISY_MARGINS * verdict.margin:
         text = f"Get less noise first: these {unit_of(verdict)}s see no difference below"
         text += f" {percent(floor - 1)}. Larger files, longer trials and a machine without other"
         return [(f"{text} work help.", "")]

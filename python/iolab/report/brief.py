@@ -39,6 +39,8 @@ LINES_OF_FILES: Final = 2
 _SENTENCE_MAX: Final = 9
 _SENTENCE_MIN: Final = 5
 """Lines of the sentence: as many as leave room for the comparisons that it speaks of."""
+_GOES_ON: Final = "[the rest of this answer: --full]"
+"""Stands where the sentence was cut."""
 _STREAMS: Final = "streams"
 _VALUES: Final = "values"
 _EARLY: Final = (_STREAMS, _VALUES)
@@ -153,7 +155,7 @@ def _sentence(text: str, width: int, most: int) -> str:
         parts = re.split(end, text)
         while _height(folded) > most and len(parts) > 1:
             parts.pop()
-            folded = fold_text(f"{' '.join(parts).rstrip(';,')} ...", width)
+            folded = fold_text(f"{' '.join(parts).rstrip(';,')} {_GOES_ON}", width)
     return folded
 
 
@@ -236,7 +238,7 @@ def _left_out(left_out: Sequence[str], width: int) -> list[str]:
     names = list(left_out)
     if len(names) > _NAMES_MAX:
         names = [*names[: _NAMES_MAX - 1], f"{len(names) - _NAMES_MAX + 1} other parts"]
-    return [fold_text(f"Left out: {', '.join(names)}.", width, "  ")] if names else []
+    return [fold_text(f"Not shown here: {', '.join(names)}.", width, "  ")] if names else []
 
 
 def _commands(again: str, values: str, width: int) -> str:

@@ -14,10 +14,11 @@ from typing import Final, Literal
 
 from iolab import units
 from iolab.report.folding import clean_text, fold_text
-from iolab.stats.ledger import Ledger, build_ledger, level_text
+from iolab.stats.ledger import Group, Ledger, build_ledger, level_text
 from iolab.stats.methods.log_ratio import geometric_mean
 from iolab.stats.methods.student import estimate_mean
 from iolab.stats.metrics import METRIC_BY_NAME, Metric
+from iolab.stats.pairing import without_parts
 from iolab.stats.verdict import Comparison, StudyVerdict
 from iolab.store.rows import StudyData, TrialRow
 from iolab.wording import counted
@@ -41,7 +42,7 @@ class LevelLine:
 
     level: str
     value: str
-    """Geometric mean of the verdict's metric over cells and rounds, with unit."""
+    """Geometric mean of the verdict's metric over the cells it is about, and rounds; with unit."""
     values: str
     """The same by round, as blocks from 0 to the largest of all levels."""
     latency: str
@@ -72,6 +73,8 @@ class LiveState:
     """Time until the planned trials are done, by the pace so far; None if nothing is left."""
     upcoming: str
     """Trial that runs, or comes next; empty if none does."""
+    part: str
+    """Workload and class of the operations that the levels are compared by."""
     metric: str
     latency_metric: str
     baseline: str
@@ -136,10 +139,11 @@ def live_state(data: StudyData, verdict: StudyVerdict | None, *, is_running: boo
     n_ended = len(done) + len(failed)
     headline = verdict.headline if verdict is not None else []
     ledger = build_ledger(data)
-    metric = _metric(ledger, headline)
-    latency = next((METRIC_BY_NAME[name] for name in _LATENCY if name in ledger.cells), None)
-    levels = _levels(ledger, headline, metric, latency)
-    caveats = _caveats(data)
+    group = _group(ledger, headline)
+    metric = _metric(ledger, headline, group)
+    latency = _latency(ledger, group, metric)
+    levels = _levels(ledger, headline, group, (metric, latency))
+    caveats = _caveats(data, verdict)
     return LiveState(
         name=data.study.name,
         where=f"{data.study.testbed}" + (" (simulated)" if data.study.is_simulated else ""),
@@ -152,6 +156,7 @@ def live_state(data: StudyData, verdict: StudyVerdict | None, *, is_running: boo
         elapsed_ns=elapsed,
         left_ns=elapsed * len(waiting) // n_ended if n_ended and waiting else None,
         upcoming=_trial_text(waiting[0]) if waiting else "",
+        part=", ".join(text for text in (group[0], group[2]) if text) if group else "",
         metric=metric.label if metric else "",
         latency_metric=latency.label if latency else "",
         baseline=data.study.baseline,
@@ -186,29 +191,49 @@ def _trial_text(trial: TrialRow) -> str:
     return f"{trial.trial_id}, round {trial.round}: {trial.workload} {levels}".strip()
 
 
-def _metric(ledger: Ledger, headline: Sequence[Comparison]) -> Metric | None:
+def _group(ledger: Ledger, headline: Sequence[Comparison]) -> Group | None:
+    """Workload, mode and class that the sentence of the verdict begins with."""
+    if headline:
+        return headline[0].group
+    return next(iter(ledger.groups()), None)
+
+
+def _metric(ledger: Ledger, headline: Sequence[Comparison], group: Group | None) -> Metric | None:
     if headline:
         return METRIC_BY_NAME[headline[0].metric]
-    places = ledger.places()
-    return ledger.primary_metric(places[0]) if places else None
+    return ledger.primary_metric(group) if group else None
+
+
+def _latency(ledger: Ledger, group: Group | None, metric: Metric | None) -> Metric | None:
+    """Return the first latency beside the metric of the verdict that its own cells have."""
+    wanted = (METRIC_BY_NAME[name] for name in _LATENCY)
+    return next(
+        (one for one in wanted if group and one != metric and ledger.cells_asked(one, group)), None
+    )
 
 
 def _levels(
     ledger: Ledger,
     headline: Sequence[Comparison],
-    metric: Metric | None,
-    latency: Metric | None,
+    group: Group | None,
+    metrics: tuple[Metric | None, Metric | None],
 ) -> list[LevelLine]:
     """One line per level, all drawn on one scale."""
-    if metric is None:
+    metric, latency = metrics
+    if metric is None or group is None:
         return []
-    values = {level: _by_round(ledger, metric, level) for level in ledger.levels_in_order or [""]}
-    delays = {level: _by_round(ledger, latency, level) for level in values} if latency else {}
-    top = max((v for found in values.values() for v in found), default=1.0)
-    longest = max((v for found in delays.values() for v in found), default=1.0)
     compared: dict[str, Comparison] = {}
     for comparison in headline:  # The first group of a level is the one that the sentence names.
-        compared.setdefault(comparison.level, comparison)
+        if comparison.metric == metric.name:
+            compared.setdefault(comparison.level, comparison)
+    names = ledger.levels_in_order or [""]
+    groups = {level: compared[level].group if level in compared else group for level in names}
+    values = {level: _by_round(ledger, metric, level, groups[level]) for level in names}
+    delays = dict[str, list[float]]()
+    if latency:
+        delays = {level: _by_round(ledger, latency, level, groups[level]) for level in names}
+    top = max((v for found in values.values() for v in found), default=1.0)
+    longest = max((v for found in delays.values() for v in found), default=1.0)
     halves = {level: _half_widths(comparison) for level, comparison in compared.items()}
     widest = max((half for found in halves.values() for half in found), default=1.0)
     lines: list[LevelLine] = []
@@ -231,11 +256,14 @@ def _levels(
     return lines
 
 
-def _by_round(ledger: Ledger, metric: Metric, level: str) -> list[float]:
-    """Geometric mean over the cells of a level, for each round that all of them have."""
+def _by_round(ledger: Ledger, metric: Metric, level: str, group: Group) -> list[float]:
+    """Geometric mean over the judged cells of a level, for each round that all of them have.
+
+    Other parts of a workload (a stream in the background) are in no value beside a verdict.
+    """
     cells = [
         by_level[level]
-        for by_level in ledger.cells.get(metric.name, {}).values()
+        for by_level in without_parts(ledger.cells_asked(metric, group)).values()
         if level in by_level
     ]
     if not cells:
@@ -257,8 +285,12 @@ def _half_widths(comparison: Comparison) -> list[float]:
     ]
 
 
-def _caveats(data: StudyData) -> list[str]:
-    """Objections of trials, the newest first, then those to the study."""
+def _caveats(data: StudyData, verdict: StudyVerdict | None) -> list[str]:
+    """Objections of trials, the newest first, then those to the study.
+
+    One that the report has too has the report's words: they name the same numbers.
+    """
+    told = {f.kind: f.says.rstrip(".") for f in verdict.caveats} if verdict is not None else {}
     counts = Counter(caveat.code for trial in data.trials for caveat in trial.caveats)
     newest = {
         caveat.code: caveat.message
@@ -266,11 +298,13 @@ def _caveats(data: StudyData) -> list[str]:
         for caveat in trial.caveats
     }
     of_trials = [
-        f"{newest[code]} ({counted(counts[code], 'trial')})" for code in reversed(list(newest))
+        f"{told.get(code, newest[code])} ({counted(counts[code], 'trial')})"
+        for code in reversed(list(newest))
     ]
     failed = Counter(t.error for t in data.trials if t.status not in ("ok", None) and t.error)
     failures = [f"failed: {error} ({counted(n, 'trial')})" for error, n in failed.items()]
-    return [*failures, *of_trials, *(caveat.message for caveat in data.caveats)]
+    of_study = [told.get(caveat.code, caveat.message) for caveat in data.caveats]
+    return [*failures, *of_trials, *of_study]
 
 
 def blocks(values: Sequence[float], top: float) -> str:
@@ -307,7 +341,9 @@ def _level_lines(state: LiveState, width: int) -> list[str]:
     if not state.levels:
         return ["", "No trial is finished yet."] if not state.n_done else []
     against = f", against {state.baseline}" if state.baseline else ""
-    lines = ["", fold_text(f"{state.metric} by round{against}; then {state.latency_metric}", width)]
+    part = f"{state.part}: " if state.part else ""
+    then = f"; then {state.latency_metric}" if state.latency_metric else ""
+    lines = ["", fold_text(f"{part}{state.metric} by round{against}{then}", width)]
     names = [clean_text(line.level)[:24] for line in state.levels]
     room = max(map(len, names))
     for line, name in zip(state.levels, names, strict=True):

@@ -43,10 +43,16 @@ POOLED_MAX: Final = 40
 SECONDARY_MAX: Final = 12
 TREATMENTS_MAX: Final = 40
 WIDTH_MIN: Final = 60
+NAME_MIN: Final = 8
+"""Columns of a workload's name in the head of a table; with fewer it is left out."""
 BAR_SPAN_MIN: Final = 1.25
 """The bars show at least ratios from 1/1.25 to 1.25."""
 BAR_SPAN_MAX: Final = 4.0
-"""Largest span, at most 1/4 to 4; longer intervals end in an arrow."""
+"""Span that the bars have at most for intervals alone: 1/4 to 4; longer ones end in an arrow."""
+BAR_POINT_SHARE: Final = 2.0
+"""The bars reach so many times further than the farthest point, so that its interval is seen."""
+BAR_SPAN_LIMIT: Final = 1000.0
+"""Ratios beyond are an arrow: the numbers beside it say as little of them (``>999``)."""
 _SMALL: Final = {
     "same": "Same: any difference is below the margin.",
     "trivial": "Trivial: there is a difference, and it is below the margin.",
@@ -89,6 +95,7 @@ def render(
         _pooled(data, verdict, width, glyphs)
         if data.study.is_comparison
         else alone(verdict, width),
+        legend(verdict, width) if data.study.is_comparison else "",
         streams(verdict, width),
         _cells(verdict, width, glyphs),
         _closer(verdict, width),
@@ -147,8 +154,8 @@ def pooled_tables(
             # A simulation has no other mode, and a line has 80 columns.
             mode = kind_word(data.study) or mode_text(verdict.compared_factor, is_direct)
             label = METRIC_BY_NAME[metric].label
-            title = ", ".join(dict.fromkeys(t for t in (workload, mode, kind, label) if t))
-            header = f"{title} (1 = {verdict.baseline}, above 1 = better) [{level_shown(verdict)}]"
+            said = f"(1 = {verdict.baseline}, above 1 = better) [{level_shown(verdict)}]"
+            header = _header((workload, mode, kind, label), said, width)
             span = bar_span([c.effect for c in rows if c.metric == metric])
             is_primary = members[0] in verdict.pooled
 
@@ -157,7 +164,7 @@ def pooled_tables(
 
             found.append(
                 PooledTable(
-                    fit_text(header, width).rstrip(),
+                    header,
                     label,
                     members,
                     POOLED_MAX if is_primary else SECONDARY_MAX,
@@ -166,6 +173,33 @@ def pooled_tables(
                 )
             )
     return found
+
+
+def _header(parts: tuple[str, str, str, str], said: str, width: int) -> str:
+    """Head of a table: workload, mode, class and metric, cut so that the explanation is whole."""
+    workload, mode, kind, label = parts
+    said = said if len(said) <= width // 2 else fit_text(said, width // 2).rstrip()
+    room = width - len(said) - 1
+    title = ", ".join(dict.fromkeys(t for t in parts if t))
+    if len(title) > room and mode:
+        title = ", ".join(dict.fromkeys(t for t in (workload, kind, label) if t))
+    if len(title) > room:
+        rest = ", ".join(dict.fromkeys(t for t in (kind, label) if t))
+        left = room - len(rest) - 2
+        title = f"{fit_text(workload, left).rstrip()}, {rest}" if left >= NAME_MIN else rest
+    return f"{fit_text(title, min(len(title), room)).rstrip()} {said}"
+
+
+def legend(verdict: StudyVerdict, width: int) -> str:
+    """Say what the bars beside the numbers are; nothing where nothing is compared."""
+    if not verdict.pooled:
+        return ""
+    margin = margin_text(verdict.margin)
+    text = (
+        "Bars: ─ interval, ● ratio, │ equal, ░ within the margin of"
+        f" {margin}, ▸ goes on; logarithmic, each table with a scale of its own."
+    )
+    return fold_text(text, width, "  ")
 
 
 def alone(verdict: StudyVerdict, width: int) -> str:
@@ -270,27 +304,31 @@ def _word(verdict: StudyVerdict, c: Comparison | CellComparison) -> str:
     least = effect.further_rounds_least
     if effect.reason and effect.word == "undecided":
         text += ", withheld"
+    elif effect.is_further_rounds_at_least:
+        text += f": too few {unit_of(verdict)}s"
     elif effect.is_further_rounds_above_limit:
         text += ", >200 more" if least is None else f", >={least} more"
     elif effect.further_rounds is not None:
-        few = ">=" if effect.is_further_rounds_at_least else ""
         first = f"{least}-" if least is not None and least != effect.further_rounds else ""
-        text += f", {few}{first}{effect.further_rounds} more"
+        text += f", {first}{effect.further_rounds} more"
     if isinstance(c, CellComparison) and c.is_page_cache:
         text += " cache"
     return text
 
 
 def bar_span(effects: Sequence[Effect]) -> float:
-    """Return the largest ratio (or its inverse) that the bars show."""
-    ends = [abs(math.log(e.ratio)) for e in effects if e.ratio]
-    ends += [
+    """Return the largest ratio (or its inverse) that the bars show: no point is beyond."""
+    points = [abs(math.log(e.ratio)) for e in effects if e.ratio]
+    ends = points + [
         abs(math.log(end))
         for e in effects
         if e.interval_95
         for end in (e.interval_95.low, e.interval_95.high)
     ]
-    return min(BAR_SPAN_MAX, max(BAR_SPAN_MIN, math.exp(max(ends, default=0.0))))
+    farthest = math.exp(min(max(points, default=0.0), math.log(BAR_SPAN_LIMIT)))
+    most = min(BAR_SPAN_LIMIT, max(BAR_SPAN_MAX, farthest * BAR_POINT_SHARE))
+    longest = math.exp(min(max(ends, default=0.0), math.log(BAR_SPAN_LIMIT)))
+    return min(most, max(BAR_SPAN_MIN, longest))
 
 
 def bar(effect: Effect, margin: float, room: int, glyphs: Glyphs, span: float) -> str:
@@ -313,7 +351,12 @@ def bar(effect: Effect, margin: float, room: int, glyphs: Glyphs, span: float) -
             cells[0] = glyphs.left
         if high > room - 1:
             cells[-1] = glyphs.right
-    cells[min(room - 1, max(0, column(effect.ratio)))] = glyphs.point
+    place = column(effect.ratio)
+    if place < 0 or place > room - 1:  # Beyond: the arrow says so, the point stands before it.
+        cells[0 if place < 0 else -1] = glyphs.left if place < 0 else glyphs.right
+    first = 0 if cells[0] != glyphs.left else 1
+    last = room - 1 if cells[-1] != glyphs.right else room - 2
+    cells[min(last, max(first, place))] = glyphs.point
     return "".join(cells)
 
 

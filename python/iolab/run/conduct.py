@@ -89,11 +89,11 @@ def note_plan(prepared: Prepared) -> None:
     if not prepared.options.is_announced:
         return
     if prepared.options.note:
-        prepared.observer.note(f"iolab: note: {prepared.options.note}")
+        prepared.observer.remark(f"iolab: note: {prepared.options.note}")
     for note in prepared.plan.notes:
         # A rehearsal ends with the rounds that will probably decide: one number is enough.
         if not (prepared.options.is_dry_run and note.code == FEW_ROUNDS):
-            prepared.observer.note(f"iolab: note: {note.message}: {note.hint}")
+            prepared.observer.remark(f"iolab: note: {note.message}: {note.hint}")
     note_tiny_budget(prepared)
 
 
@@ -132,7 +132,7 @@ def measure(
                 )
                 greet(runner, prepared, is_dry_run=False)
                 if prepared.options.is_announced:
-                    prepared.observer.note(_announcement(prepared))
+                    prepared.observer.remark(_announcement(prepared))
                 opened = _opened(prepared, runner, stop)
                 try:
                     check_schedulers(prepared.plan.study, opened)
@@ -278,7 +278,7 @@ def _new_store(prepared: Prepared, stack: ExitStack) -> Store:
 def note_caveats(observer: Observer, caveats: Sequence[Caveat]) -> None:
     """Tell what is to be known of a testbed or a store."""
     for caveat in caveats:
-        observer.note(
+        observer.remark(
             f"iolab: note: {caveat.message}" + (f": {caveat.hint}" if caveat.hint else "")
         )
 
@@ -389,4 +389,4 @@ def _tell_outcome(outcome: Outcome, observer: Observer, shard: Shard | None) -> 
         observer.note(f"iolab: wrong data: {mismatch}")
     rounds = counted(outcome.rounds_complete, "complete round")
     where = rounds if shard is None else f"shard {shard.number} of {shard.count}"
-    observer.note(f"iolab: {counted(outcome.n_ok, 'trial')} finished{failed}, {where}{why}")
+    observer.remark(f"iolab: {counted(outcome.n_ok, 'trial')} finished{failed}, {where}{why}")

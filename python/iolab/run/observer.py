@@ -14,6 +14,10 @@ class Observer(Protocol):
         """Take a message about the work."""
         ...
 
+    def remark(self, text: str) -> None:
+        """Take a message that nobody misses who wants only the answer."""
+        ...
+
     def result(self, text: str = "") -> None:
         """Take a line of what was asked for, such as an action of a rehearsal."""
         ...

@@ -250,7 +250,7 @@ def note_tiny_budget(prepared: Prepared) -> None:
     budget_ns = prepared.plan.study.budget_ns
     round_ns = prepared.testbed.expected_ns(prepared.plan.round_cost().duration_ns)
     if budget_ns is not None and round_ns is not None and round_ns > budget_ns:
-        prepared.observer.note(
+        prepared.observer.remark(
             "iolab: note: not even one round may fit: it takes roughly "
             f"{units.format_duration_rounded(round_ns)} (estimate), the budget is "
             f"{units.format_duration_rounded(budget_ns)}: give a larger --budget"

@@ -9,13 +9,16 @@ requests can be read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from iolab.stats.effect_words import size_of_effect
+from iolab.stats.effect_words import joint_of, size_of_effect
 from iolab.stats.finding import Evidence, Finding
 from iolab.stats.ledger import Ledger, level_text
 from iolab.stats.metrics.metric import format_ns
 from iolab.stats.verdict import Comparison, StudyVerdict, TreatmentSummary
+
+if TYPE_CHECKING:
+    from iolab.stats.metrics import Metric
 
 FAR: Final = 5.0
 """From this ratio on a difference asks for its reason."""
@@ -71,6 +74,13 @@ def _equal(verdict: StudyVerdict, found: Sequence[Comparison]) -> Finding:
     )
 
 
+def _compared(metric: Metric, names: tuple[str, str], size: str) -> str:
+    ours, theirs = names
+    if metric.is_rate:
+        return f"{ours} is {size} {joint_of(size)} {theirs}"
+    return f"the {metric.compared_label} of {ours} is {size} {joint_of(size)} that of {theirs}"
+
+
 def _far(ledger: Ledger, verdict: StudyVerdict, found: Sequence[Comparison]) -> Finding:
     from iolab.stats.metrics import METRIC_BY_NAME
 
@@ -86,7 +96,7 @@ def _far(ledger: Ledger, verdict: StudyVerdict, found: Sequence[Comparison]) -> 
         )
     return Finding(
         "far_apart",
-        f"in this model {ours} is {size}{' as' if 'times as' in size else ' than'} {theirs}{told}."
+        f"in this model {_compared(METRIC_BY_NAME[c.metric], (ours, theirs), size)}{told}."
         + (_mechanism(ledger, c, (ours, theirs)) or _ORDER),
         "`iolab sim trace STUDY.toml --trial ID` writes the order of the requests of either; do not"
         " expect a real device to differ as much.",

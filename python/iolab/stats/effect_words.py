@@ -1,9 +1,10 @@
 """A ratio in words, and an interval of ratios: the only place where one becomes the other.
 
 Between a half and twice a change is read as a percentage (``12 % slower``), beyond as a multiple
-(``2.3 times as fast``, ``1000 times slower``): 100 % slower would mean that it stands still. The
-ends of an interval have one unit, whatever lies between them: ``0.71 to 29 times as fast``; and all
-that is said in one sentence has one form (`form_of`): as multiples if any needs them.
+(``2.3 times as fast``, ``0.43 times as fast``, below a tenth as a fraction: ``1/79 as fast``):
+100 % slower would mean that it stands still, and nothing is "79 times lower". The ends of an
+interval have one unit, whatever lies between them: ``0.71 to 29 times as fast``; and all that is
+said in one sentence has one form (`form_of`): as multiples if any needs them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal
 
+from iolab.stats.methods.verdict_rule import EQUAL_WITHIN
 from iolab.stats.metrics import Metric
 from iolab.stats.metrics.metric import format_significant
 from iolab.wording import counted
@@ -25,10 +27,13 @@ the tables, where it reaches over more than the factor.
 ROUNDS_MIN: Final = 3
 """From fewer an interval may be so wide that it says nothing."""
 
+FRACTION_BELOW: Final = 0.1
+"""Smaller multiples are fractions: ``1/79`` is read at once, 0.0127 is not."""
+
 EQUAL: Final = "equal"
 """Stands for a size of no difference."""
-_LEAST_PERCENT: Final = 0.0005
-"""Smaller differences are those of rounding."""
+_LEAST_PERCENT: Final = EQUAL_WITHIN * 100
+"""Smaller differences are printed as none, and have the word of none."""
 
 Form = Literal["percent", "times"]
 """Form of changes: as percentages, or as multiples."""
@@ -56,25 +61,28 @@ def form_of(ratios: Iterable[float]) -> Form:
 
 
 def size_of_effect(metric: Metric, ratio: float, form: Form | None = None) -> str:
-    """Write an oriented ratio in the metric's own direction: ``12 % slower``, ``2.3 times lower``.
+    """Write an oriented ratio in the metric's own direction: ``12 % slower``, ``1/79 as high``.
 
     For throughputs the words are faster and slower, for all others lower and higher; no difference
     is ``equal``. `form` is that of the sentence; None is that of the ratio.
     """
     if _is_none(ratio):
         return EQUAL
-    return " ".join(_words(metric, _natural(metric, ratio), form))
+    return _joined(_words(metric, _natural(metric, ratio), form))
+
+
+def joint_of(size: str) -> str:
+    """Return the word between a size and what it is compared with."""
+    return "to" if size == EQUAL else "as" if " as " in size else "than"
 
 
 def amount_of_effect(metric: Metric, ratio: float, form: Form | None = None) -> str:
     """Write an oriented ratio as an amount: ``12 % less throughput``."""
     natural = _natural(metric, ratio)
-    number, unit, direction = _words(metric, natural, form)
+    number, unit, _ = _words(metric, natural, form)
     if unit == "%":
         return f"{number} {unit} {'more' if natural >= 1 else 'less'} {metric.label}"
-    if direction.startswith("as "):
-        return f"{number} times the {metric.label}"
-    return f"{number} times less {metric.label}"
+    return f"{number} {unit or 'of'} the {metric.label}"
 
 
 def size_of_interval(
@@ -88,7 +96,7 @@ def size_of_interval(
     if (form or form_of(ends)) == "percent":
         words = [_words(metric, end, "percent") for end in (worse, better)]
         if words[0][1:] != words[1][1:]:
-            return " to ".join(map(" ".join, words))
+            return " to ".join(map(_joined, words))
         return _span([number for number, *_ in words], words[0][1:], told)
     return _multiples(metric, sorted((worse, better)), told)
 
@@ -99,18 +107,28 @@ def _is_none(ratio: float) -> bool:
 
 
 def _multiples(metric: Metric, ends: Sequence[float], told: tuple[str, str]) -> str:
-    """Write ends, the smaller first, as multiples; below one as such if the middle is."""
+    """Write ends, the smaller first, as multiples; below one as fractions if the middle is."""
     low, high = ends
     is_capped = high > low * CAP
-    if high <= 1 and told[1] == _down(metric):
-        return _span([_times(1 / high), _end(1 / low, is_capped)], ("times", _down(metric)), told)
-    return _span([_end(low, is_capped), _end(high, is_capped)], ("times", _times_up(metric)), told)
+    if high <= 1 and told == ("", _as(metric)):
+        ends_shown = [f"1/{_times(1 / high)}", _least(low, is_capped)]
+        return _span(ends_shown, ("", _as(metric)), told)
+    return _span([_end(low, is_capped), _end(high, is_capped)], ("times", _as(metric)), told)
 
 
 def _span(numbers: list[str], unit: tuple[str, str], told: tuple[str, str]) -> str:
-    near, far = sorted(numbers, key=lambda text: float(text.replace(_GROUP, "").lstrip("<>")))
-    direction = "" if unit == told else f" {unit[1]}"
-    return f"{near} to {far} {unit[0]}{direction}"
+    near, far = sorted(numbers, key=_size)
+    words = (unit[0], "" if unit == told else unit[1])
+    return _joined((f"{near} to {far}", *words))
+
+
+def _size(number: str) -> float:
+    """Read a number back: of fractions the part below the line."""
+    return float(number.replace(_GROUP, "").lstrip("<>").removeprefix("1/"))
+
+
+def _joined(words: Iterable[str]) -> str:
+    return " ".join(word for word in words if word)
 
 
 def _natural(metric: Metric, ratio: float) -> float:
@@ -119,21 +137,17 @@ def _natural(metric: Metric, ratio: float) -> float:
 
 
 def _words(metric: Metric, natural: float, form: Form | None = None) -> tuple[str, str, str]:
-    """Split what is said of a ratio: number, unit, direction."""
+    """Split what is said of a ratio: number, unit (none of a fraction), direction."""
     if (form or form_of([natural])) == "times":
-        if natural <= 1 / TIMES_FROM:
-            return _times(1 / natural), "times", _down(metric)
-        return _times(natural), "times", _times_up(metric)
-    up = "faster" if metric.is_rate else "higher"
-    return _percentage(abs(natural - 1)), "%", up if natural >= 1 else _down(metric)
+        if natural < FRACTION_BELOW:
+            return f"1/{_times(1 / natural)}", "", _as(metric)
+        return _times(natural), "times", _as(metric)
+    up, down = ("faster", "slower") if metric.is_rate else ("higher", "lower")
+    return _percentage(abs(natural - 1)), "%", up if natural >= 1 else down
 
 
-def _times_up(metric: Metric) -> str:
+def _as(metric: Metric) -> str:
     return f"as {'fast' if metric.is_rate else 'high'}"
-
-
-def _down(metric: Metric) -> str:
-    return "slower" if metric.is_rate else "lower"
 
 
 def _percentage(fraction: float) -> str:
@@ -155,6 +169,11 @@ def _end(value: float, is_capped: bool) -> str:
     if is_capped and (value >= CAP or value < 1 / CAP):
         return ">999" if value >= 1 else "<.001"
     return _times(value)
+
+
+def _least(value: float, is_capped: bool) -> str:
+    """Write the far end of an interval of fractions."""
+    return "<1/999" if is_capped and value < 1 / CAP else f"1/{_times(1 / value)}"
 
 
 def _times(value: float) -> str:

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from iolab.stats.effect_words import (
-    EQUAL,
     ROUNDS_MIN,
     Form,
     form_of,
+    joint_of,
     no_interval,
     size_of_effect,
     size_of_interval,
@@ -141,7 +141,7 @@ def _robust(headline: Sequence[Comparison]) -> str:
     c = found[0]
     metric = METRIC_BY_NAME[c.metric]
     size = size_of_effect(metric, c.robust_ratio or 1.0, form_of_effects([c.effect]))
-    joint = "to" if size == EQUAL else "as" if "times as" in size else "than"
+    joint = joint_of(size)
     where = f"In {c.kind}, single" if c.kind else "Single"
     rest = len(found) - 1
     more = f" The same holds in {counted(rest, 'more comparison')}." if rest else ""
@@ -604,7 +604,7 @@ def _numbers(verdict: StudyVerdict, comparisons: Sequence[Comparison]) -> str:
 
 def _claim(metric: Metric, ours: str, base: str, effect: Effect) -> str:
     size = size_text(metric, effect)
-    joint = "to" if size == EQUAL else "as" if "times as" in size else "than"
+    joint = joint_of(size)
     if metric.is_rate:
         return f"{ours} is {size} {joint} {base}"
     return f"The {metric.compared_label} of {ours} is {size} {joint} that of {base}"

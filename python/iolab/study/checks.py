@@ -526,7 +526,7 @@ def few_rounds(rounds: int) -> PlanNote:
     """Note that so few rounds can hardly decide anything."""
     return PlanNote(
         FEW_ROUNDS,
-        f"only {counted(rounds, 'complete round')}: where results vary from round to round, "
-        "intervals will be wide and 'undecided' is the likely answer",
-        f"plan at least {ROUNDS_FEW}; `iolab plan` and --dry-run say how many will probably decide",
+        f"only {counted(rounds, 'complete round')}: where results vary, the answer will probably be"
+        " 'undecided'",
+        f"plan at least {ROUNDS_FEW}; `iolab plan` says how many will probably decide",
     )

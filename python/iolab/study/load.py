@@ -17,6 +17,7 @@ from typing import Final, cast
 
 from iolab import units
 from iolab.errors import StudyError
+from iolab.regular_file import refuse_endless
 from iolab.study.dialects import own_factors
 from iolab.study.factors import (
     FactorDefinition,
@@ -142,6 +143,7 @@ def parse_study(
 
 def _read_text(path: Path) -> str:
     """Text of a study file, with or without a byte order mark; refuses what cannot be one."""
+    refuse_endless(path)
     with path.open("rb") as file:
         content = file.read(STUDY_BYTES_MAX + 1)
     if len(content) > STUDY_BYTES_MAX:

@@ -198,9 +198,8 @@ def find_preset(value: object) -> Preset:
         if preset.name == value:
             return preset
     raise ValueError(
-        f"'{value}' is not a contention workload{nearest(str(value), names)} (known: "
+        f"'{value}' is not a contention workload{nearest(str(value), names)}: presets are "
         + ", ".join(names)
-        + ")"
     )
 
 

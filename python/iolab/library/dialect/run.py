@@ -62,6 +62,7 @@ class LineConsole:
     def __init__(self, console: Observer) -> None:
         self._console = console
         self.note = console.note
+        self.remark = console.remark
         self.result = console.result
         self.clear_line = console.clear_line
         self.ask = console.ask

@@ -3,7 +3,8 @@
 With m = 1 + margin and the ratio oriented so that higher is better, in this order:
 
 1. the 90 % interval lies inside (1/m, m): `same`; if moreover the 95 % interval excludes 1:
-   `trivial`. (Two one-sided 5 % tests: Schuirmann 1987, J. Pharmacokinet. Biopharm. 15(6).)
+   `trivial`. (Two one-sided 5 % tests: Schuirmann 1987, J. Pharmacokinet. Biopharm. 15(6).) An
+   interval that is 1 to all digits that are printed excludes it for nobody who reads: `same`.
 2. the 95 % interval lies wholly above m: `better`; wholly below 1/m: `worse`.
 3. otherwise `undecided`, with the sign if the 95 % interval excludes 1, and how many further rounds
    would decide (`forecast`).
@@ -37,6 +38,8 @@ FURTHER_ROUNDS_LIMIT: Final = 200
 """Beyond this many further rounds the answer is "more than 200": nobody runs them."""
 ROUNDS_TO_PLAN: Final = 5
 """With fewer complete rounds the spread is not known well enough to plan with."""
+EQUAL_WITHIN: Final = 5e-6
+"""Relative difference below which two values are printed as equal (0.0005 %)."""
 SPREAD_CONFIDENCE: Final = 0.80
 """Confidence of the upper bound of the spread that planning uses."""
 
@@ -122,7 +125,9 @@ def _word(estimate: MeanEstimate, edge: float, divisors: tuple[float, float]) ->
     if estimate.n < ROUNDS_MIN:
         return "undecided", sign
     if abs(mean) + half_90 < edge:
-        return ("same" if sign == "none" else "trivial"), sign
+        if sign == "none" or abs(mean) + half_95 < math.log1p(EQUAL_WITHIN):
+            return "same", "none"
+        return "trivial", sign
     if abs(mean) - half_95 > edge:
         return ("better" if mean > 0 else "worse"), sign
     return "undecided", sign

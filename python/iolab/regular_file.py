@@ -1,0 +1,38 @@
+"""Refusal of what is no file: a pipe without a writer would be waited for without end."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Final
+
+from iolab.errors import IolabError
+
+_KINDS: Final = {
+    stat.S_IFIFO: "a pipe (FIFO)",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+_OPEN_ALREADY: Final = ("/dev/fd", "/proc/self/fd")
+"""Folders of what the caller has opened: a shell's ``<(zcat runs.csv.gz)``."""
+_STANDARD_INPUT: Final = "/dev/stdin"
+
+
+def refuse_endless(path: Path) -> None:
+    """Refuse an input file that is a pipe, a socket or a device; one that is missing passes.
+
+    Descriptors that are open already pass, too: opening those waits for nobody.
+
+    Raises
+    ------
+    IolabError : it is one.
+    """
+    if str(path) == _STANDARD_INPUT or str(path.parent) in _OPEN_ALREADY:
+        return
+    try:
+        kind = _KINDS.get(stat.S_IFMT(path.stat().st_mode))
+    except OSError:
+        return  # Whoever opens it says so.
+    if kind is not None:
+        raise IolabError(f"{path} is {kind}, not a regular file", "name a file")
