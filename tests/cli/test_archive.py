@@ -97,7 +97,7 @@ def test_a_report_from_the_archive_is_that_from_the_directory(iolab):
     short = iolab("report", "o.iolab", "--out", "here")[1]
     assert len(short.splitlines()) <= 25
     command = "All of it: iolab report o.iolab --out here --full"
-    assert (command in short) == ("Left out: " in short), short
+    assert (command in short) == ("Not shown here: " in short), short
     assert "Measured on no machine: simulated." in Path("here/report.html").read_text()
 
 

@@ -47,7 +47,7 @@ def test_every_comparison_that_carries_the_verdict_is_there_or_counted(
             line.startswith(header) and (not group[2] or group[2] in line)
             for line in text.splitlines()
         )
-        is_counted = f"Left out: {'throughput'}" in text
+        is_counted = f"Not shown here: {'throughput'}" in text
         assert is_drawn or is_counted, rows[0]
 
 

@@ -236,7 +236,7 @@ def _left_out(left_out: Sequence[str], width: int) -> list[str]:
     names = list(left_out)
     if len(names) > _NAMES_MAX:
         names = [*names[: _NAMES_MAX - 1], f"{len(names) - _NAMES_MAX + 1} other parts"]
-    return [fold_text(f"Left out: {', '.join(names)}.", width, "  ")] if names else []
+    return [fold_text(f"Not shown here: {', '.join(names)}.", width, "  ")] if names else []
 
 
 def _commands(again: str, values: str, width: int) -> str:
