@@ -66,7 +66,10 @@ def shown(value: float | None, metric: str) -> str:
     """Value with its unit, three digits."""
     if value is None:
         return "-"
-    return f"{value / 1e6:.3g} ms" if metric == _MEDIAN else f"{value / (1 << 20):.3g} MiB/s"
+    if metric == _MEDIAN:
+        return f"{value / 1e6:.3g} ms"
+    unit, size = ("MiB", 1 << 20) if value >= 1 << 20 else ("KiB", 1 << 10)
+    return f"{value / size:.3g} {unit}/s"
 
 
 def aligned(rows: list[list[str]]) -> list[str]:

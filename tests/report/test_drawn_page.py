@@ -250,7 +250,7 @@ def test_links_of_the_contents_unfold_their_section(canned: ModuleType, tmp_path
     with Browser() as browser:
         browser.open(page)
         links = browser.evaluate("[...document.querySelectorAll('nav a')].map(a => a.textContent)")
-        assert {"Verdicts", "Latency ladder", "Methods", "Reproduce"} <= set(links)
+        assert {"Verdicts", "Latency by percentile", "Methods", "Reproduce"} <= set(links)
         assert len(links) == len(set(links))
         for place in range(len(links)):
             browser.evaluate(f"document.querySelectorAll('nav a')[{place}].click()")

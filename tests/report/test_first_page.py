@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -10,11 +11,17 @@ import pytest
 
 from iolab.report.answer import Answer, answer
 from iolab.report.charts.common import noise_floor
+from iolab.report.collect import draw_all
 from iolab.report.conditions import Condition, condition_table, conditions
+from iolab.report.html import render_html
 from iolab.report.trust import Reason, reasons
+from iolab.report.why import why_text
+from iolab.stats.caveats_of_simulation import CAUSE
+from iolab.stats.finding import Finding
 from iolab.stats.judge import judge
 from iolab.stats.methods.log_ratio import geometric_mean
 from iolab.store.rows import StudyData
+from iolab.wording import sentence_case
 
 CALIBRATION = {
     "false_positives": 2,
@@ -27,6 +34,11 @@ CALIBRATION = {
 def _answer(data: StudyData) -> Answer:
     verdict = judge(data)
     return answer(data, verdict, conditions(data, verdict))
+
+
+def _page(data: StudyData) -> str:
+    verdict = judge(data)
+    return render_html(data, verdict, draw_all(data, verdict))
 
 
 def _reasons(data: StudyData) -> dict[str, Reason]:
@@ -120,7 +132,14 @@ def test_reasons_tell_good_from_bad_and_unknown(canned: ModuleType) -> None:
     assert found["A/A false positives"].sign == "unknown"
     assert found["environment"].sign == "mind"
     assert found["generator headroom, least"].sign == "good"
-    assert found["Hoefler and Belli's rules kept"].value.split(" of ")[1].startswith("12")
+    kept = found["rules of sound benchmarking"]
+    assert re.fullmatch(
+        r"\d+ of 12 rules kept(; rules? [\d, and]+ (is|are) broken)?"
+        r"(; rules? [\d, and]+ could not be checked)?",
+        kept.value,
+    )
+    assert "Hoefler" in kept.about
+    assert "iolab lint DIR" in kept.about
     known = _reasons(replace(data, calibration=CALIBRATION))
     assert known["A/A false positives"].value == "2 of 40 (1 to 17 %)"
     assert known["A/A false positives"].sign == "good"
@@ -177,3 +196,84 @@ def test_what_exists_in_simulation_alone_is_not_to_be_repeated_on_a_device(
     data = replace(data, study=row, facts={**data.facts, **facts})
     steps = [text for text, _ in _answer(data).steps]
     assert any("Repeat on a real device" in text for text in steps) == is_repeatable
+
+
+def test_a_single_comparison_is_not_counted(canned: ModuleType) -> None:
+    """Symptom: "1 of 1 comparisons decided"."""
+    read = (canned.Workload("iozone", ("read",)),)
+    one = _answer(canned.make_study(throughput={"bfq": 0.5}, workloads=read))
+    assert "the comparison is decided (95 %)" in one.sure
+    open_one = _answer(canned.make_study(noise=0.03, rounds=6, seed=2, workloads=read))
+    assert "the comparison is not decided yet" in open_one.sure
+    many = _answer(canned.factorial()).sure
+    assert any(re.search(r"^\d+ of \d+ comparisons are decided at 95 %", text) for text in many)
+
+
+def test_the_choice_says_what_it_costs(canned: ModuleType) -> None:
+    """Symptom: "take cfq" for a median, and not a word of its longest wait or of the writes."""
+    data = canned.make_study(
+        throughput={"bfq": 2.0},
+        latency={"bfq": 8.0},
+        workloads=(canned.Workload("iozone", ("read",), ("4k",)),),
+    )
+    take = _answer(data).take[0]
+    assert take.choice == "bfq"
+    assert take.cost.startswith("longest wait ")
+    assert "(none: " in take.cost
+    harmless = canned.make_study(
+        throughput={"bfq": 2.0}, workloads=(canned.Workload("iozone", ("read",), ("4k",)),)
+    )
+    assert _answer(harmless).take[0].cost == ""
+    page = _page(data)
+    assert f"but: </b>{take.cost}" in page
+
+
+def test_a_slow_tenth_and_another_class_are_costs(canned: ModuleType) -> None:
+    data = canned.make_study(throughput={"bfq": 2.0}, rounds=6)
+    slower = [
+        replace(m, value=m.value / 4)
+        if (m.operation, m.levels["scheduler"]) == ("write", "bfq") and "throughput" in m.metric
+        else m
+        for m in data.measurements
+    ]
+    tenths = [
+        replace(m, metric="latency_ns_p90", value=m.value * 40)
+        for m in data.measurements
+        if m.metric == "latency_ns_p50" and m.levels["scheduler"] == "bfq"
+    ]
+    takes = _answer(replace(data, measurements=[*slower, *tenths])).take
+    (take,) = (t for t in takes if t.choice == "bfq" and t.purpose == "throughput")
+    assert "one operation in ten takes" in take.cost
+    assert re.search(r"writes \d[\d.]* (%|times) slower", take.cost)
+
+
+def test_a_dash_says_why_there_is_no_p99(canned: ModuleType) -> None:
+    """Symptom: a column of dashes, and nobody knew whether it was forgotten or unknowable."""
+    data = canned.make_study()
+    without = [m for m in data.measurements if m.metric != "latency_ns_p99"]
+    few = replace(data, measurements=without)
+    assert "too few operations (needs 1 000)" in _page(few)
+    bare = replace(data, measurements=[m for m in data.measurements if "latency" not in m.metric])
+    page = _page(bare)
+    assert "not recorded" in page.partition('id="verdicts"')[2].partition("</table>")[0]
+
+
+def test_the_first_screen_has_the_reason_that_the_terminal_has(canned: ModuleType) -> None:
+    data = canned.make_study(throughput={"bfq": 0.5})
+    details = [{**d, "device_read_bytes": 4096} for d in data.phase_details]
+    data = replace(data, phase_details=details)
+    verdict = judge(data)
+    said = why_text(data, verdict)
+    assert "--trace" in said
+    first = _page(data).partition('class="contents"')[0]
+    assert f"<dd>{sentence_case(said)}</dd>" in first
+
+
+def test_a_model_says_its_cause_where_a_device_would_be_traced(canned: ModuleType) -> None:
+    data = canned.make_study(throughput={"bfq": 0.1}, kind="simulated")
+    verdict = judge(data)
+    cause = Finding(
+        "far_apart", f"in this model bfq is slow. {CAUSE}: seeks 9 with bfq, 1 with none."
+    )
+    told = replace(verdict, caveats=[*verdict.caveats, cause])
+    assert why_text(data, told) == "in the model, seeks 9 with bfq, 1 with none"

@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 
 from iolab.report.balanced import balanced
-from iolab.report.chart import ChartSpec, Shape
+from iolab.report.chart import Axis, ChartSpec, Panel, Point, Series, Shape, Table
 from iolab.report.charts import CHARTS
 from iolab.report.collect import draw_all
 from iolab.report.curves import distributions
+from iolab.report.html import style_sheet
 from iolab.report.ledgers import ledger_of
 from iolab.report.svg import render_svg
+from iolab.report.svg_grid import DARK_FROM
 from iolab.report.svg_surface import facets
 from iolab.stats.judge import judge
 from iolab.store.rows import StudyData
@@ -155,7 +157,8 @@ def test_physics_names_the_bounds_it_knows(canned: ModuleType) -> None:
     (spec,) = _specs("physics", canned.make_study(cache_share=0.0))
     names = [series.name for series in spec.panels[0].series]
     assert names == ["measured, fastest level", "generator (null target)"]
-    assert "No bound is known of memory" in spec.caption
+    assert "How fast memory and the device can be at most is not known." in spec.caption
+    assert "No cell came from the page cache." in spec.caption
     row = dict(zip(spec.table.columns, spec.table.rows[0], strict=True))
     # 4096 bytes every 85 ns.
     assert row["generator's ceiling (bytes/s)"] == pytest.approx(4096 / 85 * 1e9)
@@ -301,3 +304,122 @@ def test_a_study_of_many_trials_is_cut_to_what_can_be_looked_at(canned: ModuleTy
     drawn = sum(len(s.points) for s in residuals.panels[0].series)
     assert drawn <= 900
     assert len(residuals.table.rows) == 4200
+
+
+def test_a_depth_that_was_reached_is_not_said_to_be_short(canned: ModuleType) -> None:
+    """Symptom: "depth reached 0.978 to 15.9, short of what was asked in 0 of 2 cells"."""
+    data = canned.make_study(workloads=(canned.Workload("iozone", ("write", "read"), ("4k",)),))
+    data = replace(data, study=replace(data.study, settings={"depth": "16"}))
+    for reached, said in (
+        (15.9, "The depth asked for was reached in both cells."),
+        (3.0, "3 of 16"),
+    ):
+        details = [{**d, "depth_reached_mean": reached} for d in data.phase_details]
+        (spec,) = _specs("physics", replace(data, phase_details=details))
+        assert said in spec.caption, spec.caption
+        assert "short of" not in spec.caption
+
+
+def test_times_per_request_are_measured_marks_beside_the_fitted_line(canned: ModuleType) -> None:
+    """Symptom: the chart had no interval at all, while the terminal printed them."""
+    (spec,) = _specs("request_time", canned.make_study())[:1]
+    measured = [s for panel in spec.panels for s in panel.series if not s.is_joined]
+    fitted = [s for panel in spec.panels for s in panel.series if s.is_joined]
+    assert len(measured) == len(fitted) > 0
+    assert all(s.dash for s in fitted)
+    for point in (p for s in measured for p in s.points):
+        assert point.low is not None
+        assert point.low < point.y < (point.high or 0)
+    assert spec.caption.count(". ") >= 1
+
+
+def test_a_broken_line_is_broken_in_the_legend(canned: ModuleType) -> None:
+    """Symptom: two equal marks in the legend, the second of which stood for a broken line."""
+    lines = (
+        Series("cfq", (Point(0, 1), Point(1, 2)), 0, is_joined=True),
+        Series("cfq, longest stall", (Point(0, 2), Point(1, 1)), 0, is_joined=True, dash=1),
+    )
+    spec = replace(
+        _specs("over_time", canned.make_study())[0], panels=(Panel("", lines),), notes=()
+    )
+    legend = render_svg(spec)
+    assert len(re.findall(r'<line [^>]*class="joined"', legend)) == 1
+    assert len(re.findall(r'<line [^>]*class="joined dash1"', legend)) == 1
+
+
+def test_long_times_are_drawn_in_milliseconds(canned: ModuleType) -> None:
+    """Symptom: axes of 300 000 and 100 000 µs."""
+    spec = ChartSpec(
+        name="x", kind="plane", title="T", caption="C.", x=Axis("size"), y=Axis("p99", "µs"),
+        panels=(Panel("", (Series("a", (Point(1, 300_000.0, 200_000.0, 400_000.0),), 0),)),),
+        table=Table(("a",), ()),
+    )  # fmt: skip
+    drawn = render_svg(spec)
+    assert "p99 (ms)" in drawn
+    assert "µs" not in drawn
+    assert "300 000" not in drawn.replace("\N{NARROW NO-BREAK SPACE}", " ")
+    short = replace(spec, panels=(Panel("", (Series("a", (Point(1, 300.0),), 0),)),))
+    assert "p99 (µs)" in render_svg(short)
+
+
+def test_an_interval_that_an_axis_cuts_has_an_arrow_and_a_remark() -> None:
+    """Symptom: a line that left the plot, no cap, no arrow, no word."""
+    points = (Point(1.0, 0, 0.9, 400.0), Point(1.2, 1, 1.1, 1.3))
+    spec = ChartSpec(
+        name="x", kind="rows", title="T", caption="C.", x=Axis("p99", "ms", is_from_zero=True),
+        y=Axis("level", categories=("a", "b")),
+        panels=(Panel("", (Series("s", points, 0),)),), table=Table(("a",), ()),
+    )  # fmt: skip
+    drawn = render_svg(spec)
+    assert "interval cut at the edge; its end: 400 ms" in drawn
+    paths = re.findall(r'<path d="([^"]*)" class="interval"', drawn)
+    assert sum("l4 3.5l-4 3.5" in path for path in paths) == 1
+    whole = replace(spec, panels=(Panel("", (Series("s", points[1:], 0),)),))
+    assert "cut at the edge" not in render_svg(whole)
+
+
+def test_a_long_title_of_a_panel_is_folded_not_cut(canned: ModuleType) -> None:
+    """Symptom: "Median latency, quick, direct I/O,…tream application"."""
+    title = "Median latency, quick, direct I/O, stream application of a long name"
+    spec = _specs("forest", canned.make_study())[0]
+    panel = replace(spec.panels[0], title=title)
+    drawn = render_svg(replace(spec, panels=(panel, panel)))
+    shown = re.findall(r'class="panel-title"[^>]*>([^<]*)<', drawn)
+    assert " ".join(shown[: len(shown) // 2]) == title
+    assert "…" not in "".join(shown)
+
+
+def test_figures_on_shades_can_be_read() -> None:
+    """Symptom: white figures on pale blue."""
+    css = style_sheet()
+    light = {"paper": "#ffffff", "ink": "#1c2024", "cell": "#00497a"}
+    dark = {"paper": "#14171a", "ink": "#e6e9ec", "cell": "#4da6e0"}
+    assert f"svg .cell {{ fill: {light['cell']}" in css
+    assert f"svg .cell {{ fill: {dark['cell']}" in css
+    for scheme in (light, dark):
+        for step in range(21):
+            opacity = 0.05 + 0.85 * step / 20
+            text = scheme["paper" if opacity > DARK_FROM else "ink"]
+            assert _contrast(text, _mixed(scheme["cell"], scheme["paper"], opacity)) >= 3.5
+
+
+def _channels(color: str) -> list[float]:
+    return [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+
+
+def _mixed(color: str, paper: str, opacity: float) -> list[float]:
+    return [
+        c * opacity + p * (1 - opacity)
+        for c, p in zip(_channels(color), _channels(paper), strict=True)
+    ]
+
+
+def _contrast(text: str, ground: list[float]) -> float:
+    """Contrast as WCAG 2 defines it."""
+
+    def luminance(channels: list[float]) -> float:
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    light, dark = sorted((luminance(_channels(text)), luminance(ground)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)

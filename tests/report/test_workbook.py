@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 import subprocess
 import zipfile
@@ -17,7 +18,7 @@ import pytest
 from iolab.report import xlsx_runs
 from iolab.report.collect import draw_all
 from iolab.report.xlsx import render_xlsx
-from iolab.report.xlsx_charts import NEXT_PIXELS, layout
+from iolab.report.xlsx_charts import NEXT_PIXELS, PAGE_ROWS, layout, rounded_limits
 from iolab.stats.judge import judge
 from iolab.store.rows import StudyData
 
@@ -292,7 +293,7 @@ def test_too_many_values_for_a_sheet_name_the_command(
     assert sheet.max_row == 1
 
 
-@pytest.mark.parametrize(("factor", "is_log"), [(0.97, False), (0.5, True), (30.0, True)])
+@pytest.mark.parametrize(("factor", "is_log"), [(0.97, False), (30.0, True)])
 def test_axes_of_ratios_cross_at_one_in_their_middle(
     canned: ModuleType, factor: float, is_log: bool
 ) -> None:
@@ -304,6 +305,69 @@ def test_axes_of_ratios_cross_at_one_in_their_middle(
     assert ("<c:logBase" in axis) == is_log
     assert low * high == pytest.approx(1) if is_log else low + high == pytest.approx(2)
     assert low < factor < high
+    if is_log:  # Else no tick would be at 1: they are the least value times powers of ten.
+        assert '<c:logBase val="10"/>' in axis
+        assert math.log10(low) == pytest.approx(round(math.log10(low)))
+
+
+@pytest.mark.parametrize("factor", [0.5, 3.0])
+def test_ratios_of_a_few_times_have_an_axis_with_a_tick_at_one(
+    canned: ModuleType, factor: float
+) -> None:
+    """Symptom: ticks at 0.06, 0.63 and 6.25, or at 0.5 alone."""
+    study = canned.make_study(throughput={"bfq": factor})
+    (forest,) = [c for c in _charts(_workbook(study)) if "ratio to none" in c][:1]
+    axis = forest[forest.index("<c:valAx>") :]
+    low, step = (
+        float(re.findall(rf'<c:{name} val="([^"]+)"', axis)[0]) for name in ("min", "majorUnit")
+    )
+    assert "<c:logBase" not in axis
+    assert (1 - low) / step == pytest.approx(round((1 - low) / step))
+
+
+@pytest.mark.parametrize(
+    ("ends", "limits"),
+    [((20566.15, 26123.4), (20000, 28000, 2000)), ((0.981, 1.043), (0.98, 1.06, 0.02))],
+)
+def test_limits_of_an_axis_are_rounded(
+    ends: tuple[float, float], limits: tuple[float, float, float]
+) -> None:
+    """Symptom: ticks at 20,566.15 and 21,566.15."""
+    found = rounded_limits(*ends)
+    assert (found["min"], found["max"], found["major_unit"]) == pytest.approx(limits)
+
+
+def test_texts_are_folded_and_values_have_room(canned: ModuleType) -> None:
+    """Symptom: "###" instead of values, and paper with text of 2.5 points, so wide were lines."""
+    study = canned.demo()
+    book = openpyxl.load_workbook(BytesIO(_workbook(study)))
+    values = book["Values"]
+    last = values.cell(1, values.max_column).column_letter
+    longest = max(len(f"{m.value:,.4f}") for m in study.measurements)
+    assert values.column_dimensions[last].width > longest
+    verdict = book["Verdict"]
+    heads = [row for row in range(1, verdict.max_row) if verdict.cell(row, 1).value == "caveat"]
+    message = verdict.cell(heads[0] + 1, 3)
+    assert message.alignment.wrap_text
+    assert any(message.coordinate in merged for merged in verdict.merged_cells.ranges)
+    assert verdict.page_setup.fitToWidth == 2
+    environment = book["Environment"]
+    widths = [environment.column_dimensions[c].width for c in "ABC"]
+    assert sum(widths) <= 130
+
+
+def test_no_page_ends_inside_a_chart(canned: ModuleType) -> None:
+    study = canned.demo()
+    book = openpyxl.load_workbook(BytesIO(_workbook(study)))
+    for name in ("Verdict", "CloserLook"):
+        sheet = book[name]
+        ends = [0, *(page.id for page in sheet.row_breaks.brk)]
+        places = [(c.anchor._from.row, c.anchor.to.row, c.anchor._from.col) for c in sheet._charts]
+        assert min(places)[0] in ends, "charts begin on a page of their own"
+        for top, bottom, _ in places:
+            begin = max(end for end in ends if end <= top)
+            assert bottom - begin <= PAGE_ROWS, name
+        assert len({column for *_, column in places}) >= 2, "charts stand next to each other"
 
 
 def test_two_charts_of_a_line_stand_next_to_each_other(canned: ModuleType) -> None:

@@ -128,7 +128,7 @@ def test_the_picture_of_bounds_shows_what_the_study_says_of_its_device(canned: M
     (spec,) = physics.build(data, judge(data))
     (series,) = [s for s in spec.panels[0].series if s.name == "device specification"]
     assert series.points[0].x == pytest.approx(3e9 / (1 << 20))
-    assert "No bound is known of memory" in spec.caption
+    assert "How fast memory" in spec.caption
 
 
 @pytest.mark.parametrize("times_best", [4.0, 0.5])

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from iolab.report.charts.common import noise_floor
 from iolab.report.conditions import Condition
+from iolab.report.costs import cost_text
 from iolab.stats.effect_words import percent, size_of_effect
 from iolab.stats.findings import kind_of
 from iolab.stats.ledger import level_text
@@ -55,6 +56,8 @@ class Take:
     is_open: bool = False
     where: str = ""
     """Workload and mode."""
+    cost: str = ""
+    """Price of the choice: where it is worse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,8 @@ def _take(verdict: StudyVerdict, rows: Sequence[Condition]) -> tuple[Take, ...]:
             continue
         mode = mode_text(verdict.compared_factor, group[1]) if has_modes else ""
         where = ", ".join(text for text in (group[0], mode, group[2]) if text)
-        takes.append(replace(_by_primary(verdict, mine), where=where))
+        first = _by_primary(verdict, mine)
+        takes.append(replace(first, where=where, cost=cost_text(verdict, mine, first.choice)))
         tail = [row.p99_comparison for row in mine if row.p99_comparison is not None]
         if tail:
             takes.append(replace(_by_words(verdict, tail, "low p99"), where=where))
@@ -172,14 +176,22 @@ def _sure(data: StudyData, verdict: StudyVerdict) -> tuple[str, ...]:
     words = [c.effect.word for c in headline]
     if words:
         settled = len(words) - words.count("undecided") - words.count("depends")
-        pairs = "all pairs of a family together" if len(words) > 1 else "95 %"
-        sure.append(f"{settled} of {len(words)} comparisons decided, {pairs}")
+        sure.append(_decided(settled, len(words)))
     if verdict.caveats:
         count = len(verdict.caveats)
         sure.append(f"{counted(count, 'caveat')}, under 'How far to trust this'")
     if data.study.is_simulated:
         sure.append("simulated: as good as the model, no more")
     return tuple(sure)
+
+
+def _decided(settled: int, total: int) -> str:
+    """Say how many comparisons of the headline are decided, and with which confidence."""
+    if total == 1:
+        return (
+            "the comparison is decided (95 %)" if settled else "the comparison is not decided yet"
+        )
+    return f"{settled} of {total} comparisons are decided at 95 % for all of them together"
 
 
 def _is_a_point(comparison: Comparison) -> bool:

@@ -29,8 +29,13 @@ def figure(views: Sequence[ChartSpec], data: StudyData) -> Markup:
 
 
 def _drawing(spec: ChartSpec) -> Markup:
-    """Draw a chart in a frame that scrolls where the screen is narrower than readable text."""
-    return tag("div", render_svg(spec), class_="drawing")
+    """Draw a chart in a frame that scrolls where the screen is narrower than readable text.
+
+    There the meanings of its marks stand above it, on lines as narrow as the screen.
+    """
+    meanings = ", ".join(f"{sign} {meaning}" for sign, meaning in spec.notes)
+    below = tag("p", meanings, class_="soft small if-narrow") if meanings else None
+    return join(*(part for part in (below, tag("div", render_svg(spec), class_="drawing")) if part))
 
 
 def command(data: StudyData, name: str) -> str:

@@ -20,7 +20,7 @@ from iolab.report.labels import fitted
 from iolab.report.markup import Markup, join, tag
 from iolab.report.shown_text import shown_text
 from iolab.report.tables import plain_table
-from iolab.report.xlsx_cells import SheetWriter, write_table
+from iolab.report.xlsx_cells import SheetWriter, write_headers, write_table
 from iolab.stats.collect_findings import all_findings
 from iolab.stats.finding import Evidence, Finding, FindingKind, Format
 from iolab.stats.findings import FINDINGS, kind_of
@@ -42,6 +42,9 @@ ROWS_MAX: Final = 100
 """Rows of a block in page and Markdown; verdict.json has all."""
 ROWS_FOLDED: Final = 24
 FIRST_SCREEN_MAX: Final = 6
+MESSAGE_COLUMNS: Final = (2, 5)
+"""Columns of the workbook that a message takes: the rest of its first page."""
+MESSAGE_ROOM: Final = 62
 NAME_ROOM: Final = 24
 """Columns of the terminal for what a line is about, if that is short enough."""
 _BY_UNIT: Final[Mapping[str, Callable[[float], str]]] = {
@@ -217,8 +220,12 @@ def write_findings(
     out: SheetWriter, row: int, data: StudyData, verdict: StudyVerdict, charts: Sequence[DrawnChart]
 ) -> int:
     """Write caveats and blocks into a sheet; return the first free row."""
-    rows = [(f.kind, f.count, text_of(f)) for f in listed(verdict, "workbook")]
-    row = write_table(out, row, ("caveat", "count", "message and what to do"), rows) + 1
+    write_headers(out, row, ("caveat", "count", "message and what to do"))
+    for row, f in enumerate(listed(verdict, "workbook"), start=row + 1):  # noqa: B020
+        out.text(row, 0, f.kind, "paragraph")
+        out.sheet.write_number(row, 1, f.count, out.formats["paragraph"])
+        out.wrapped(row, MESSAGE_COLUMNS, text_of(f), "paragraph", MESSAGE_ROOM)
+    row += 2
     drawn = _drawn(charts)
     for block in blocks(data, verdict, "workbook"):
         out.text(row, 0, block.kind.title, "bold")

@@ -8,6 +8,7 @@ from iolab.report.answer import Answer, Take, answer
 from iolab.report.chart import ChartSpec
 from iolab.report.column_help import explained
 from iolab.report.conditions import (
+    P99,
     Condition,
     amount_text,
     condition_table,
@@ -71,7 +72,7 @@ def _scope(data: StudyData, verdict: StudyVerdict) -> Markup:
     took = duration_text(data)
     trials = sum(trial.status is not None for trial in data.trials)
     rows = (
-        ("Why", sentence_case(why_text(data, verdict)) if data.traced else ""),
+        ("Why", sentence_case(why_text(data, verdict))),
         ("Workload", workload_text(data)),
         ("Device", device_text(data)),
         ("Not tested", sentence_case(not_tested(data))),
@@ -119,7 +120,11 @@ def _choice(take: Take | None) -> Markup:
     if take is None:
         return tag("td", "–")
     css = "choice open" if take.is_open else "choice"
-    return tag("td", tag("b", take.choice, class_=css), title=take.reason)
+    return tag("td", tag("b", take.choice, class_=css), _but(take), title=take.reason)
+
+
+def _but(take: Take) -> Markup | None:
+    return tag("span", f"but: {take.cost}", class_="soft small") if take.cost else None
 
 
 def _take(take: Take) -> Markup:
@@ -128,6 +133,7 @@ def _take(take: Take) -> Markup:
         "div",
         tag("dt", f"for {take.purpose} ({take.where})"),
         tag("dd", tag("b", take.choice, class_=css), tag("span", f" {take.reason}", class_="soft")),
+        tag("dd", tag("b", "but: "), take.cost) if take.cost else None,
     )
 
 
@@ -238,15 +244,37 @@ def _row(row: Condition, verdict: StudyVerdict) -> Markup:
     cpu = "–" if row.cpu_ns_per_op is None else format_ns(row.cpu_ns_per_op)
     return tag(
         "tr",
-        tag("td", tag("span", star, class_="star"), tag("b", name)),
+        tag("td", tag("span", star, class_="star"), tag("b", name), _word_below(row)),
         _two(amount_text(row.primary, label), interval_text(row.primary, label)),
         *_against(row.comparison, unit_of(verdict)),
-        _two(amount_text(row.p99, tail), interval_text(row.p99, tail)),
+        _two(
+            amount_text(row.p99, tail), interval_text(row.p99, tail) or _without_p99(row, verdict)
+        ),
         _word(row.p99_comparison),
         _two(*stall_texts(row.stalled)),
         tag("td", cpu),
         class_="best" if row.is_winner else None,
     )
+
+
+def _word_below(row: Condition) -> Markup | None:
+    """Repeat the verdict below the name, where a narrow screen has no room for its column."""
+    if row.comparison is None:
+        return None
+    word = row.comparison.effect.word
+    return tag("span", word, class_=f"word {word} if-narrow")
+
+
+def _without_p99(row: Condition, verdict: StudyVerdict) -> str:
+    """Say why a level has no p99."""
+    if row.p99 is not None or row.metric.name == P99:
+        return ""
+    is_timed = any(
+        t.metric.startswith("latency_ns_")
+        for t in verdict.treatments
+        if (t.workload, t.is_direct, t.level) == (*row.group[:2], row.level)
+    )
+    return "too few operations (needs 1 000)" if is_timed else "not recorded"
 
 
 def _two(value: str, interval: str) -> Markup:
@@ -265,7 +293,7 @@ def _against(c: Comparison | None, unit: str) -> list[Markup]:
 
 def _word(c: Comparison | None) -> Markup:
     if c is None:
-        return tag("td", "")
+        return tag("td", "–", class_="soft")
     word = c.effect.word
     return tag("td", tag("span", word, class_=f"word {word}"))
 
@@ -275,7 +303,7 @@ def trust_box(data: StudyData, verdict: StudyVerdict, order: Sequence[ChartSpec]
     lines = (
         tag(
             "div",
-            tag("dt", reason.label),
+            tag("dt", reason.label, title=reason.about or None),
             tag("dd", tag("span", SIGNS[reason.sign], class_=f"sign {reason.sign}"), reason.value),
         )
         for reason in reasons(data, verdict)

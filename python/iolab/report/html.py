@@ -25,7 +25,7 @@ from iolab.report.findings import page_blocks, page_list
 from iolab.report.first_page import answer_part, trust_box
 from iolab.report.markup import Markup, join, tag
 from iolab.report.methods import citation_bibtex, methods_paragraph
-from iolab.report.parts import Part, contents, drawn_parts
+from iolab.report.parts import CONTENTS, Part, contents, drawn_parts
 from iolab.report.secondary_tables import closer_parts
 from iolab.report.streams import NOTE, stream_table
 from iolab.report.tables import cell_table, data_table, plain_table, verdict_table
@@ -126,7 +126,12 @@ def _first_page(
     first = {drawn.row.name: drawn.built for drawn in charts if drawn.row.first_screen}
     below, whole = answer_part(data, verdict, first.get("forest", ())[:1])
     page = join(
-        tag("header", tag("h1", data.study.name), tag("p", question(data), class_="question")),
+        tag(
+            "header",
+            tag("a", "Contents", href=f"#{CONTENTS}", class_="to-contents"),
+            tag("h1", data.study.name),
+            tag("p", question(data), class_="question"),
+        ),
         kind_box(data),
         tag("p", verdict.sentence, class_=f"verdict {verdict.headline_word}"),
         below,

@@ -9,8 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from iolab.report.markup import Markup, join, tag
+
+CONTENTS: Final = "contents"
+"""Mark that the link at the top of the page leads to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,12 @@ def contents(parts: Sequence[Part]) -> Markup:
         )
         for subject, (place, part) in first.items()
     )
-    return tag("nav", tag("h2", "Contents"), tag("ul", *links), class_="contents")
+    legend = None
+    if any(not part.is_open for _, part in first.values()):
+        legend = tag("p", "Grey: folded; a click unfolds it.", class_="soft small")
+    return tag(
+        "nav", tag("h2", "Contents"), tag("ul", *links), legend, class_="contents", id=CONTENTS
+    )
 
 
 def drawn_parts(parts: Sequence[Part]) -> Iterator[Markup]:

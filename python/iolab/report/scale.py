@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from iolab.report.chart import Axis
+from iolab.report.chart import Axis, ChartSpec, Point
 from iolab.stats.metrics.metric import format_significant
 
 CLIP_FACTOR = 3.0
 """On a log axis an interval may reach this factor beyond the outermost estimates, then is cut."""
+
+
+MS_FROM_US = 10_000.0
+"""From so many microseconds on an axis is in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,38 @@ def make_scale(axis: Axis, values: Iterable[float], bounds: Iterable[float] = ()
         else _ticks(low, high, is_log)
     )
     return Scale(low, high, is_log, ticks)
+
+
+def is_in_milliseconds(axis: Axis, values: Iterable[float]) -> bool:
+    """Tell whether an axis of microseconds reads better in milliseconds."""
+    return axis.unit == "µs" and max(values, default=0) >= MS_FROM_US
+
+
+def in_milliseconds(spec: ChartSpec) -> ChartSpec:
+    """Return a chart of long times in milliseconds; its table keeps its microseconds."""
+    is_rows = spec.kind == "rows"
+    axis = spec.x if is_rows else spec.y
+    points = [p for panel in spec.panels for s in panel.series for p in s.points]
+    others = (spec.band, spec.guides, spec.marks if is_rows else ())
+    panels_only = not any(panel.guides or panel.shapes for panel in spec.panels)
+    values = (p.x if is_rows else p.y for p in points)
+    if not is_in_milliseconds(axis, values) or any(others) or axis.ticks or not panels_only:
+        return spec
+
+    def scaled(p: Point) -> Point:
+        low, high = (None if end is None else end / 1000 for end in (p.low, p.high))
+        x, y = (p.x / 1000, p.y) if is_rows else (p.x, p.y / 1000)
+        return replace(p, x=x, y=y, low=low, high=high)
+
+    panels = tuple(
+        replace(
+            panel,
+            series=tuple(replace(s, points=tuple(map(scaled, s.points))) for s in panel.series),
+        )
+        for panel in spec.panels
+    )
+    axis = replace(axis, unit="ms")
+    return replace(spec, panels=panels, **({"x": axis} if is_rows else {"y": axis}))
 
 
 def _ticks(low: float, high: float, is_log: bool) -> tuple[tuple[float, str], ...]:

@@ -7,18 +7,20 @@ shapes too. Left out: interaction; the data table under each figure answers what
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series, Shape
-from iolab.report.folding import fit_text
+from iolab.report.folding import fit_text, fold_text
 from iolab.report.labels import fitted
 from iolab.report.markup import Markup, tag
-from iolab.report.scale import Scale, make_scale
+from iolab.report.scale import Scale, in_milliseconds, make_scale
 from iolab.report.svg_grid import draw_heat, draw_strip
 from iolab.report.svg_parts import (
     BOLD_CHAR_WIDTH,
     CHAR_WIDTH,
+    CUT,
+    DASHES,
     LABEL_CHARS_MAX,
     WIDTH,
     color_class,
@@ -30,12 +32,15 @@ from iolab.report.svg_parts import (
 )
 from iolab.report.svg_stack import draw_stack
 from iolab.report.svg_surface import draw_surface
+from iolab.stats.metrics.metric import format_significant
 
 GAP = 26
-DASHES = 4
-"""Patterns of broken lines that the page has."""
 BARE_FROM = 24
 """Joined points without an interval beyond this number are a line without marks."""
+TITLE_LINE = 16
+"""Height of a line of a panel's title."""
+CUTS_NAMED = 3
+"""Ends of cut intervals that are written out."""
 ROWS_DENSE = 30
 """From so many rows on they stand closer."""
 
@@ -79,14 +84,16 @@ def render_svg(spec: ChartSpec) -> Markup:
         return draw_surface(spec)
     if spec.kind == "stack":
         return draw_stack(spec)
+    spec = _with_cuts(in_milliseconds(spec))
     rows, plane = spec.kind == "rows", spec.kind == "plane"
     x, y = _scales(spec, spec.panels)
     columns = _columns(spec)
     left = label_room(spec) if rows else _tick_room(spec)
     cell_width = (WIDTH - GAP * (columns - 1)) / columns
     height = _rows_height(spec) if rows else (230.0 if columns > 1 else 300.0)
-    has_titles = any(panel.title for panel in spec.panels)
-    cell_height = height + (24 if has_titles else 8) + 44
+    titles = _titles(spec, cell_width)
+    head = 8 + TITLE_LINE * max(map(len, titles))
+    cell_height = height + head + 44
     legend, legend_height = legend_of(spec)
     parts = [legend]
     for index, panel in enumerate(spec.panels):
@@ -96,7 +103,7 @@ def render_svg(spec: ChartSpec) -> Markup:
             x, y = _scales(spec, (panel,))
         frame = Frame(
             origin_x + left,
-            origin_y + (24 if has_titles else 8),
+            origin_y + head,
             cell_width - left - 12,
             height,
             x,
@@ -104,6 +111,7 @@ def render_svg(spec: ChartSpec) -> Markup:
             left,
         )
         parts.append(_panel(spec, panel, frame))
+        parts.append(_panel_title(panel.title, titles[index], frame))
     total = legend_height + math.ceil(len(spec.panels) / columns) * cell_height
     return whole_svg(spec, total, *parts)
 
@@ -160,21 +168,33 @@ def _panel(spec: ChartSpec, panel: Panel, frame: Frame) -> Markup:
     ]
     if spec.kind == "rows":
         parts.append(_row_labels(spec, panel, frame))
-    if panel.title:
-        parts.append(_panel_title(panel.title, frame))
     ordered = sorted(enumerate(panel.series), key=lambda item: item[1].slot != GREY)
     for index, series in ordered:
         parts.append(_series(spec, panel, frame, index, series))
     return tag("g", *parts)
 
 
-def _panel_title(title: str, frame: Frame) -> Markup:
-    """Write the title above the frame, further to the left if it is long, cut if it is longer."""
+def _titles(spec: ChartSpec, cell_width: float) -> list[list[str]]:
+    """Fold the titles of the panels into lines as wide as a panel; only single words are cut."""
+    room = max(8, int(cell_width / BOLD_CHAR_WIDTH))
+    return [
+        [fit_text(line, room).rstrip() for line in fold_text(panel.title, room).split("\n")]
+        if panel.title
+        else []
+        for panel in spec.panels
+    ]
+
+
+def _panel_title(title: str, lines: Sequence[str], frame: Frame) -> Markup:
+    """Write the title above the frame, further to the left if it is long."""
     right, first = frame.left + frame.width + 12, frame.left - frame.margin
-    text = fit_text(title, max(8, int((right - first) / BOLD_CHAR_WIDTH))).rstrip()
-    left = min(frame.left, max(first, right - len(text) * BOLD_CHAR_WIDTH))
-    whole = tag("title", title) if text != title else None
-    return tag("text", whole, text, x=left, y=frame.top - 9, class_="panel-title")
+    whole = tag("title", title) if "…" in "".join(lines) else None
+    parts: list[Markup] = []
+    for place, text in enumerate(reversed(lines)):
+        left = min(frame.left, max(first, right - len(text) * BOLD_CHAR_WIDTH))
+        y = frame.top - 9 - place * TITLE_LINE
+        parts.append(tag("text", whole, text, x=left, y=y, class_="panel-title"))
+    return tag("g", *reversed(parts)) if parts else Markup()
 
 
 def _band(spec: ChartSpec, frame: Frame) -> Markup:
@@ -388,7 +408,7 @@ def _place(
 def _interval(
     spec: ChartSpec, frame: Frame, point: Point, place: tuple[float, float]
 ) -> Markup | None:
-    """Draw the interval; an end beyond the axis gets no cap, so that it reads as cut."""
+    """Draw the interval; an end beyond the axis has an arrow, and no cap."""
     if point.low is None or point.high is None:
         return None
     x, y = place
@@ -400,6 +420,11 @@ def _interval(
             for at, v in ((a, point.low), (b, point.high))
             if _is_inside(frame.x, v)
         ]
+        ends += [
+            f"M{at - 4 * out:.1f} {y - 3.5:.1f}l{4 * out} 3.5l{-4 * out} 3.5"
+            for at, v, out in ((a, point.low, -1), (b, point.high, 1))
+            if not _is_inside(frame.x, v)
+        ]
     else:
         a, b = frame.py(point.low), frame.py(point.high)
         ends = [f"M{x:.1f} {a:.1f}V{b:.1f}"]
@@ -408,9 +433,33 @@ def _interval(
             for at, v in ((a, point.low), (b, point.high))
             if _is_inside(frame.y, v)
         ]
+        ends += [
+            f"M{x - 3.5:.1f} {at - 4 * out:.1f}l3.5 {4 * out}l3.5 {-4 * out}"
+            for at, v, out in ((a, point.low, 1), (b, point.high, -1))
+            if not _is_inside(frame.y, v)
+        ]
     return tag(
         "path", d="".join(ends), class_="interval pooled" if point.is_emphasised else "interval"
     )
+
+
+def _with_cuts(spec: ChartSpec) -> ChartSpec:
+    """Say below a drawing where intervals end that reach beyond its axis."""
+    found: list[float] = []
+    whole = _scales(spec, spec.panels)
+    for panel in spec.panels:
+        scales = _scales(spec, (panel,)) if spec.has_own_scales else whole
+        scale = scales[0 if spec.kind == "rows" else 1]
+        ends = (end for p in _all_points((panel,)) for end in (p.low, p.high))
+        found += [end for end in ends if end is not None and not _is_inside(scale, end)]
+    if not found:
+        return spec
+    unit = spec.value_axis.unit
+    texts = [f"{format_significant(end)} {unit}".rstrip() for end in found[:CUTS_NAMED]]
+    more = f" and {len(found) - CUTS_NAMED} more" if len(found) > CUTS_NAMED else ""
+    ends_at = "its end" if len(found) == 1 else "their ends"
+    said = f"interval cut at the edge; {ends_at}: {', '.join(texts)}{more}"
+    return replace(spec, notes=(*spec.notes, (CUT, said)))
 
 
 def _is_inside(scale: Scale | None, value: float) -> bool:

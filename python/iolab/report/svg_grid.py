@@ -21,6 +21,8 @@ GAP = 16
 TEXT_CELL = 34.0
 """Narrower cells have no text."""
 DENSE_CELL = 11.0
+DARK_FROM = 0.68
+"""Opacity from which on a text has the colour of the paper: there both have the same contrast."""
 COLUMN_CHARS_MAX = 18
 """Of the names of columns that stand upright."""
 MANY_ROWS = 16
@@ -145,10 +147,12 @@ def _cell(point: Point, place: tuple[float, float], cell: tuple[float, float]) -
             x=x + wide / 2,
             y=y + tall / 2 + 4,
             text_anchor="middle",
-            class_="on strong" if opacity > 0.5 and point.is_emphasised
-            else "on" if opacity > 0.5
-            else "strong" if point.is_emphasised
-            else None,
+            class_=" ".join(
+                name
+                for name, is_set in (("on", opacity > DARK_FROM), ("strong", point.is_emphasised))
+                if is_set
+            )
+            or None,
         )  # fmt: skip
     return tag(
         "g",

@@ -16,6 +16,12 @@ BOLD_CHAR_WIDTH = 7.4
 LABEL_CHARS_MAX = 38
 COLORS = 8
 SHAPES = 4
+CUT = "▸"
+"""Sign of an interval that goes on beyond the axis; no text above a narrow drawing says that."""
+DASHES = 4
+"""Patterns of broken lines that the page has."""
+LINE_SAMPLE = 26
+"""Length of a line in a legend: every pattern shows two of its marks."""
 
 
 def whole_svg(spec: ChartSpec, height: float, *parts: Markup) -> Markup:
@@ -71,6 +77,12 @@ def mark(slot: int, x: float, y: float, point: Point) -> Markup:
     )
 
 
+def _sample(series: Series, x: float, y: float) -> Markup:
+    """Draw a piece of a line as it is in the chart: broken or not, where colours repeat."""
+    css = f"joined dash{min(series.dash, DASHES)}" if series.dash else "joined"
+    return tag("line", x1=x - 4, x2=x - 4 + LINE_SAMPLE, y1=y, y2=y, class_=css)
+
+
 def legend_of(spec: ChartSpec) -> tuple[Markup, float]:
     """Lay legend and notes out in rows, with their height; a single series needs no legend."""
     entries = spec.legend() if spec.kind != "heat" else []
@@ -81,25 +93,28 @@ def legend_of(spec: ChartSpec) -> tuple[Markup, float]:
     parts: list[Markup] = []
     x, y = 8.0, 10.0
     names = fitted([series.name for series in entries], LABEL_CHARS_MAX)
+    has_dashes = any(series.dash for series in entries)
     for series, name in zip(entries, names, strict=True):
-        room = 26 + len(name) * (CHAR_WIDTH + 0.4)
+        line = _sample(series, x, y) if has_dashes and series.is_joined else None
+        indent = 9 if line is None else LINE_SAMPLE - 1
+        room = 17 + indent + len(name) * (CHAR_WIDTH + 0.4)
         if x + room > WIDTH and x > 8:
             x, y = 8.0, y + 18
         parts.append(
             tag(
                 "g",
                 tag("title", series.name),
-                mark(series.slot, x, y, Point(0, 0)),
-                tag("text", name, x=x + 9, y=y + 4),
+                line or mark(series.slot, x, y, Point(0, 0)),
+                tag("text", name, x=x + indent, y=y + 4),
                 class_=color_class(series.slot),
             )
         )
         x += room
     for sign, meaning in spec.notes:
-        text = f"{sign} {meaning}"
+        text, css = f"{sign} {meaning}", "remark" if sign == CUT else "note"
         room = 18 + len(text) * CHAR_WIDTH
         if x + room > WIDTH and x > 8:
             x, y = 8.0, y + 18
-        parts.append(tag("text", text, x=x, y=y + 4, class_="note"))
+        parts.append(tag("text", text, x=x, y=y + 4, class_=css))
         x += room
     return tag("g", *parts, class_="legend"), y + 16

@@ -5,7 +5,7 @@ order.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from iolab.report.charts.common import noise_floor
 from iolab.report.collect import harness_cost_ns, kind_figures, trust_figures
@@ -16,10 +16,17 @@ from iolab.stats.rules import check_rules
 from iolab.stats.sentence import margin_text
 from iolab.stats.slices import CARRY_OVER_P, carry_over, design_of, twin_effect
 from iolab.stats.verdict import StudyVerdict
+from iolab.store.continuing import PLACE
 from iolab.store.rows import StudyData
 from iolab.study.slice_lengths import NS_PER_MS
+from iolab.wording import is_or_are
 
 Sign = Literal["good", "mind", "unknown", "plain"]
+RULES: Final = "rules of sound benchmarking"
+_RULES_ABOUT: Final = (
+    "Twelve rules of T. Hoefler and R. Belli (SC'15) for results that others can rely on;"
+    f" `iolab lint {PLACE}` prints what each of them says of this study."
+)
 SIGNS: dict[Sign, str] = {"good": "✓", "mind": "!", "unknown": "?", "plain": "·"}
 
 
@@ -30,6 +37,8 @@ class Reason:
     label: str
     value: str
     sign: Sign = "plain"
+    about: str = ""
+    """Explanation that appears under the mouse."""
 
 
 def reasons(data: StudyData, verdict: StudyVerdict) -> list[Reason]:
@@ -172,10 +181,15 @@ def _rules(data: StudyData, verdict: StudyVerdict) -> Reason:
     kept = sum(f.status in ("kept", "not applicable") for f in findings)
     broken = [str(f.number) for f in findings if f.status == "broken"]
     unknown = [str(f.number) for f in findings if f.status == "unknown"]
-    value = f"{kept} of {len(findings)}"
+    value = f"{kept} of {len(findings)} rules kept"
     if broken:
-        value += f", broken: {', '.join(broken)}"
+        value += f"; {_numbered(broken)} {is_or_are(len(broken))} broken"
     if unknown:
-        value += f", not known: {', '.join(unknown)}"
+        value += f"; {_numbered(unknown)} could not be checked"
     sign: Sign = "mind" if broken else "unknown" if unknown else "good"
-    return Reason("Hoefler and Belli's rules kept", value, sign)
+    return Reason(RULES, value, sign, _RULES_ABOUT)
+
+
+def _numbered(numbers: list[str]) -> str:
+    *rest, last = numbers
+    return f"rules {', '.join(rest)} and {last}" if rest else f"rule {last}"

@@ -11,6 +11,7 @@ from typing import Final
 
 from iolab.report.charts.request_stages import difference_text
 from iolab.report.charts.traced import TracedCell, traced_cells
+from iolab.stats.caveats_of_simulation import CAUSE
 from iolab.stats.effect_words import percent
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
@@ -28,10 +29,21 @@ def why_text(data: StudyData, verdict: StudyVerdict) -> str:
     compared = (*verdict.pooled, *verdict.secondary)
     if not data.study.is_comparison or all(c.effect.word not in DECIDED for c in compared):
         return ""
+    if data.study.is_simulated:
+        return _in_the_model(verdict)
     if data.traced:
         return difference_text(data, verdict) or _above_the_device(data, verdict)
     is_possible = data.study.kind == "real" and not data.study.is_in_slices
     return RECORD_IT if is_possible and _has_device(data) else ""
+
+
+def _in_the_model(verdict: StudyVerdict) -> str:
+    """Say in what a model's levels differ most besides their results, where that was looked at."""
+    for finding in verdict.caveats:
+        told = finding.says.partition(f"{CAUSE}: ")[2]
+        if told:
+            return f"in the model, {told.removesuffix('.')}"
+    return ""
 
 
 def _has_device(data: StudyData) -> bool:

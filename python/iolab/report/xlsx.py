@@ -30,6 +30,7 @@ from iolab.report.methods import citation_bibtex, environment_rows, methods_para
 from iolab.report.streams import stream_table
 from iolab.report.workbook import Book, CellFormat
 from iolab.report.xlsx_cells import (
+    ROW_POINTS_MAX,
     Links,
     Place,
     SheetWriter,
@@ -61,8 +62,17 @@ SHEETS: Final = (
     "Environment",
 )
 """Sheets that every workbook has."""
-PAGES_WIDE: Final = {"Rounds": 2, "Runs": 2, "Percentiles": 2, "CloserLook": 2, xlsx_traced.NAME: 2}
+PAGES_WIDE: Final = {
+    "Verdict": 2,
+    "Rounds": 2,
+    "Runs": 2,
+    "Percentiles": 2,
+    "CloserLook": 2,
+    xlsx_traced.NAME: 2,
+}
 """Pages that a printed sheet is wide; the others are one."""
+PAGE_ROOM: Final = 110
+"""Characters of a line over the columns of a page."""
 PAPER_A4: Final = 9
 """Excel's number for A4."""
 ROUNDS_BESIDE_CHARTS: Final = 30
@@ -100,6 +110,7 @@ def render_xlsx(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]
     for out in sheets.values():
         out.sheet.set_landscape()
         out.sheet.set_paper(PAPER_A4)
+        out.sheet.set_margins(left=0.4, right=0.4, top=0.35, bottom=0.35)
         out.sheet.fit_to_pages(PAGES_WIDE.get(out.name, 1), 0)
     links = Links()
     lines = write_rounds(sheets["Rounds"], verdict, links)
@@ -130,6 +141,10 @@ def _formats(book: Book) -> dict[str, CellFormat]:
         "soft": book.add_format({"font_color": "#5C6670", "italic": True}),
         "header": book.add_format({"bold": True, "bottom": 1, "text_wrap": True, "valign": "top"}),
         "sentence": book.add_format({"text_wrap": True, "valign": "top", "font_size": 13}),
+        "plain": book.add_format({}),
+        "question": book.add_format(
+            {"font_color": "#5C6670", "italic": True, "text_wrap": True, "valign": "top"}
+        ),
         "paragraph": book.add_format({"text_wrap": True, "valign": "top"}),
         "number": book.add_format({"num_format": "#,##0.0###"}),
         "rate": book.add_format({"num_format": "#,##0"}),
@@ -157,9 +172,9 @@ def _verdict_sheet(
     out.sheet.set_column(2, 2, 24)
     out.sheet.set_column(3, 14, 14)
     out.text(0, 0, data.study.name, "title")
-    out.text(1, 0, question(data), "soft")
-    out.sheet.merge_range(2, 0, 2, 9, verdict.sentence, out.formats["sentence"])
-    out.sheet.set_row(2, 18 * (2 + len(verdict.sentence) // 110))
+    out.wrapped(1, (0, 5), question(data), "question", PAGE_ROOM)
+    out.sheet.merge_range(2, 0, 2, 5, verdict.sentence, out.formats["sentence"])
+    out.sheet.set_row(2, min(ROW_POINTS_MAX, 18 * (2 + len(verdict.sentence) // 95)))
     columns = (
         "workload",
         "mode",
@@ -299,8 +314,10 @@ def _series_sheet(out: SheetWriter, specs: list[ChartSpec]) -> None:
 
 
 def _environment_sheet(out: SheetWriter, data: StudyData, verdict: StudyVerdict) -> None:
-    out.sheet.set_column(0, 0, 44)
-    out.sheet.set_column(1, 2, 60)
+    paragraph = out.formats["paragraph"]
+    out.sheet.set_column(0, 0, 36, paragraph)
+    out.sheet.set_column(1, 1, 78, paragraph)
+    out.sheet.set_column(2, 2, 10)
     out.sheet.freeze_panes(0, 1)
     first = 0
     if kind_word(data.study):
@@ -312,8 +329,7 @@ def _environment_sheet(out: SheetWriter, data: StudyData, verdict: StudyVerdict)
     row = write_table(out, first, ("for a paper", "value"), environment_rows(data)) + 1
     methods = methods_paragraph(data, verdict)
     out.text(row, 0, "methods, for a paper", "header")
-    out.sheet.merge_range(row, 1, row, 2, methods, out.formats["paragraph"])
-    out.sheet.set_row(row, min(400, 15 * (2 + len(methods) // 115)))
+    out.wrapped(row, (1, 2), methods, "paragraph", 84)
     out.text(row + 1, 0, "citation (BibTeX)", "header")
     out.text(row + 1, 1, citation_bibtex(data))
     row += 3
@@ -330,4 +346,4 @@ def _environment_sheet(out: SheetWriter, data: StudyData, verdict: StudyVerdict)
         title = "this again: " + command_again(data.study)
     out.text(row, 0, title, "header")
     for offset, line in enumerate(data.study.spec_toml.splitlines(), start=1):
-        out.text(row + offset, 0, line)
+        out.text(row + offset, 0, line, "plain")

@@ -20,6 +20,9 @@ COLUMNS_MAX: Final = 16_000
 """Excel has 16,384 columns."""
 ROWS_MAX: Final = 1_000_000
 """Excel has 1,048,576 rows."""
+LINE_POINTS: Final = 15.0
+ROW_POINTS_MAX: Final = 400.0
+"""Excel has rows of at most 409 points."""
 TEXT_MAX: Final = 32_000
 """A cell of Excel holds 32,767 characters."""
 
@@ -49,6 +52,21 @@ class SheetWriter:
         self.sheet.write_array_formula(
             row, column, row, column, f"{{={formula}}}", self.formats[style], value
         )
+
+    def wrapped(self, row: int, columns: tuple[int, int], text: str, style: str, room: int) -> None:
+        """Write a text over several columns, with as many lines as it needs.
+
+        Parameters
+        ----------
+        row, columns : the place: first and last column.
+        style : a format that folds.
+        room : characters of a line.
+        """
+        lines = sum(1 + len(part) // room for part in text.split("\n"))
+        self.sheet.merge_range(
+            row, columns[0], row, columns[1], text[:TEXT_MAX], self.formats[style]
+        )
+        self.sheet.set_row(row, min(ROW_POINTS_MAX, LINE_POINTS * max(1, lines)))
 
 
 Triple = tuple[float, float | None, float | None]

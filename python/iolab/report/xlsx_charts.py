@@ -8,7 +8,7 @@ scatter chart. Left out: the grey band, drawn as two thin lines at its edges.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
@@ -32,6 +32,8 @@ COLORS: Final = (
 GREY_COLOR: Final = "#B9C0C6"
 DASHES: Final = ("dash", "long_dash", "round_dot", "long_dash_dot")
 MARKERS: Final = ("circle", "square", "triangle", "diamond")
+PAGE_ROWS: Final = 36
+"""Rows of the usual height on a printed page, A4 across."""
 CHART_ROWS: Final = 18
 """Rows that a chart of ordinary height takes."""
 ROW_PIXELS: Final = 20
@@ -85,6 +87,7 @@ def write_charts(out: SheetWriter, specs: list[ChartSpec], spot: Spot, links: Li
     """
     row = spot.data_row
     places = iter(layout(specs)[0])
+    out.sheet.set_h_pagebreaks(page_breaks(specs, spot))
     for spec in specs:
         out.text(row, 0, f"Chart data: {spec.title}", "title")
         out.text(row + 1, 0, spec.caption, "soft")
@@ -127,6 +130,28 @@ def layout(specs: Sequence[ChartSpec]) -> tuple[list[tuple[int, int]], int]:
                 places.append((row, NEXT_PIXELS if is_half else 0))
                 row, is_half = row + (rows if is_half else 0), not is_half
     return places, row + (CHART_ROWS if is_half else 0)
+
+
+def page_breaks(specs: Sequence[ChartSpec], spot: Spot) -> list[int]:
+    """Rows before which a printed page ends, so that none cuts a chart."""
+    lines: dict[int, int] = {}
+    places = iter(layout(specs)[0])
+    for spec in specs:
+        for _ in spec.panels:
+            row, _right = next(places)
+            lines[row] = max(lines.get(row, 0), _size(spec)[1] // ROW_PIXELS + 1)
+    return breaks_of_lines(lines, spot.chart_row)
+
+
+def breaks_of_lines(lines: Mapping[int, int], first: int) -> list[int]:
+    """Rows at which pages end, given the lines of charts (row and height) below row `first`."""
+    found: list[int] = [first] if first and lines else []
+    begin = 0
+    for row, rows in sorted(lines.items()):
+        if row + rows - begin > PAGE_ROWS and row > begin:
+            found.append(first + row)
+            begin = row
+    return found
 
 
 def _is_wide(spec: ChartSpec) -> bool:
@@ -342,27 +367,51 @@ def axis_options(
         options["min"] = 0
     elif axis.scale == "log":
         scale = make_scale(axis, values, ends)
-        options["min"] = math.floor(scale.low * 20) / 20
-        options["max"] = math.ceil(scale.high * 20) / 20
+        options |= rounded_limits(scale.low, scale.high)
     return options
 
 
+def rounded_limits(low: float, high: float) -> dict[str, object]:
+    """Choose limits that are multiples of the distance between the ticks: 1, 2 or 5 tenths."""
+    rough = max((high - low) / TICKS_WANTED, 1e-12)
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * 0.999)
+    least, most = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    digits = max(0, -math.floor(math.log10(step)))
+    ends: dict[str, object] = {
+        "min": round(least * step, digits),
+        "max": round(most * step, digits),
+    }
+    return ends | {"major_unit": round(step, digits)}
+
+
+TICKS_WANTED: Final = 5
 RATIO_SPAN_LINEAR: Final = 2.0
-"""Ratios that lie closer together: powers of two would leave most of the axis empty."""
+"""Ratios that lie closer together have 1 in the middle of a linear axis."""
+RATIO_FROM_ZERO: Final = 4.0
+"""Ratios that lie further apart, up to this one, have an axis from 0: powers of ten would leave
+most of it empty."""
 
 
 def _ratio_axis(values: Sequence[float]) -> dict[str, object]:
-    """An axis with 1 in its middle, at which it crosses; logarithmic, in powers of two.
+    """An axis that crosses at 1, which is a tick; logarithmic, in powers of ten, if it is long.
 
-    Excel writes the ticks of a logarithmic axis at powers of its base only, so that small
-    differences get a linear axis: up to 10 % both are the same to within the width of a mark.
+    The ticks of a logarithmic axis are its least value times powers of ten (LibreOffice) or of its
+    base (Excel), so that both are ten here, and small differences get a linear axis: up to 10 %
+    both are the same to within the width of a mark.
     """
     far = max((max(value, 1 / value) for value in values), default=1.0)
     if far * far > RATIO_SPAN_LINEAR:
-        end = 1 / _power_below(1 / far, 2)
-        return {"log_base": 2, "min": 1 / end, "max": end, "crossing": 1}
+        most = max(values)
+        if most <= RATIO_FROM_ZERO:
+            step = 0.5 if most <= RATIO_FROM_ZERO / 2 else 1.0
+            end = math.ceil(max(most, 1 + step) / step) * step
+            return {"min": 0, "max": end, "major_unit": step, "crossing": 1}
+        decades = math.ceil(math.log10(far) - 1e-9)
+        ends: dict[str, object] = {"min": 10.0**-decades, "max": 10.0**decades}
+        return ends | {"log_base": 10, "crossing": 1}
     end = math.ceil((far - 1) * 20 + 1e-9) / 20 or 0.05
-    return {"min": 1 - end, "max": 1 + end, "crossing": 1}
+    return {"min": 1 - end, "max": 1 + end, "major_unit": end / 2, "crossing": 1}
 
 
 def _power_below(value: float, base: int) -> float:

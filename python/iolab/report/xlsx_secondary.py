@@ -20,14 +20,23 @@ from iolab.report.xlsx_cells import (
     write_table,
     write_value,
 )
-from iolab.report.xlsx_charts import CHART_ROWS, COLORS, axis_options, plain_name
+from iolab.report.xlsx_charts import (
+    CHART_ROWS,
+    COLORS,
+    NEXT_PIXELS,
+    axis_options,
+    breaks_of_lines,
+    plain_name,
+)
 from iolab.stats.ledger import Group
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.secondary_types import Bounds, CloserLook
 from iolab.stats.verdict import StudyVerdict, mode_word
 
 CHART_ROWS_MAX: Final = 120
-CHART_COLUMN: Final = 14
+COLUMNS: Final = 14
+ROWS_OF_HALF: Final = 12
+"""More names than this need a chart of the whole width."""
 RATIO: Final = Axis("ratio, above 1 = better", scale="log", is_ratio=True)
 
 
@@ -59,14 +68,23 @@ class Shares:
     kind: Literal["plain", "stacked"] = "plain"
 
 
+Drawn = tuple[NativeChart, Ratios | Shares]
+"""A chart, and the table that it draws."""
+
+
 def write_closer(out: SheetWriter, verdict: StudyVerdict) -> None:
-    """Write all tables below each other, their charts to the right."""
+    """Write all tables below each other, then their charts, two on a line."""
     out.sheet.set_column(0, 0, 28)
-    out.sheet.set_column(1, CHART_COLUMN - 1, 14)
-    row = 0
+    out.sheet.set_column(1, COLUMNS - 1, 14)
+    row, charts = 0, list[Drawn]()
     for part in _parts(verdict.closer):
-        write = _write_ratios if isinstance(part, Ratios) else _write_shares
-        row = write(out, row, part)  # pyright: ignore[reportArgumentType]
+        if isinstance(part, Ratios):
+            row, chart = _write_ratios(out, row, part)
+        else:
+            row, chart = _write_shares(out, row, part)
+        if chart is not None:
+            charts.append((chart, part))
+    _insert_all(out, row, charts)
     if row == 0:
         out.text(0, 0, "Nothing to look at more closely: too few levels or rounds.", "soft")
     out.sheet.freeze_panes(0, 1)
@@ -83,8 +101,8 @@ def _parts(look: CloserLook) -> Iterator[Ratios | Shares]:
     yield from _noise(look)
 
 
-def _write_ratios(out: SheetWriter, row: int, part: Ratios) -> int:
-    """Write a table of ratios and its chart; return the first free row below both."""
+def _write_ratios(out: SheetWriter, row: int, part: Ratios) -> tuple[int, NativeChart | None]:
+    """Write a table of ratios; return the first free row, and its chart."""
     from xlsxwriter.utility import xl_rowcol_to_cell
 
     out.text(row, 0, part.title, "title")
@@ -109,9 +127,8 @@ def _write_ratios(out: SheetWriter, row: int, part: Ratios) -> int:
             write_value(out, line, column, more)
     last = first + len(part.ratios) - 1
     if len(part.ratios) > CHART_ROWS_MAX:
-        return last + 2
-    _insert(out, row, _ratio_chart(out, part, first, last, n_labels), part, len(part.ratios))
-    return max(last + 2, row + CHART_ROWS + 1)
+        return last + 2, None
+    return last + 2, _ratio_chart(out, part, first, last, n_labels)
 
 
 def _ratio_chart(out: SheetWriter, part: Ratios, first: int, last: int, column: int) -> NativeChart:
@@ -147,12 +164,13 @@ def _ratio_chart(out: SheetWriter, part: Ratios, first: int, last: int, column: 
     return chart
 
 
-def _write_shares(out: SheetWriter, row: int, part: Shares) -> int:
+def _write_shares(out: SheetWriter, row: int, part: Shares) -> tuple[int, NativeChart | None]:
+    """Write a table of shares; return the first free row, and its chart."""
     out.text(row, 0, part.title, "title")
     out.text(row + 1, 0, part.note, "soft")
     end = write_table(out, row + 2, part.columns, part.rows)
     if not part.value_columns or len(part.rows) > CHART_ROWS_MAX:
-        return end + 1
+        return end + 1, None
     first, last = row + 3, end - 1
     options = {"type": "column"} | ({"subtype": "stacked"} if part.kind == "stacked" else {})
     chart = out.book.add_chart(options)
@@ -167,18 +185,42 @@ def _write_shares(out: SheetWriter, row: int, part: Shares) -> int:
         )
     chart.set_y_axis({"name": part.axis, "min": 0, "major_gridlines": {"visible": True}})
     chart.set_x_axis({"num_font": {"rotation": -45, "size": 8}})
-    _insert(out, row, chart, part, len(part.rows))
-    return max(end + 1, row + CHART_ROWS + 1)
+    return end + 1, chart
+
+
+def _insert_all(out: SheetWriter, first: int, charts: Sequence[Drawn]) -> None:
+    """Place the charts in a grid below the tables, as many on a line as are not wide."""
+    row, is_half = 0, False
+    lines: dict[int, int] = {}
+    for chart, part in charts:
+        n_rows = len(part.ratios) if isinstance(part, Ratios) else len(part.rows)
+        is_wide = n_rows > ROWS_OF_HALF
+        if is_wide and is_half:
+            row, is_half = row + CHART_ROWS, False
+        lines[row] = CHART_ROWS
+        _insert(out, (first + row, NEXT_PIXELS if is_half else 0), chart, part, is_wide=is_wide)
+        if is_wide or is_half:
+            row, is_half = row + CHART_ROWS, False
+        else:
+            is_half = True
+    out.sheet.set_h_pagebreaks(breaks_of_lines(lines, first))
 
 
 def _insert(
-    out: SheetWriter, row: int, chart: NativeChart, part: Ratios | Shares, rows: int
+    out: SheetWriter,
+    place: tuple[int, int],
+    chart: NativeChart,
+    part: Ratios | Shares,
+    *,
+    is_wide: bool,
 ) -> None:
+    """Insert a chart at a row, so many pixels to the right."""
     chart.set_title({"name": plain_name(part.title), "name_font": {"size": 11}, "overlay": False})
     is_single = isinstance(part, Ratios) or len(part.value_columns) == 1
     chart.set_legend({"none": True} if is_single else {"position": "bottom"})
-    chart.set_size({"width": 560 if rows <= 12 else 1100, "height": 340})
-    out.sheet.insert_chart(row, CHART_COLUMN, chart, {"description": part.note})
+    chart.set_size({"width": 1000 if is_wide else 500, "height": 340})
+    row, right = place
+    out.sheet.insert_chart(row, 0, chart, {"description": part.note, "x_offset": right})
 
 
 # The tables.

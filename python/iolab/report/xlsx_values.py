@@ -12,6 +12,8 @@ from iolab.report.xlsx_cells import SheetWriter, write_headers, write_value
 from iolab.store.long_form import AFTER, BEFORE, factor_columns
 from iolab.store.rows import Nature, StudyData
 
+VALUE_WIDTH: Final = 22
+"""Characters that hold 10 TB/s with its groups and four decimals."""
 VALUES_MAX: Final = 20_000
 """More would make a workbook that takes long to open."""
 
@@ -41,6 +43,10 @@ def write_long_form(out: SheetWriter, data: StudyData) -> None:
             write_value(out, row, column, value)
     out.sheet.set_column(0, len(columns) - 1, 13)
     out.sheet.set_column(len(columns) - 2, len(columns) - 2, 28)
+    out.sheet.set_column(len(columns) - 1, len(columns) - 1, VALUE_WIDTH)
+    sizes = [i for i, name in enumerate(columns) if name.endswith("bytes")]
+    for column in sizes:
+        out.sheet.set_column(column, column, VALUE_WIDTH)
     out.sheet.freeze_panes(1, 0)
     out.sheet.repeat_rows(0)
     if data.measurements:

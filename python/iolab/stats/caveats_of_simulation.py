@@ -112,6 +112,10 @@ _ORDER: Final = (
 )
 
 
+CAUSE: Final = "The cause in the model"
+"""Begins the sentence about what differs most, other than the results."""
+
+
 def _mechanism(ledger: Ledger, c: Comparison, names: tuple[str, str]) -> str:
     """Say in which numbers of the mechanism two levels differ most; nothing if they are alike."""
     ours, theirs = (_numbers(ledger, c, level) for level in (c.level, c.baseline))
@@ -127,7 +131,7 @@ def _mechanism(ledger: Ledger, c: Comparison, names: tuple[str, str]) -> str:
         for name in ranked[:_CAUSES_MAX]
         if distances[name] >= _ALIKE
     ]
-    return f" The cause in the model: {'; '.join(told)}." if told else ""
+    return f" {CAUSE}: {'; '.join(told)}." if told else ""
 
 
 def _numbers(ledger: Ledger, c: Comparison, level: str) -> dict[str, float]:

@@ -156,8 +156,9 @@ def _about_closed_loops(ledger: Ledger) -> Iterator[Finding]:
     if found:
         yield Finding(
             "closed_loop",
-            "percentiles of streams that wait for each answer count a stall as one operation;"
-            f" most is hidden in {max(found)[1]}.",
+            "these streams wait for each answer before they ask again. A stall is therefore one"
+            " slow operation among many, and percentiles hide how long it lasted. Most is hidden"
+            f" in {max(found)[1]}.",
             "Judge waiting by the longest, the gap or the time-weighted p99, or give the"
             " stream a rate: its response times hold what a stall delays.",
             count=len(found),

@@ -63,6 +63,22 @@ def request_times(ledger: Ledger) -> list[RequestTime]:
     return [fit for fit in found if fit is not None]
 
 
+TreatmentName = tuple[str, bool | None, str]
+"""Workload, mode and label."""
+TimesOfSizes = dict[str, tuple[float, ...]]
+
+
+def measured_times(ledger: Ledger) -> dict[TreatmentName, TimesOfSizes]:
+    """Nanoseconds per request of every run, by treatment and size."""
+    return {
+        (treatment.key.workload, treatment.key.is_direct, treatment.label): {
+            size: tuple(value for _, value in sorted(by_run.items()))
+            for size, by_run in treatment.times.items()
+        }
+        for treatment in _treatments(ledger)
+    }
+
+
 def request_time_sentence(verdict: StudyVerdict) -> str:
     """Say in a sentence what the lines of a study mean together; empty without a line."""
     every = verdict.request_times

@@ -36,6 +36,8 @@ from iolab.wording import counted, is_or_are, sentence_case
 
 NAMES_MAX: Final = 3
 """More levels than this with one word are counted, not listed."""
+LISTED_MAX: Final = 12
+"""Of more levels only the strongest is named; the rest is in the table."""
 _VERIFIED: Final = {
     "full": " (with full verification)",
     "headers": " (with verification of block headers)",
@@ -142,11 +144,11 @@ def _robust(headline: Sequence[Comparison]) -> str:
     metric = METRIC_BY_NAME[c.metric]
     size = size_of_effect(metric, c.robust_ratio or 1.0, form_of_effects([c.effect]))
     joint = joint_of(size)
-    where = f"In {c.kind}, single" if c.kind else "Single"
+    where = f"In {c.kind}, a" if c.kind else "A"
     rest = len(found) - 1
     more = f" The same holds in {counted(rest, 'more comparison')}." if rest else ""
     return (
-        f"{where} rounds pull the mean of {c.level}: its median round is {size} {joint}"
+        f"{where} few rounds shift the mean of {c.level}. Its median round is {size} {joint}"
         f" {c.baseline}.{more}"
     )
 
@@ -409,8 +411,11 @@ def _many_levels(verdict: StudyVerdict, headline: list[Comparison]) -> str:
     }
     equal = [c for c in headline if c.effect.word in ("same", "trivial")]
     form = form_of_effects(c.effect for found in by_word.values() for c in found[:NAMES_MAX])
+    named = NAMES_MAX if len(headline) <= LISTED_MAX else 1
     clauses = [
-        _listed(found, factor, metric, form) for w in ("better", "worse") if (found := by_word[w])
+        _listed(found, factor, metric, form, named)
+        for w in ("better", "worse")
+        if (found := by_word[w])
     ]
     if equal:
         verb = "makes" if len(equal) == 1 else "make"
@@ -424,7 +429,9 @@ def _many_levels(verdict: StudyVerdict, headline: list[Comparison]) -> str:
         for c in headline
         if c.effect.word == "depends"
     ]
-    if by_word["undecided"]:
+    if len(by_word["undecided"]) > NAMES_MAX and len(headline) > LISTED_MAX:
+        clauses.append(f"{len(by_word['undecided'])} are undecided")
+    elif by_word["undecided"]:
         clauses.append(_undecided_list(verdict, by_word["undecided"], metric, form))
     if headline[0].group != verdict.headline[0].group:  # The first class has said the rest.
         return f"In {headline[0].kind} ({_numbers(verdict, headline)}): {'; '.join(clauses)}."
@@ -441,11 +448,13 @@ def _ranked(found: list[Comparison]) -> list[Comparison]:
     return sorted(found, key=lambda c: -abs(_ratio(c.effect) - 1))
 
 
-def _listed(found: list[Comparison], factor: str, metric: Metric, form: Form) -> str:
+def _listed(
+    found: list[Comparison], factor: str, metric: Metric, form: Form, named: int = NAMES_MAX
+) -> str:
     texts = [
         f"{level_text(factor, c.level)} is {size_text(metric, c.effect, form)}"
         f" ({bounds_text(metric, c.effect, form, rounds=c.rounds_used)})"
-        for c in found[:NAMES_MAX]
+        for c in found[:named]
     ]
     return _with_rest(texts, len(found), found[0].effect.word)
 

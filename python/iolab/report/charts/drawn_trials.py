@@ -143,7 +143,7 @@ def stalls_said(verdict: StudyVerdict, workload: str, rows: Sequence[SeriesRow])
     of = f"{told} series"
     rest = "" if told == total else f" ({total - told} more are too short to show a stall)"
     if not count:
-        return f"None of {of} stalls{rest}."
+        return f"None of {of} has a stall{rest}."
     worst = next(s for s in verdict.closer.stalled if s.workload == workload)
-    verb = "stalls" if count == 1 else "stall"
+    verb = "has a stall" if count == 1 else "have a stall"
     return f"{count} of {of} {verb}{rest}; the longest: {stall_text(worst)}."

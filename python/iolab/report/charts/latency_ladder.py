@@ -108,13 +108,13 @@ class _Base:
             ticks = (*ticks, (end, "longest"))
         is_cdf = len({s.quantile for s in steps}) >= BODY_MIN
         table = self._table(cells)
-        heading = f"{self.noun.capitalize()} ladder: {self.title}"
+        heading = f"{self.noun.capitalize()} by percentile: {self.title}"
         ladder = ChartSpec(
             name=name,
             kind="plane",
             title=f"{heading}, other cells" if suffix else heading,
             caption=self.caption,
-            x=Axis("percentile, as 1 / (1 - p)", "", "log", ticks=ticks),
+            x=Axis("percentile", "", "log", ticks=ticks),
             y=Axis(self.noun, "µs", "log"),
             panels=self._panels(cells, lambda step: self._rung(step, end)),
             table=table,

@@ -23,6 +23,7 @@ from iolab.stats.methods.log_ratio import geometric_interval, geometric_mean
 from iolab.stats.metrics.metric import format_bytes_per_s, in_rate_unit, rate_unit
 from iolab.stats.verdict import StudyVerdict, mode_word
 from iolab.store.rows import Measurement, StudyData, TrialRow
+from iolab.wording import counted, sentence_case
 
 ROWS_MAX: Final = 40
 DEPTH_SHARE: Final = 0.9
@@ -92,7 +93,7 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
         ChartSpec(
             name="physics",
             kind="rows",
-            title="Physics check: measured against named bounds",
+            title="Measured against upper bounds",
             caption=_caption(cells, memory, device) + (note if len(shown) < len(cells) else ""),
             x=Axis("throughput of the fastest level", rate_unit(), "log"),
             y=Axis("cell", categories=tuple(_name(c, data) for c in shown)),
@@ -232,27 +233,51 @@ def _caption(cells: list[Cell], memory: Bound | None, device: float | None) -> s
     if memory is not None and memory[0] == upper_bound.MEMORY:
         fastest = max(cells, key=lambda c: c.mean)
         parts.append(
-            f"{fastest.name} reached {percent(fastest.mean / memory[1])} of the"
+            f"{sentence_case(fastest.name)} reached {percent(fastest.mean / memory[1])} of the"
             f" {format_bytes_per_s(memory[1])} that all processors copy in memory"
         )
-    cached = sum(c.is_cached for c in cells)
-    known = [c.cache_share for c in cells if c.cache_share is not None]
-    if known:
-        parts.append(
-            f"{cached} of {len(cells)} cells are page cache (mean share {percent(fmean(known))})"
-        )
-    reached = [(c.depth_reached, c.depth_asked) for c in cells if c.depth_reached is not None]
-    if reached:
-        low, high = min(r[0] for r in reached), max(r[0] for r in reached)
-        short = [d for d, a in reached if a.isdigit() and d < DEPTH_SHARE * int(a)]
-        known = sum(a.isdigit() for _, a in reached)
-        span = f"{low:.3g}" if high - low < 0.05 else f"{low:.3g} to {high:.3g}"
-        verb = f", short of what was asked in {len(short)} of {known} cells" if known else ""
-        parts.append(f"depth reached {span}{verb}")
-    unknown = (("memory (not measured, no cached result)", memory), ("the device", device))
+    parts += [text for text in (_cached_text(cells), _depth_text(cells)) if text]
+    unknown = (("memory", memory), ("the device", device))
     missing = [name for name, bound in unknown if bound is None]
-    text = "; ".join(parts) or "Nothing is known of the generator"
-    return text + (f". No bound is known of {' and '.join(missing)}." if missing else ".")
+    if missing:
+        parts.append(f"How fast {' and '.join(missing)} can be at most is not known")
+    return " ".join(f"{part}." for part in parts or ["Nothing is known of the generator"])
+
+
+def _cached_text(cells: list[Cell]) -> str:
+    """Say how many cells the page cache served, where shares are known."""
+    if all(c.cache_share is None for c in cells):
+        return ""
+    cached = sum(c.is_cached for c in cells)
+    if not cached:
+        return "No cell came from the page cache"
+    shares = [c.cache_share for c in cells if c.cache_share is not None]
+    return (
+        f"{cached} of {counted(len(cells), 'cell')} came from the page cache (of all bytes"
+        f" {percent(fmean(shares))}, mean of the cells)"
+    )
+
+
+def _depth_text(cells: list[Cell]) -> str:
+    """Say whether as many operations were in flight as were asked for."""
+    asked = [
+        (c.depth_reached, int(c.depth_asked), c.name)
+        for c in cells
+        if c.depth_reached is not None and c.depth_asked.isdigit()
+    ]
+    if not asked:
+        return ""
+    short = [found for found in asked if found[0] < DEPTH_SHARE * found[1]]
+    if short:
+        least, wanted, name = min(short, key=lambda found: found[0] / found[1])
+        return (
+            f"The depth asked for was not reached in {len(short)} of {counted(len(asked), 'cell')}"
+            f" (farthest below it: {name}, {least:.3g} of {wanted})"
+        )
+    where = {1: "in the only cell", 2: "in both cells"}.get(
+        len(asked), f"in all {len(asked)} cells"
+    )
+    return f"The depth asked for was reached {where}"
 
 
 def _row(c: Cell, memory: Bound | None, device: float | None) -> tuple[Value, ...]:

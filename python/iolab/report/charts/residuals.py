@@ -71,10 +71,10 @@ def _views(data: StudyData, verdict: StudyVerdict, table: Balanced) -> list[Char
     order = ChartSpec(
         name=name,
         kind="plane",
-        title=f"Residuals in the order of running: {title}",
+        title=f"What levels and rounds do not explain: {title}",
         caption=caption,
         x=Axis("place in the study"),
-        y=Axis("residual", "%"),
+        y=Axis("rest", "%"),
         panels=(Panel("", _series(by_level, slots)),),
         table=rows,
         tab=(name, "in the order of running"),
@@ -84,10 +84,10 @@ def _views(data: StudyData, verdict: StudyVerdict, table: Balanced) -> list[Char
     quantiles = ChartSpec(
         name=f"{name}-normal",
         kind="plane",
-        title=f"Residuals against a normal distribution: {title}",
+        title=f"What levels and rounds do not explain, against a normal distribution: {title}",
         caption=caption,
         x=Axis("quantile of the normal distribution"),
-        y=Axis("residual", "%"),
+        y=Axis("rest", "%"),
         panels=(Panel("", (Series("normal", line, GREY, is_joined=True), *_series(ranks, slots))),),
         table=rows,
         tab=(name, "against a normal distribution"),
@@ -104,8 +104,8 @@ def _caption(values: list[float], order: list[float], spread: float) -> str:
     """Say how large they are, and whether they lean on order, if it is random."""
     n = len(values)
     far = sum(abs(value) > 3 * spread for value in values)
-    text = f"{n} residuals with a standard deviation of {math.expm1(spread) * 100:.2g} %"
-    text += f"; {far} beyond three of them ({0.0027 * n:.1f} expected)."
+    text = f"The rest of {n} values has a standard deviation of {math.expm1(spread) * 100:.2g} %"
+    text += f"; {far} lie beyond three of them ({0.0027 * n:.1f} expected)."
     if not order:
         return text
     mean = math.fsum(order) / n

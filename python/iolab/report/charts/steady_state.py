@@ -30,6 +30,7 @@ from iolab.stats.methods.trial_shape import (
 from iolab.stats.metrics.metric import format_bytes_per_s, format_ns, in_rate_unit, rate_unit
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import SeriesRow, StudyData
+from iolab.wording import counted
 
 WORDS: Final = {
     "flat": "flat",
@@ -257,11 +258,10 @@ def _caption(title: str, courses: list[Course]) -> str:
     if stalled:
         worst = max(stalled, key=lambda c: c.shape.stalls.longest_ns)
         longest = format_ns(worst.shape.stalls.longest_ns)
-        verb = "stalls" if len(stalled) == 1 else "stall"
         text += (
-            f" {len(stalled)} of {len(courses)} {verb}; the longest stall lasts {longest}"
-            f" ({worst.level}, trial {worst.row.trial_id})."
+            f" {len(stalled)} of {counted(len(courses), 'trial')} stalled; the longest stall lasts"
+            f" {longest} ({worst.level}, trial {worst.row.trial_id})."
         )
     elif WORDS["too_short"] not in counts:
-        text += " None stalls."
+        text += " None of them stalled."
     return text
