@@ -60,6 +60,7 @@ bench: setup ## ours against the peers; prints tables, writes target/bench.json;
 	@python benches/simulator.py
 	@python benches/spread.py
 	@python benches/traces.py
+	@python benches/plots.py
 	@python benches/capture.py
 	@python benches/verdicts.py
 	@python benches/analysis.py

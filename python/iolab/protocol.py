@@ -14,6 +14,7 @@ Method: TypeAlias = Literal[
     "proceed",
     "close_testbed",
     "record_trace",
+    "watch_trace",
     "restore",
     "interrupt",
     "shutdown",
@@ -2887,6 +2888,7 @@ class Judgement(TypedDict):
 
 KernelLayer: TypeAlias = Literal[
     "syscalls",
+    "file_calls",
     "writeback",
     "ext4",
     "jbd2",
@@ -2947,6 +2949,60 @@ class KvRecord(TypedDict):
     store: str
     user_write_bytes: int
     version: NotRequired[str | None]
+
+
+class LiveAmount(TypedDict):
+    """Amount of one operation in an interval."""
+
+    bytes: int
+    count: int
+
+
+class LiveDepth(TypedDict):
+    """Number of requests at once in an interval."""
+
+    max: int
+    mean: float
+
+
+class LiveLatency(TypedDict):
+    """Times that ended in an interval."""
+
+    count: int
+    max_ns: int
+    p50_ns: int
+    p99_ns: int
+    ranges: list[int]
+
+
+class LiveProcess(TypedDict):
+    """Bytes that a process asked devices for in an interval."""
+
+    name: str
+    pid: int
+    read_bytes: int
+    write_bytes: int
+
+
+class LiveSecond(TypedDict):
+    """One interval of devices that are watched: a second, the last one may be shorter."""
+
+    device: LiveLatency
+    discards: LiveAmount
+    errors: int
+    events: int
+    flushes: int
+    forgotten: int
+    in_device: LiveDepth
+    in_queue: LiveDepth
+    interval_ns: int
+    lost: int
+    number: int
+    other_bytes: int
+    processes: list[LiveProcess]
+    reads: LiveAmount
+    whole: LiveLatency
+    writes: LiveAmount
 
 
 Mark = TypedDict(
@@ -3599,6 +3655,7 @@ class Progress(TypedDict):
     """Progress of a long request: `params` of the event `progress`."""
 
     begun: NotRequired[dict[str, FileBirth]]
+    live: NotRequired[LiveSecond | None]
     message: str
     number: NotRequired[int | None]
     phase: str
@@ -4038,6 +4095,15 @@ class TrialSpec(TypedDict):
     trial: str
     waits: NotRequired[Waits | None]
     workload: Workload
+
+
+class WatchSpec(TypedDict):
+    """Parameters of `watch_trace`."""
+
+    backend: Backend
+    buffer_bytes: int | None
+    devices: list[str]
+    time_limit_ns: int | None
 
 
 class YcsbClientResult(TypedDict):

@@ -1,11 +1,13 @@
 """`iolab trace plot`: pages, drawings, two traces on the same axes, and the moving head."""
 
 import html
+import importlib.util
 import json
 import re
 import shutil
 import struct
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,13 @@ from iolab.cli.main import main
 
 TRACES = Path(__file__).parent.parent / "golden" / "trace"
 NB, SYN = TRACES / "nb", TRACES / "syn.blkparse.txt"
+_SPEC = importlib.util.spec_from_file_location(
+    "browser", Path(__file__).parent.parent / "report" / "browser.py"
+)
+assert _SPEC is not None
+assert _SPEC.loader is not None
+_BROWSER = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(_BROWSER)
 EVENTS = "ts_ns,event,sector,nr_sectors,rwbs,ioprio,pid,cpu\n"
 
 
@@ -140,6 +149,46 @@ def test_the_head_is_where_the_table_of_events_says(iolab, tmp_path, share):
     ]
     assert begun
     assert f'data-index="{len(begun)}" data-offset="{begun[-1]}"' in done.stdout
+
+
+def test_every_speed_moves(iolab, tmp_path):
+    """0.001 and 0.01 were rounded to 0 in the page: a trace of a second or less stood still."""
+    page = tmp_path / "head.html"
+    assert iolab("trace", "plot", NB, "--animate", "-o", page)[0] == 0
+    speeds = re.findall(r'<option[^>]*value="([^"]*)"', page.read_text())
+    assert [float(speed) for speed in speeds] == sorted({float(speed) for speed in speeds})
+    assert float(speeds[0]) == 0.001
+
+
+@pytest.mark.needs_chromium
+def test_a_frame_of_many_requests_takes_less_than_a_thirtieth_of_a_second(iolab, tmp_path):
+    """Every frame drew every request anew: six frames a second where there should be thirty."""
+    rows = (
+        f"{at * 1000},D,{(at * at * 7919 % 104729) * 8},8,{'RW'[at % 2]},,1,0\n"
+        for at in range(40_000)
+    )
+    trace, page = tmp_path / "many.csv", tmp_path / "head.html"
+    trace.write_text(EVENTS + "".join(rows))
+    assert iolab("trace", "plot", trace, "--animate", "-o", page)[0] == 0
+    with _BROWSER.Browser(width=400) as browser:
+        browser.open(page)
+        assert browser.evaluate("count") > 5000
+        assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        browser.evaluate("now = 0; speed.value = '0.001'; play.click(); 0")
+        ends = time.monotonic() + 20
+        while browser.evaluate("now") == 0:
+            assert time.monotonic() < ends, "it does not play"
+        browser.evaluate("setPlaying(false); 0")
+        # Reading a picture back, below, makes the browser complain.
+        assert browser.complaints() == []
+        # The quickest of many: others use the machine, too.
+        frame_ms = browser.evaluate(
+            """(() => { let least = 1e9; for (let i = 1; i <= 60; i++) {
+            now = span * i / 60; const begin = performance.now(); show();
+            track.getContext("2d").getImageData(0, 0, 1, 1);
+            least = Math.min(least, performance.now() - begin); } return least; })()"""
+        )
+        assert frame_ms < 1000 / 30
 
 
 @pytest.mark.needs_chromium

@@ -18,7 +18,7 @@ use crate::memory;
 use crate::noise;
 use crate::protocol::{
     Action, ActionKind, Answer, Call, Checks, Closed, Greeted, Hello, Nothing, OpenJournal,
-    OpenedTestbed, PROTOCOL, RecordSpec, RestoreParams, RunAs, ShutDown, TestbedSpec, TrialSpec,
+    OpenedTestbed, PROTOCOL, RestoreParams, RunAs, ShutDown, TestbedSpec, TraceRecorded, TrialSpec,
     Warning,
 };
 use crate::request;
@@ -103,7 +103,8 @@ impl Session {
             }
             Call::OpenTestbed(spec) => self.open_testbed(spec, control),
             Call::RunTrial(spec) => self.run_trial(&spec, control),
-            Call::RecordTrace(spec) => self.record_trace(&spec, control),
+            Call::RecordTrace(spec) => self.trace(|how| trace::record(how, &spec, control)),
+            Call::WatchTrace(spec) => self.trace(|how| trace::watch(how, &spec, control)),
             Call::CloseTestbed => self.close_testbed(),
             Call::Restore(params) => self.restore(&params),
             Call::Interrupt | Call::Proceed => Ok(Answer::Nothing(Nothing {})), // Nothing runs.
@@ -228,7 +229,8 @@ impl Session {
         Ok(Answer::Record(Box::new(record)))
     }
 
-    fn record_trace(&mut self, spec: &RecordSpec, control: &mut dyn Control) -> Result<Answer> {
+    /// Does something with block events of devices, and leaves nothing behind.
+    fn trace(&mut self, work: impl FnOnce(Recording) -> Result<TraceRecorded>) -> Result<Answer> {
         if self.open.is_some() {
             return Err(Error::protocol("a testbed is open; close it first"));
         }
@@ -243,7 +245,7 @@ impl Session {
         let watchdog = begin_journal(&mut machine, greeting)?;
         let Greeting { run, state_dir, boot_id, boundary, .. } = greeting;
         let how = Recording { machine: &mut machine, run, state_dir, boundary: boundary.as_ref() };
-        let recorded = trace::record(how, spec, control);
+        let recorded = work(how);
         let problems = put_back(&mut machine, watchdog, &boot_id.clone());
         if problems.is_empty() {
             return Ok(Answer::TraceRecorded(recorded?));

@@ -12,11 +12,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+mod live;
 mod pairs;
 mod programs;
 mod testbed;
 mod trace;
 
+pub use live::{
+    LIVE_RANGES, LiveAmount, LiveDepth, LiveLatency, LiveProcess, LiveSecond, WatchSpec,
+};
 pub use pairs::{
     ChosenBy, PairsCell, PairsImage, PairsImageRecord, PairsRecord, PairsSlices, PairsSpec,
     PairsTenant, PairsTreatment, PairsUnit, SessionOfSlices,
@@ -493,7 +497,8 @@ pub struct Progress {
     /// Name of the trial; absent: none runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<String>,
-    /// Name of the phase, or `prepare`, `image`, `precondition`, `slices`, `record`.
+    /// Name of the phase, or `prepare`, `image`, `precondition`, `slices`, `record`,
+    /// `watch`.
     pub phase: String,
     /// For people; `waiting` while a phase waits for `proceed`.
     pub message: String,
@@ -506,6 +511,9 @@ pub struct Progress {
     /// While block events are recorded: what was recorded so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recording: Option<RecordingSoFar>,
+    /// While devices are watched: the interval that has just ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveSecond>,
     /// Line about the progress that the command line wants to see, without the time of day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::agent::{
     Checks, Closed, Doctor, ErrorBody, Greeted, Hello, Nothing, OpenedTestbed, Progress, Record,
     RecordSpec, Request, RestoreParams, Restored, ShutDown, TestbedSpec, TraceRecorded, TrialSpec,
+    WatchSpec,
 };
 
 /// A method of the agent, with the names of its types.
@@ -53,6 +54,7 @@ pub const METHODS: &[&str] = &[
     "proceed",
     "close_testbed",
     "record_trace",
+    "watch_trace",
     "restore",
     "interrupt",
     "shutdown",
@@ -81,6 +83,8 @@ pub fn agent(mut generator: SchemaGenerator) -> Schemas {
         "close_testbed": Nothing => Closed, "Takes the testbed apart and restores.";
         "record_trace": RecordSpec => TraceRecorded,
             "Records block events of devices, outside of any testbed, until it is interrupted.";
+        "watch_trace": WatchSpec => TraceRecorded,
+            "Tells each second what devices do, outside of any testbed, until it is interrupted.";
         "restore": RestoreParams => Restored, "Undoes what earlier runs left.";
         "interrupt": Nothing => Nothing, "Ends the running request early.";
         "shutdown": Nothing => ShutDown, "Restores; the agent exits.";

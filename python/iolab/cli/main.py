@@ -87,7 +87,7 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     (
         "trace",
         "trace",
-        "record and read block traces: record, show, convert, stages, summary, plot, diff",
+        "record and read block traces: record, live, show, convert, stages, summary, plot, diff",
     ),
     (
         "pattern",

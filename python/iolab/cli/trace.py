@@ -1,4 +1,4 @@
-"""``iolab trace``: block traces recorded, shown, converted, measured and compared."""
+"""``iolab trace``: block traces recorded, watched, shown, converted, measured and compared."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from iolab.cli import trace_record
+from iolab.cli import trace_live, trace_record
 from iolab.cli.console import Console
 from iolab.cli.flags import add_overwrite_flag
 from iolab.cli.subjects import Subject, add_subjects, execute_subject
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
 
 NAME = "trace"
-HELP = "record and read block traces: record, show, convert, stages, summary, plot, diff"
+HELP = "record and read block traces: record, live, show, convert, stages, summary, plot, diff"
 
 EXIT_DAMAGED: Final = 5
 _FILE_HELP: Final = "the trace; several files of blktrace, or their common name, are one trace"
@@ -244,6 +244,11 @@ SUBJECTS: Final[dict[str, Subject]] = {
         trace_record.declare,
         trace_record.record,
         "Record what devices do, until a command ends, a time is over, or Ctrl-C.",
+    ),
+    "live": (
+        trace_live.declare,
+        trace_live.live,
+        "Show what a device does each second: rates, latencies, depth, processes.",
     ),
     "show": (_declare_show, _show, "Print a trace as blkparse does, with its sums at the end."),
     "convert": (_declare_convert, _convert, "Write a trace in another format."),

@@ -6,9 +6,7 @@ markup.
 
 from __future__ import annotations
 
-import signal
-from contextlib import contextmanager, suppress
-from threading import Event
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console, Group
@@ -18,12 +16,12 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from iolab.cli.terminal_view import interrupted, plain
 from iolab.library.watching import LevelLine, LiveState, Watched, ratio_text
 from iolab.visible import visible_line
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
-    from types import FrameType
+    from collections.abc import Iterator
 
     from rich.console import RenderableType
 
@@ -58,30 +56,13 @@ def _follow(watched: Watched, state: LiveState, interval_s: float, console: Cons
     """Look again and again; returns the last state."""
     first = drawn(state, console.width)
     with (
-        _interrupted() as interrupted,
+        interrupted() as is_over,
         Live(first, console=console, screen=True, auto_refresh=False) as live,
     ):
-        while state.status == "running" and not interrupted.wait(watched.pause_s(interval_s)):
+        while state.status == "running" and not is_over.wait(watched.pause_s(interval_s)):
             state = watched.look()
             live.update(drawn(state, console.width), refresh=True)
     return state
-
-
-@contextmanager
-def _interrupted() -> Generator[Event]:
-    """Event that Ctrl-C sets, in place of an exception: one that is raised while a library calls
-    back from compiled code can be lost, and the view would go on.
-    """
-    event = Event()
-
-    def handle(_number: int, _frame: FrameType | None) -> None:
-        event.set()
-
-    before = signal.signal(signal.SIGINT, handle)
-    try:
-        yield event
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
 
 
 def drawn(state: LiveState, width: int) -> RenderableType:
@@ -94,18 +75,18 @@ def drawn(state: LiveState, width: int) -> RenderableType:
         parts += ["", Text("No trial is finished yet.")]
     if state.caveats:
         parts += ["", Text(state.caveats_title, style="bold")]
-        parts += [Padding(_text(f"- {text}"), (0, 0, 0, 1)) for text in state.caveats]
+        parts += [Padding(plain(f"- {text}"), (0, 0, 0, 1)) for text in state.caveats]
         if state.caveats_left_out:
             parts.append(Text(f" - and {state.caveats_left_out} more (iolab report DIR --full)"))
     if state.sentence:
-        parts += ["", _text(state.sentence, style="bold" if state.status != "running" else "")]
+        parts += ["", plain(state.sentence, style="bold" if state.status != "running" else "")]
     if state.note():
-        parts += ["", _text(state.note(), style="dim")]
+        parts += ["", plain(state.note(), style="dim")]
     return Group(*parts)
 
 
 def _head(state: LiveState) -> Text:
-    text = _text(state.name, style="bold")
+    text = plain(state.name, style="bold")
     text.append(f"  {state.status}", style=_COLORS[state.status])
     text.append(f"  on {visible_line(state.where)}", style="dim")
     return text
@@ -116,9 +97,9 @@ def _progress(state: LiveState) -> Iterator[RenderableType]:
     grid = Table.grid(padding=(0, 2))
     grid.add_row(bar, Text(f"{state.share_done:.0%}"))
     yield grid
-    yield _text(state.progress_text())
+    yield plain(state.progress_text())
     if state.upcoming and state.status == "running":
-        yield _text(f"now {state.upcoming}", style="dim")
+        yield plain(f"now {state.upcoming}", style="dim")
 
 
 def _levels(state: LiveState, width: int) -> Table:
@@ -142,17 +123,13 @@ def _levels(state: LiveState, width: int) -> Table:
 
 def _row(state: LiveState, line: LevelLine, most: int) -> Iterator[Text]:
     """Cells of a level; rows of blocks are cut to the last `most`."""
-    yield _text(line.level)
-    yield _text(line.value)
+    yield plain(line.level)
+    yield plain(line.value)
     yield Text(line.values[-most:], style="blue")
     if state.baseline:
         said = ratio_text(line).replace(" times", "")
-        yield _text(said or "baseline", style=_COLORS.get(line.word, "") or "dim")
+        yield plain(said or "baseline", style=_COLORS.get(line.word, "") or "dim")
         yield Text(line.closing[-most:], style="magenta")
     if state.latency_metric:
-        yield _text(line.latency)
+        yield plain(line.latency)
         yield Text(line.latencies[-most:], style="blue")
-
-
-def _text(text: str, style: str = "") -> Text:
-    return Text(visible_line(text), style=style)

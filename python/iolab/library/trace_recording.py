@@ -94,7 +94,7 @@ def record_trace(asked: RecordingWords, note: Callable[[str], None]) -> Recorded
     ------
     IolabError : it could not begin, or ended early; says what can be used.
     """
-    limit_ns, buffer_bytes = _limit_ns(asked.seconds), parse_bytes(asked.buffer)
+    limit_ns, buffer_bytes = limit_ns_of(asked.seconds), parse_bytes(asked.buffer)
     events = typed_events(asked.events, "--events")
     layers = list(events.layers)
     pids = _pids(asked.pids, layers)
@@ -168,7 +168,13 @@ def _pids(asked: tuple[str, ...], layers: list[KernelLayer]) -> list[int]:
     return [int(text) for text in asked]
 
 
-def _limit_ns(text: str | None) -> int | None:
+def limit_ns_of(text: str | None) -> int | None:
+    """Nanoseconds of the words of ``--seconds``; None for None.
+
+    Raises
+    ------
+    IolabError : that is no time.
+    """
     if text is None:
         return None
     try:

@@ -67,10 +67,11 @@ def movie_page(name: str, trace: TracePlotAnswer, command: str) -> str:
 
 def _stage(span_ns: int) -> Markup:
     first = min(_SPEEDS, key=lambda speed: abs(span_ns / 1e9 / speed - _SECONDS))
+    # As text: a number in an attribute is rounded as those of drawings are, and 0.001 would be 0.
     options = [
-        tag("option", f"{speed:g} times", value=speed, selected="selected")
+        tag("option", f"{speed:g} times", value=f"{speed:g}", selected="selected")
         if speed == first
-        else tag("option", f"{speed:g} times", value=speed)
+        else tag("option", f"{speed:g} times", value=f"{speed:g}")
         for speed in _SPEEDS
     ]
     controls = tag(

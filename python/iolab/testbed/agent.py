@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         ShutDown,
         TraceRecorded,
         TrialSpec,
+        WatchSpec,
     )
 
 PROTOCOL_VERSION: Final = 1
@@ -55,7 +56,7 @@ _EXIT_RESTORE_INCOMPLETE: Final = 3
 _STDERR_LINES: Final = 20
 _CHUNK_BYTES: Final = 1 << 16
 _PRESSES_MEANING_NOW: Final = 2
-_INTERRUPTIBLE: Final = ("run_trial", "open_testbed", "record_trace")
+_INTERRUPTIBLE: Final = ("run_trial", "open_testbed", "record_trace", "watch_trace")
 _STOPPED_WARNING: Final[protocol.Warning] = {
     "code": "stopped",
     "message": "the agent or its measuring was stopped by a signal during the trial",
@@ -270,6 +271,16 @@ class Agent:
         RefusedError : the device or the file is not for this user.
         """
         return cast("TraceRecorded", self._request("record_trace", spec, on_progress))
+
+    def watch_trace(self, spec: WatchSpec, on_progress: OnProgress | None = None) -> TraceRecorded:
+        """Watch devices until the user stops it, or its time is over; progress has each second.
+
+        Raises
+        ------
+        AgentError : it could not begin, or the recorder failed.
+        RefusedError : the device is not for this user.
+        """
+        return cast("TraceRecorded", self._request("watch_trace", spec, on_progress))
 
     def proceed(self) -> None:
         """Let the running trial, which waits, begin its next phase."""

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     Answer, Doctor, ErrorBody, Hello, Message, Nothing, RecordSpec, Request, RestoreParams,
-    TestbedSpec, TrialSpec,
+    TestbedSpec, TrialSpec, WatchSpec,
 };
 use crate::error::{Error, Result};
 
@@ -23,6 +23,8 @@ pub enum Call {
     RunTrial(Box<TrialSpec>),
     /// Record block events, outside of any testbed.
     RecordTrace(RecordSpec),
+    /// Watch block events, outside of any testbed.
+    WatchTrace(WatchSpec),
     /// Take the testbed apart and restore.
     CloseTestbed,
     /// Undo what earlier runs left.
@@ -50,6 +52,7 @@ pub fn call_of(request: Request) -> Result<Call> {
         "open_testbed" => testbed(params).map(Call::OpenTestbed),
         "run_trial" => typed(&method, params).map(|spec| Call::RunTrial(Box::new(spec))),
         "record_trace" => typed(&method, params).map(Call::RecordTrace),
+        "watch_trace" => typed(&method, params).map(Call::WatchTrace),
         "close_testbed" => typed(&method, params).map(|Nothing {}| Call::CloseTestbed),
         "restore" => typed(&method, params).map(Call::Restore),
         "interrupt" => typed(&method, params).map(|Nothing {}| Call::Interrupt),

@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use iolab_trace::ring::{Description, EVENTS, PageLayout, RecordDecoder, check_event_header};
+use iolab_trace::ring::{
+    Description, EVENTS, PageLayout, RecordDecoder, TracePoint, check_event_header,
+};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use std::os::fd::AsFd as _;
@@ -23,6 +25,7 @@ use super::feeds;
 use super::layers::{self, Chosen};
 use super::order::{Order, Said};
 use super::processes;
+use super::tally;
 use super::tracefs::Tracefs;
 use crate::error::{Error, Result};
 use crate::lines::LineReader;
@@ -33,6 +36,8 @@ use crate::sys;
 const PAUSE: Duration = Duration::from_millis(40);
 /// The same while there is much to read.
 const SHORT_PAUSE: Duration = Duration::from_millis(4);
+/// The same where names of files are looked up: a file that is closed sooner has none.
+const LOOK_PAUSE: Duration = Duration::from_millis(1);
 /// Longest description of the kernel that is read.
 const DESCRIPTION_BYTES_MAX: usize = 1 << 16;
 /// Time to wait for the order.
@@ -75,12 +80,13 @@ fn capture(input: &mut LineReader) -> Result<Said> {
     let cpus = if is_perf { feeds::rings(&order, &chosen)? } else { feeds::pipes(&instances)? };
     let mut capture = Capture::begin(cpus, &order, decoder, layout)?;
     sys::run_before_others();
+    capture.note_descriptors(&order.pids);
     switch(&instances[..begun], "1")?;
     capture.switch_rings(true)?;
     say(&Said::Ready);
     let mut is_busy = false;
     while capture.goes_on() {
-        wait(input, if is_busy { SHORT_PAUSE } else { PAUSE });
+        wait(input, pause(is_busy, &order));
         while let Some(pid) = input.next_line() {
             let pid = pid.trim().parse().map_err(|_| Error::protocol("that is no process"))?;
             follow_later(&instances, &mut capture, &chosen, pid)?;
@@ -94,6 +100,15 @@ fn capture(input: &mut LineReader) -> Result<Said> {
     switch(&instances, "0")?;
     capture.switch_rings(false)?;
     Ok(Said::Recorded(capture.finish()))
+}
+
+/// Time until the buffers are read again.
+fn pause(is_busy: bool, order: &Order) -> Duration {
+    match () {
+        () if order.has_file_calls() => LOOK_PAUSE,
+        () if is_busy => SHORT_PAUSE,
+        () => PAUSE,
+    }
 }
 
 /// Begins or ends recording in all instances.
@@ -147,8 +162,14 @@ fn shown(path: &Path) -> PathBuf {
 }
 
 /// Trace points of the kernel that are to be recorded.
-fn points(root: &Path, set: EventSet) -> impl Iterator<Item = (&'static str, String)> {
-    let wanted = EVENTS.iter().filter(move |it| set == EventSet::Full || it.is_basic);
+fn points<'a>(root: &Path, order: &'a Order) -> impl Iterator<Item = (&'static str, String)> + 'a {
+    let is_wanted = |point: &TracePoint| match order.events {
+        _ if order.devices.is_empty() => false,
+        _ if order.is_live => tally::POINTS.contains(&point.name),
+        EventSet::Full => true,
+        EventSet::IssueComplete => point.is_basic,
+    };
+    let wanted = EVENTS.iter().filter(move |point| is_wanted(point));
     let folder = root.join("events/block");
     wanted.filter_map(move |point| {
         let text = fs::read_to_string(folder.join(point.name).join("format")).ok()?;
@@ -167,7 +188,7 @@ fn describe(root: &Path, order: &Order) -> Result<(RecordDecoder, PageLayout, Ve
     let layout = PageLayout::parse(&read("events/header_page")?).map_err(unknown)?;
     let mut decoder = RecordDecoder::default();
     let mut chosen = Vec::new();
-    for (name, text) in points(root, order.events) {
+    for (name, text) in points(root, order) {
         let folder = format!("events/block/{name}");
         let description =
             Description::parse(&format!("{folder}/format"), &text).map_err(unknown)?;
@@ -176,7 +197,7 @@ fn describe(root: &Path, order: &Order) -> Result<(RecordDecoder, PageLayout, Ve
             chosen.push(Chosen { folder, id, filter, is_of_processes: false });
         }
     }
-    if chosen.is_empty() {
+    if chosen.is_empty() && !order.devices.is_empty() {
         return Err(Error::failed(
             "this kernel has no trace points of block devices",
             "use a kernel with CONFIG_BLK_DEV_IO_TRACE, or watch the counters: iolab iostat",
@@ -233,6 +254,7 @@ fn follow_later(
     chosen: &[Chosen],
     pid: u32,
 ) -> Result<()> {
+    capture.note_descriptors(&[pid]);
     capture.follow(chosen, pid)?;
     let Some(instance) = instances.get(1) else { return Ok(()) };
     follow(instance, &[pid])?;

@@ -7,21 +7,24 @@ use iolab_trace::Event;
 use iolab_trace::event::{Action, Categories};
 use iolab_trace::native::LOST_FACT;
 use iolab_trace::ring::perf::PerfRecord;
-use iolab_trace::ring::{LostBefore, Merger, Page, PageLayout, RecordDecoder};
+use iolab_trace::ring::{LostBefore, Merger, Page, PageLayout, RecordDecoder, SLACK_NS};
 use iolab_trace::source::Facts;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 use nix::time::{ClockId, clock_gettime};
 
 use super::capture::say;
+use super::descriptors::{self, Looks};
 use super::device::Traced;
 use super::feeds::{self, Cpu, Feed, read_page};
 use super::layers::Chosen;
 use super::order::{Order, Said};
 use super::processes;
+use super::sink::Sink;
+use super::tally::Tally;
 use super::trace_file::TraceFile;
 use crate::error::{Error, Result};
-use crate::protocol::{RecordingResult, RecordingSoFar};
+use crate::protocol::RecordingResult;
 
 /// After this time a block ends, so that a killed recording lacks little.
 const BLOCK_TIME: Duration = Duration::from_secs(1);
@@ -34,11 +37,15 @@ pub(super) struct Capture {
     page: Vec<u8>,
     pages_max: usize,
     merger: Merger,
-    file: TraceFile,
+    sink: Sink,
+    /// Events that were lost up to the second told last.
+    lost_told: u64,
     devices: Vec<Traced>,
     started: Instant,
     told: Instant,
     vanished: Vec<String>,
+    /// Names of files, if they are looked up.
+    looks: Option<Looks>,
 }
 
 impl Capture {
@@ -59,20 +66,33 @@ impl Capture {
             pages_max: order.buffer_bytes as usize / layout.page_bytes + 1,
             layout,
             merger: Merger::default(),
-            file: TraceFile::begin(&facts, order.bytes_max)?,
+            sink: sink_of(order, &facts)?,
+            lost_told: 0,
             devices: order.devices.clone(),
             started: now,
             told: now,
             vanished: Vec::new(),
+            looks: order.has_file_calls().then(Looks::default),
         };
-        capture.file.push(&wall_clock());
-        capture.file.end_block();
+        capture.sink.push(&wall_clock());
+        capture.sink.end_block(0);
         Ok(capture)
+    }
+
+    /// Notes the descriptors that processes have already, if files are followed.
+    pub fn note_descriptors(&mut self, pids: &[u32]) {
+        if self.looks.is_some() {
+            let now_ns = monotonic_ns();
+            pids.iter().flat_map(|pid| descriptors::held(*pid, now_ns)).for_each(|note| {
+                self.merger.push(note);
+            });
+        }
     }
 
     /// Tell whether there is still something to record, and somewhere to write it.
     pub fn goes_on(&self) -> bool {
-        self.file.may_grow() && self.vanished.len() < self.devices.len()
+        let has_all_gone = !self.devices.is_empty() && self.vanished.len() == self.devices.len();
+        self.sink.may_grow() && !has_all_gone
     }
 
     /// Records a process, too, if events come from rings.
@@ -83,17 +103,25 @@ impl Capture {
     /// Reads what is there; whether that was much.
     pub fn round(&mut self) -> bool {
         let pages = self.read_all();
-        self.file.write_pieces();
         if self.told.elapsed() >= BLOCK_TIME {
             self.told = Instant::now();
-            self.file.end_block();
-            self.file.look_at_space();
             self.look_for_devices();
             let lost = lost(&self.cpus).values().sum();
-            let (events, bytes) = (self.file.events, self.file.bytes);
-            say(&Said::Progress(RecordingSoFar { events, bytes, lost }));
+            if let Some(so_far) = self.sink.end_block(lost) {
+                say(&Said::Progress(so_far));
+            }
         }
+        self.tell_seconds();
         pages > self.pages_max / 4
+    }
+
+    /// Tells the seconds that have ended, if devices are watched.
+    fn tell_seconds(&mut self) {
+        for mut second in self.sink.take_seconds() {
+            let lost = lost(&self.cpus).values().sum();
+            second.lost = lost - std::mem::replace(&mut self.lost_told, lost).min(lost);
+            say(&Said::Second(second));
+        }
     }
 
     /// Reads all CPUs once and writes what is complete; the most pages that one had.
@@ -107,7 +135,8 @@ impl Capture {
             }
             most = most.max(pages);
         }
-        self.merger.take_before(drained_ns).for_each(|event| self.file.push(&event));
+        self.merger.take_before(drained_ns).for_each(|event| self.sink.push(&event));
+        self.sink.end_round(drained_ns.saturating_sub(SLACK_NS));
         most
     }
 
@@ -119,6 +148,7 @@ impl Capture {
             merger: &mut self.merger,
             recorder: *recorder,
             cpu: *number,
+            looks: self.looks.as_mut(),
         };
         match feed {
             Feed::Pipe(file, _) => {
@@ -171,7 +201,11 @@ impl Capture {
     pub fn finish(mut self) -> RecordingResult {
         let elapsed = self.started.elapsed();
         while self.read_all() == self.pages_max {}
-        self.merger.take_all().for_each(|event| self.file.push(&event));
+        self.merger.take_all().for_each(|event| self.sink.push(&event));
+        if let Sink::Live(tally) = &mut self.sink {
+            tally.finish(monotonic_ns());
+        }
+        self.tell_seconds();
         self.look_for_devices();
         let lost = lost(&self.cpus);
         let mut facts = counters(&self.devices, "after");
@@ -185,17 +219,25 @@ impl Capture {
         if !self.vanished.is_empty() {
             facts.insert("vanished devices".to_owned(), self.vanished.join(" "));
         }
-        let file = self.file.finish(&facts);
+        let (events, bytes, problem) = self.sink.finish(&facts);
         RecordingResult {
-            events: file.0,
-            bytes: file.1,
+            events,
+            bytes,
             elapsed_ns: elapsed.as_nanos() as u64,
             cpu_ns: cpu_ns(),
             lost,
             vanished: self.vanished,
-            problem: file.2,
+            problem,
         }
     }
+}
+
+/// Receiver of the events that are wanted.
+fn sink_of(order: &Order, facts: &Facts) -> Result<Sink> {
+    if order.is_live {
+        return Ok(Sink::Live(Box::new(Tally::new(monotonic_ns()))));
+    }
+    TraceFile::begin(facts, order.bytes_max).map(Sink::File)
 }
 
 /// Takes records of one CPU: into events, and these where they wait for their turn.
@@ -204,6 +246,7 @@ struct Taker<'a> {
     merger: &'a mut Merger,
     recorder: u32,
     cpu: u32,
+    looks: Option<&'a mut Looks>,
 }
 
 impl Taker<'_> {
@@ -234,6 +277,9 @@ impl Taker<'_> {
             note = named(&event);
         }
         if let Some(note) = note.take() {
+            self.merger.push_of(self.recorder, note);
+        }
+        if let Some(note) = self.looks.as_mut().and_then(|looks| looks.heed(&event)) {
             self.merger.push_of(self.recorder, note);
         }
         self.merger.push_of(self.recorder, event);

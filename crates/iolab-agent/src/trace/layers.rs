@@ -14,6 +14,7 @@ use super::order::Order;
 use crate::error::{Error, Result};
 use crate::protocol::KernelLayer;
 
+const SYSCALLS: &str = "syscalls";
 /// System calls whose beginning and end are recorded.
 const CALLS: &[&str] = &[
     "read",
@@ -114,19 +115,68 @@ const READ_AHEAD: &[&str] = &[
     "page_cache_async_ra",
 ];
 
-/// The kernel's name of a layer, and what is recorded of it.
-fn points_of(layer: KernelLayer) -> (&'static str, Vec<String>) {
-    let plain = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+/// System calls by which files are opened, moved in and closed: those that `iolab-pattern` follows.
+const FILE_CALLS: &[&str] = &[
+    "read",
+    "write",
+    "pread64",
+    "pwrite64",
+    "readv",
+    "writev",
+    "preadv",
+    "pwritev",
+    "preadv2",
+    "pwritev2",
+    "lseek",
+    "fsync",
+    "fdatasync",
+    "syncfs",
+    "ftruncate",
+    "copy_file_range",
+    "sendfile64",
+    "splice",
+    "open",
+    "openat",
+    "openat2",
+    "creat",
+    "close",
+    "close_range",
+    "dup",
+    "dup2",
+    "dup3",
+    "fcntl",
+    "mmap",
+    "execve",
+    "execveat",
+    "io_submit",
+    "io_getevents",
+    "io_pgetevents",
+    "io_uring_setup",
+];
+
+/// Trace points of a layer: the kernel's name of a system, and of a point of it.
+fn points_of(layer: KernelLayer) -> Vec<(&'static str, String)> {
+    let of = |system, names: &[&str]| {
+        names.iter().map(|name| (system, (*name).to_owned())).collect::<Vec<_>>()
+    };
+    let calls = |names: &[&str]| {
+        let both = names.iter().flat_map(|call| ["enter", "exit"].map(|end| (end, *call)));
+        both.map(|(end, call)| (SYSCALLS, format!("sys_{end}_{call}"))).collect::<Vec<_>>()
+    };
     match layer {
-        KernelLayer::Syscalls => {
-            let both = CALLS.iter().flat_map(|call| ["enter", "exit"].map(|end| (end, call)));
-            ("syscalls", both.map(|(end, call)| format!("sys_{end}_{call}")).collect())
+        KernelLayer::Syscalls => calls(CALLS),
+        KernelLayer::FileCalls => {
+            let mut points = calls(FILE_CALLS);
+            // Who has whose descriptors.
+            points.extend(of("task", &["task_newtask"]));
+            points.extend(of("sched", &["sched_process_exit"]));
+            points
         }
-        KernelLayer::Writeback => ("writeback", plain(WRITEBACK)),
-        KernelLayer::Ext4 => ("ext4", plain(EXT4)),
-        KernelLayer::Jbd2 => ("jbd2", plain(JBD2)),
-        KernelLayer::PageCache => ("filemap", plain(PAGE_CACHE)),
-        KernelLayer::ReadAhead => ("readahead", plain(READ_AHEAD)),
+        KernelLayer::Writeback => of("writeback", WRITEBACK),
+        KernelLayer::Ext4 => of("ext4", EXT4),
+        KernelLayer::Jbd2 => of("jbd2", JBD2),
+        KernelLayer::PageCache => of("filemap", PAGE_CACHE),
+        KernelLayer::ReadAhead => of("readahead", READ_AHEAD),
     }
 }
 
@@ -145,14 +195,13 @@ pub struct Chosen {
 
 /// True if a kernel has a layer.
 pub fn has(root: &Path, layer: KernelLayer) -> bool {
-    let (system, names) = points_of(layer);
-    let folder = root.join("events").join(system);
-    names.iter().any(|name| folder.join(name).exists())
+    let events = root.join("events");
+    points_of(layer).iter().any(|(system, name)| events.join(system).join(name).exists())
 }
 
 /// True if a layer is recorded in the instance of processes, given whether root works for others.
 pub fn is_of_processes(layer: KernelLayer, is_bounded: bool) -> bool {
-    layer == KernelLayer::Syscalls || is_bounded
+    matches!(layer, KernelLayer::Syscalls | KernelLayer::FileCalls) || is_bounded
 }
 
 /// Learns the trace points of all layers that are asked for, and says what is switched on.
@@ -161,11 +210,13 @@ pub fn is_of_processes(layer: KernelLayer, is_bounded: bool) -> bool {
 ///
 /// The kernel's own description is not understood.
 pub fn learn(root: &Path, order: &Order, decoder: &mut RecordDecoder) -> Result<Vec<Chosen>> {
-    let mut chosen = Vec::new();
+    let mut chosen = Vec::<Chosen>::new();
     for layer in &order.layers {
-        let (system, names) = points_of(*layer);
-        for name in names {
+        for (system, name) in points_of(*layer) {
             let folder = format!("events/{system}/{name}");
+            if chosen.iter().any(|point| point.folder == folder) {
+                continue;
+            }
             let Ok(text) = fs::read_to_string(root.join(&folder).join("format")) else { continue };
             let description = Description::parse(&format!("{folder}/format"), &text)
                 .map_err(|error| unknown(&error))?;
@@ -274,6 +325,7 @@ mod tests {
             backend: crate::protocol::Backend::Auto,
             buffer_bytes: 1,
             bytes_max: None,
+            is_live: false,
             facts: std::collections::BTreeMap::new(),
         }
     }
@@ -296,8 +348,12 @@ mod tests {
 
     #[test]
     fn every_layer_has_points_with_names_of_their_own() {
-        let mut all: Vec<String> =
-            KernelLayer::ALL.iter().flat_map(|layer| points_of(*layer).1).collect();
+        let mut all: Vec<String> = KernelLayer::ALL
+            .iter()
+            .filter(|layer| **layer != KernelLayer::FileCalls)
+            .flat_map(|layer| points_of(*layer))
+            .map(|(_, name)| name)
+            .collect();
         let count = all.len();
         all.sort();
         all.dedup();

@@ -2,6 +2,7 @@
 
 mod capture;
 mod capture_loop;
+mod descriptors;
 mod device;
 mod feeds;
 mod instance;
@@ -11,12 +12,16 @@ mod output;
 mod processes;
 mod record;
 mod recorder;
+mod sink;
+mod tally;
 mod trace_file;
 mod tracefs;
 mod trial;
+mod watch;
 
 pub use capture::main;
 pub use instance::{is_name_of, remove as remove_instance};
 pub use record::{Recording, record};
 pub use recorder::Recorder;
 pub use trial::{Asked, begin, end};
+pub use watch::watch;

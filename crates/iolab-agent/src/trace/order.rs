@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::device::Traced;
 use super::layers;
-use crate::protocol::{Backend, EventSet, KernelLayer, RecordingResult, RecordingSoFar};
+use crate::protocol::{
+    Backend, EventSet, KernelLayer, LiveSecond, RecordingResult, RecordingSoFar,
+};
 
 /// Kernel memory of each CPU, unless it is said.
 pub const BUFFER_BYTES: u64 = 8 << 20;
@@ -40,6 +42,8 @@ pub struct Order {
     pub buffer_bytes: u64,
     /// The file's bytes at most; null: as many as fit.
     pub bytes_max: Option<u64>,
+    /// True if devices are watched: seconds are told, and no file is written.
+    pub is_live: bool,
     /// Facts of the file's head.
     pub facts: Facts,
 }
@@ -60,6 +64,7 @@ impl Order {
             backend: Backend::Auto,
             buffer_bytes: BUFFER_BYTES,
             bytes_max: None,
+            is_live: false,
             facts,
         }
     }
@@ -73,6 +78,11 @@ impl Order {
     /// True if the calls of single processes are recorded, and not those of all.
     pub fn has_processes(&self) -> bool {
         self.awaits_process || !self.pids.is_empty()
+    }
+
+    /// True if names of files are looked up behind the calls of processes.
+    pub fn has_file_calls(&self) -> bool {
+        self.layers.contains(&KernelLayer::FileCalls)
     }
 
     /// True if some layer is recorded of these processes alone.
@@ -93,6 +103,8 @@ pub enum Said {
     Follows,
     /// Progress of the recording.
     Progress(RecordingSoFar),
+    /// An interval of devices that are watched.
+    Second(LiveSecond),
     /// The last line.
     Recorded(RecordingResult),
     /// The last line, if there is no recording.

@@ -45,7 +45,12 @@ pub fn record(
     control: &mut dyn Control,
 ) -> Result<TraceRecorded> {
     let Recording { machine, run, state_dir, boundary } = how;
-    let (devices, mut warnings) = found(&spec.devices, boundary, state_dir)?;
+    let has_calls = spec.layers.contains(&KernelLayer::FileCalls) && !spec.pids.is_empty();
+    let (devices, mut warnings) = if spec.devices.is_empty() && has_calls {
+        (Vec::new(), Vec::new())
+    } else {
+        found(&spec.devices, boundary, state_dir)?
+    };
     let bound_uid = check_processes(spec, boundary)?;
     warnings.extend(check_layers(&spec.layers)?);
     let buffer_bytes = buffer(spec.buffer_bytes)?;
@@ -69,7 +74,24 @@ pub fn record(
         return Err(Error::protocol("a dry run records nothing"));
     };
     control.progress(progress(RecordingSoFar::default()));
-    let limit = spec.time_limit_ns.map(Duration::from_nanos);
+    listen_until(&mut recorder, spec.time_limit_ns, control, |recorder, control| {
+        if let Some(so_far) = recorder.listen() {
+            control.progress(progress(so_far));
+        }
+    });
+    let outcome = recorder.finish(machine)?;
+    let devices = devices.into_iter().map(|device| device.name).collect();
+    Ok(TraceRecorded { recorded: outcome, devices, warnings })
+}
+
+/// Listens until the front end interrupts, the time is over, or the recorder ends.
+pub(super) fn listen_until(
+    recorder: &mut Recorder,
+    time_limit_ns: Option<u64>,
+    control: &mut dyn Control,
+    mut heed: impl FnMut(&mut Recorder, &mut dyn Control),
+) {
+    let limit = time_limit_ns.map(Duration::from_nanos);
     let started = Instant::now();
     while !recorder.has_ended() && control.urgency() == Urgency::Calm {
         let left = limit.map(|limit| limit.saturating_sub(started.elapsed()));
@@ -77,13 +99,8 @@ pub fn record(
             break;
         }
         control.wait(&mut [recorder.words()], left.map_or(WAIT, |left| left.min(WAIT)));
-        if let Some(so_far) = recorder.listen() {
-            control.progress(progress(so_far));
-        }
+        heed(recorder, control);
     }
-    let outcome = recorder.finish(machine)?;
-    let devices = devices.into_iter().map(|device| device.name).collect();
-    Ok(TraceRecorded { recorded: outcome, devices, warnings })
 }
 
 /// The event that tells what was recorded so far.
@@ -91,7 +108,7 @@ fn progress(so_far: RecordingSoFar) -> Progress {
     Progress { phase: "record".to_owned(), recording: Some(so_far), ..Progress::default() }
 }
 
-fn found(
+pub(super) fn found(
     asked: &[String],
     boundary: Option<&Boundary>,
     state_dir: &Path,
@@ -169,7 +186,7 @@ fn told_processes(pids: &[u32]) -> String {
     if pids.is_empty() { "all".to_owned() } else { pids.join(" ") }
 }
 
-fn buffer(asked: Option<u64>) -> Result<u64> {
+pub(super) fn buffer(asked: Option<u64>) -> Result<u64> {
     let bytes = asked.unwrap_or(BUFFER_BYTES);
     if (BUFFER_BYTES_MIN..=BUFFER_BYTES_MAX).contains(&bytes) {
         return Ok(bytes);

@@ -15,7 +15,7 @@ use super::order::{Order, Said};
 use crate::error::{Error, Result};
 use crate::lines::LineReader;
 use crate::machine::{Machine, command};
-use crate::protocol::{Backend, RecordingResult, RecordingSoFar};
+use crate::protocol::{Backend, LiveSecond, RecordingResult, RecordingSoFar};
 use crate::sys;
 
 /// The command by which the agent starts the child.
@@ -38,6 +38,7 @@ pub struct Recorder {
     awaits_process: bool,
     last: Option<Said>,
     complaints: VecDeque<String>,
+    seconds: Vec<LiveSecond>,
 }
 
 impl Recorder {
@@ -65,10 +66,18 @@ impl Recorder {
                 return Err(error);
             }
         };
-        let (is_ready, last, complaints) = (false, None, VecDeque::new());
         let input = Some(input);
-        let mut recorder =
-            Self { instances, child, input, words, is_ready, awaits_process, last, complaints };
+        let mut recorder = Self {
+            instances,
+            child,
+            input,
+            words,
+            is_ready: false,
+            awaits_process,
+            last: None,
+            complaints: VecDeque::new(),
+            seconds: Vec::new(),
+        };
         recorder.listen_until(|recorder| recorder.is_ready);
         if recorder.is_ready {
             return Ok(Some(recorder));
@@ -117,6 +126,7 @@ impl Recorder {
                 Ok(Said::Ready) => self.is_ready = true,
                 Ok(Said::Follows) => self.awaits_process = false,
                 Ok(Said::Progress(so_far)) => progress = Some(so_far),
+                Ok(Said::Second(second)) => self.seconds.push(second),
                 Ok(said) => self.last = Some(said),
                 Err(_) => {
                     self.complaints.push_back(line);
@@ -127,6 +137,11 @@ impl Recorder {
             }
         }
         progress
+    }
+
+    /// Takes the seconds that the child has told, if devices are watched.
+    pub fn take_seconds(&mut self) -> Vec<LiveSecond> {
+        std::mem::take(&mut self.seconds)
     }
 
     /// Tell whether the child has ended by itself.
@@ -153,7 +168,7 @@ impl Recorder {
     /// # Errors
     ///
     /// The child failed, or the instance could not be removed.
-    pub fn finish(mut self, machine: &mut Machine) -> Result<RecordingResult> {
+    pub fn finish(&mut self, machine: &mut Machine) -> Result<RecordingResult> {
         drop(self.input.take());
         let deadline = Instant::now() + PATIENCE;
         while !self.has_ended() && Instant::now() < deadline {
@@ -165,8 +180,8 @@ impl Recorder {
         }
         let status = self.child.wait();
         self.listen();
-        remove_all(self.instances, machine)?;
-        match self.last {
+        remove_all(std::mem::take(&mut self.instances), machine)?;
+        match self.last.take() {
             Some(Said::Recorded(recorded)) => Ok(recorded),
             Some(Said::Failed { what, hint }) => Err(Error::failed(what, hint)),
             _ => {
@@ -202,6 +217,10 @@ fn first_instance(
             Err(error) => return Err(error),
         }
     };
+    if order.devices.is_empty() {
+        let what = format!("calls of processes alone are recorded by tracefs only ({why})");
+        return Err(Error::failed(what, "name a device, too, or use strace"));
+    }
     order.backend = Backend::Perf;
     let told = format!("perf_event_open, rings of each CPU ({why})");
     order.facts.insert("backend".to_owned(), told);

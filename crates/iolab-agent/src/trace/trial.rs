@@ -76,7 +76,10 @@ pub fn begin(machine: &mut Machine, asked: &Asked) -> Result<Option<(Recorder, V
 /// # Errors
 ///
 /// The instance could not be removed, or the recorder failed.
-pub fn end(machine: &mut Machine, recorder: Recorder) -> Result<(RecordingResult, Vec<Warning>)> {
+pub fn end(
+    machine: &mut Machine,
+    mut recorder: Recorder,
+) -> Result<(RecordingResult, Vec<Warning>)> {
     let found = recorder.finish(machine)?;
     let warnings = warnings_of(&found);
     Ok((found, warnings))

@@ -44,6 +44,9 @@ impl KernelLayer {
     pub const fn help(self) -> &'static str {
         match self {
             Self::Syscalls => "calls that read, write or flush: their beginning and end",
+            Self::FileCalls => {
+                "calls that open, move in and close files, with names: for `iolab pattern`"
+            }
             Self::Writeback => "pages that become dirty, and those that the flusher writes",
             Self::Ext4 => "the file system ext4",
             Self::Jbd2 => "the journal of ext4",
@@ -58,6 +61,8 @@ iolab_model::registry! {
     pub enum KernelLayer as "layer of the kernel" {
         /// Beginning and end of system calls that read, write or flush.
         Syscalls = "syscalls",
+        /// System calls of files, with names: for `iolab pattern`.
+        FileCalls = "file_calls",
         /// Pages that become dirty, and those that the flusher writes.
         Writeback = "writeback",
         /// The file system ext4.
@@ -101,7 +106,7 @@ pub struct OutputFile {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordSpec {
-    /// Names or paths of devices.
+    /// Names or paths of devices; none if only the calls of processes are recorded.
     pub devices: Vec<String>,
     /// File that it is written to.
     pub output: OutputFile,

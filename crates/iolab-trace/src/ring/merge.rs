@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::event::Event;
 
 /// Time for which an event may be reserved in the ring buffer and not yet readable.
-const SLACK_NS: u64 = 10_000_000;
+pub const SLACK_NS: u64 = 10_000_000;
 
 /// Events that wait for earlier ones of other CPUs: a queue per CPU, whose heads are compared, so
 /// that no event is moved but in and out.

@@ -61,26 +61,40 @@ function drawDisk(index) {
   }
 }
 
-function drawTrack(index) {
-  const context = track.getContext("2d");
-  context.clearRect(0, 0, track.width, track.height);
+// All requests, drawn once: a frame copies what has begun, and faintly what is still to come.
+function wholeTrack() {
+  const whole = document.createElement("canvas");
+  whole.width = track.width;
+  whole.height = track.height;
+  const context = whole.getContext("2d"), colors = [color("--c0"), color("--c1")];
   for (let at = 0; at < count; at++) {
     const x = data.times_ns[at] / span * (track.width - 2);
     const y = track.height - 2 - share(data.offsets[at]) * (track.height - 4);
-    context.globalAlpha = at < index ? 0.8 : 0.15;
-    context.fillStyle = color(data.bytes[at] < 0 ? "--c1" : "--c0");
+    context.fillStyle = colors[data.bytes[at] < 0 ? 1 : 0];
     context.fillRect(x, y, 2, 2);
   }
+  return whole;
+}
+const whole = wholeTrack();
+
+function drawTrack() {
+  const context = track.getContext("2d"), at = now / span * (track.width - 2);
+  const begun = Math.ceil(at) + 1, height = track.height;
+  context.clearRect(0, 0, track.width, height);
+  context.globalAlpha = 0.15;
+  context.drawImage(whole, 0, 0);
+  context.globalAlpha = 0.8;
+  context.drawImage(whole, 0, 0, begun, height, 0, 0, begun, height);
   context.globalAlpha = 1;
   context.fillStyle = color("--ink");
-  context.fillRect(now / span * (track.width - 2), 0, 1, track.height);
+  context.fillRect(at, 0, 1, height);
 }
 
 function show() {
   const index = begun(now);
   slider.value = String(Math.round(now / span * 10000));
   drawDisk(index);
-  drawTrack(index);
+  drawTrack();
   const seconds = (now / 1e9).toFixed(6);
   if (index === 0) {
     told.textContent = `${seconds} s: before the first request`;
