@@ -2,7 +2,7 @@
 
 use iolab_model::op::Access;
 use iolab_model::{Bytes, Ns};
-use iolab_workload::program::{Amount, FileSet, Pace, Program};
+use iolab_workload::program::{Amount, Deed, FileBy, FileSet, Pace, Program};
 use iolab_workload::spec::{Direction, FsyncPolicy, Limit, Opening, Pattern, Tenant, WorkersAs};
 
 use super::super::dialect::plan;
@@ -239,6 +239,22 @@ fn what_a_stream_cannot_say_is_a_program() {
     assert_eq!(program.limit.total_bytes, None);
     let (program, set) = program_of("--name=a --ioengine=filecreate --nrfiles=5 --filesize=4k");
     assert_eq!((program.limit.passes, set.existing_percent as u64), (Some(5), 0));
+}
+
+/// Before, `end_fsync` beside several files was refused.
+#[test]
+fn each_file_of_a_clone_is_flushed_once_at_its_end() {
+    for word in ["--end_fsync=1", "--fsync_on_close=1"] {
+        let (program, _) =
+            program_of(&format!("--name=a --rw=write --nrfiles=3 --size=64k {word}"));
+        let [last] = &program.after[..] else { panic!("one step follows: {:?}", program.after) };
+        let file = last.file.as_ref().expect("it has a file");
+        assert_eq!((last.does, file.by), (Deed::Fsync, FileBy::Own));
+        assert_eq!(last.times, Some(Amount::Constant(3)));
+    }
+    let (program, _) = program_of("--name=a --rw=write --bsrange=4k-8k --size=64k --end_fsync=1");
+    assert_eq!(program.after[0].times, None);
+    assert_eq!(program.after[0].file.as_ref().map(|file| file.by), Some(FileBy::Same));
 }
 
 #[test]
