@@ -600,3 +600,15 @@ def test_a_scheduler_is_set_for_the_jobs_and_put_back(folder: Path) -> None:
     assert json.loads(out)["jobs"][0]["job options"]["ioscheduler"] == "none", err
     _, err = fio(folder, "--on", "loop:64m", *words[:-1], "--ioscheduler=noop-deadline", code=1)
     assert "noop-deadline" in err
+
+
+def test_logs_of_submission_have_its_times_where_the_engine_has_them(folder: Path) -> None:
+    words = ("--name=a", "--rw=randread", "--size=256k", "--direct=1", "--iodepth=4")
+    fio(folder, *words, "--ioengine=libaio", "--write_lat_log=a", "--output-format=json")
+    kinds = ("slat", "clat", "lat")
+    logs = {kind: (folder / f"a_{kind}.1.log").read_text().splitlines() for kind in kinds}
+    values = {kind: [int(line.split(", ")[1]) for line in logs[kind]] for kind in kinds}
+    assert len(values["slat"]) == 64
+    assert all(value > 0 for value in values["slat"])
+    sums = [slat + clat for slat, clat in zip(values["slat"], values["clat"], strict=True)]
+    assert sums == values["lat"]

@@ -234,10 +234,13 @@ impl Recorder {
         self.count(class, completion.submitted, completion.completed, bytes);
     }
 
-    /// Records how long it took to hand over the op that `completion` is of; of a phase with cuts
-    /// only what ends behind the last of them.
+    /// Records how long it took to hand over the op that `completion` is of, before it is recorded
+    /// itself; of a phase with cuts only what ends behind the last of them, but for logs.
     #[inline]
     pub fn handed_over(&mut self, completion: &Completion, took: Ns) {
+        if let Some(log) = &mut self.op_log {
+            log.handed_over(took);
+        }
         let (class, _) = self.slots[completion.token.0 as usize];
         let after = completion.completed.since(self.origin.unwrap_or(completion.completed));
         if let Some(times) = &mut self.submissions

@@ -605,6 +605,7 @@ fn verifier(tenant: &Tenant) -> Tenant {
         limit,
         manner: iolab_workload::spec::Manner {
             op_log_window_ns: tenant.manner.op_log_window_ns,
+            submission_group: tenant.manner.submission_group,
             ..Default::default()
         },
         ..tenant.clone()

@@ -278,6 +278,7 @@ impl Seat<'_> {
         let manner = &self.tenant.manner;
         let Some(folder) = &manner.op_log else { return Ok(None) };
         let log = OpLog::create(folder, &self.phase.name, self.ordinal, slots)?;
+        let log = log.with_submissions(manner.submission_group > 0);
         Ok(Some(log.in_windows(manner.op_log_window_ns)))
     }
 

@@ -110,10 +110,10 @@ fn count_end<L: Lane, W: Worker>(
     completion: &Completion,
 ) {
     if worker.complete(completion) {
-        recorder.completed(completion);
         if recorder.submissions.is_some() {
             recorder.handed_over(completion, lane.submission_ns(completion.token));
         }
+        recorder.completed(completion);
     } else if let Some(at) = worker.begun_anew() {
         recorder.begin_anew(at);
     } else if let Some(one) = worker.whole_operation() {
