@@ -602,6 +602,68 @@ def test_a_scheduler_is_set_for_the_jobs_and_put_back(folder: Path) -> None:
     assert "noop-deadline" in err
 
 
+def documents(text: str) -> list[Json]:
+    """JSON documents that follow each other."""
+    found, at, decoder = list[Json](), 0, json.JSONDecoder()
+    while at < len(text.rstrip()):
+        document, at = decoder.raw_decode(text, text.index("{", at))
+        found.append(document)
+    return found
+
+
+@pytest.mark.parametrize("workers", ["", "--thread", "--numjobs=2", "--nrfiles=2"])
+def test_results_come_while_jobs_run_and_grow_until_the_last(folder: Path, workers: str) -> None:
+    job = ("--name=a", "--rw=randread", "--size=4m", "--rate_iops=200", "--time_based")
+    words = ("--status-interval=500ms", "--runtime=2", *([workers] if workers else []))
+    out, err = fio(folder, *job, *words, "--group_reporting", "--output-format=json")
+    told = documents(out)
+    assert 3 <= len(told) <= 5, err
+    sides = [one["jobs"][0]["read"] for one in told]
+    ios = [side["total_ios"] for side in sides]
+    assert ios == sorted(set(ios)), "each has more than the one before it"
+    clones = 2 if workers == "--numjobs=2" else 1
+    assert ios[0] == pytest.approx(100 * clones, rel=0.5)
+    assert ios[-1] == pytest.approx(400 * clones, rel=0.1)
+    for side in sides:
+        assert side["clat_ns"]["N"] == side["total_ios"]
+        assert side["io_bytes"] == side["total_ios"] * 4096
+        assert side["clat_ns"]["percentile"]["50.000000"] > 0
+        assert side["iops"] == pytest.approx(200 * clones, rel=0.5)
+    assert all(keys(one) == keys(told[0]) for one in told)
+
+
+def test_results_of_jobs_that_have_ended_stay_in_those_of_the_next(folder: Path) -> None:
+    job = ("--name=first", "--size=64k", "--rw=read", "--name=second", "--stonewall")
+    words = ("--size=1m", "--rate_iops=100", "--time_based", "--runtime=1", "--rw=write")
+    fio(folder, *job, *words, "--status-interval=400ms", "--output=out", "--output-format=json")
+    told = documents((folder / "out").read_text())
+    assert len(told) >= 2
+    for one in told:
+        first, second = one["jobs"]
+        assert first["read"]["total_ios"] == 16
+        assert second["write"]["total_ios"] > 0
+
+
+def test_a_line_of_progress_is_on_standard_error_and_never_in_the_results(folder: Path) -> None:
+    job = ("--name=a", "--rw=randread", "--size=4m", "--rate_iops=200", "--time_based")
+    words = (*job, "--runtime=3", "--output-format=json")
+    out, err = fio(folder, "--eta=always", *words)
+    assert len(documents(out)) == 1
+    lines = [line for line in err.splitlines() if line.startswith("Jobs: ")]
+    assert 2 <= len(lines) <= 4, err
+    assert all(line.startswith("Jobs: 1 (f=1): [r(1)][") for line in lines)
+    assert all("IOPS][eta 00m:0" in line for line in lines)
+    for quiet in ("--eta=never", "--eta=auto"):
+        assert "Jobs: " not in fio(folder, quiet, *job, "--runtime=1")[1]
+
+
+def test_intervals_that_are_none_are_refused_where_they_stand(folder: Path) -> None:
+    for word in ("--status-interval=0", "--status-interval=soon", "--eta-newline=50ms"):
+        _, err = fio(folder, word, "--name=a", "--size=64k", code=1)
+        assert word.partition("=")[0] in err
+        assert "500ms" in err
+
+
 def test_logs_of_submission_have_its_times_where_the_engine_has_them(folder: Path) -> None:
     words = ("--name=a", "--rw=randread", "--size=256k", "--direct=1", "--iodepth=4")
     fio(folder, *words, "--ioengine=libaio", "--write_lat_log=a", "--output-format=json")

@@ -23,6 +23,7 @@ use iolab_model::{Bytes, Completion, Ns, Seed};
 
 use crate::generator::Generator;
 use crate::group::{Gate, GroupState};
+use crate::program::OperationCount;
 use crate::report::StreamReport;
 use crate::spec::{Direction, Limit, Pattern, Tenant};
 use crate::worker::{RunKind, Step, Worker};
@@ -340,6 +341,10 @@ impl<G: GroupState> StreamWorker<G> {
 }
 
 impl<G: GroupState> Worker for StreamWorker<G> {
+    fn so_far(&self) -> Option<(StreamReport, Vec<OperationCount>)> {
+        Some((self.report(), Vec::new()))
+    }
+
     #[inline]
     fn next(&mut self, now: Ns) -> Step {
         if self.stage == Stage::Timed && self.report.errors == 0 {

@@ -146,6 +146,11 @@ impl<H: Host> Lowering<'_, H> {
                 self.notes.push(format!("{}={text} changes nothing here: {why}", row.name));
             }
         }
+        let is_simulated = self.typing.common.on.as_ref().is_some_and(|on| on.starts_with("sim:"));
+        if self.typing.program.status_ns > 0 && is_simulated {
+            let note = "--status-interval shows nothing in simulation, where time is virtual";
+            self.notes.push(note.to_owned());
+        }
         let threads = self.typing.jobs.iter().filter(|job| job.is_thread).count();
         if threads > 0 && threads < self.typing.jobs.len() {
             self.notes.push("some jobs ask for threads: all of them are threads".to_owned());

@@ -7,6 +7,7 @@ pub mod buffers;
 pub mod command;
 pub mod dialect;
 pub mod engine;
+pub mod eta;
 pub mod expand;
 pub mod geometry;
 pub mod host;

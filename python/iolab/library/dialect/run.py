@@ -17,7 +17,16 @@ from shlex import quote
 from typing import TYPE_CHECKING, Final, cast
 
 from iolab.errors import IolabError, MismatchError, StoppedError, TestbedError
-from iolab.library.dialect import bonnie, filebench, fio, fio_commands, fio_logs, side, ycsb
+from iolab.library.dialect import (
+    bonnie,
+    filebench,
+    fio,
+    fio_commands,
+    fio_logs,
+    fio_status,
+    side,
+    ycsb,
+)
 from iolab.library.dialect.files import check_workbook, elsewhere, refuse_unnamed, write_files
 from iolab.library.dialect.plan import DialectCore, DialectPlan, study_of
 from iolab.library.services import Services
@@ -56,10 +65,13 @@ class LineConsole:
         self.result = console.result
         self.clear_line = console.clear_line
         self.ask = console.ask
+        self.has_own_line = False
+        """True if the dialect shows a line of progress of its own."""
 
     def progress(self, progress: Progress) -> None:
         """Show a phase where the line can be taken back."""
-        if progress.kind in ("phase", "notice"):
+        has_own = self.has_own_line and progress.kind == "phase" and progress.trial is not None
+        if progress.kind in ("phase", "notice") and not has_own:
             self._console.progress(progress)
 
 
@@ -86,11 +98,17 @@ class Line(Attendant):
         self._logs = fio_logs.check_logs(plan)
         self._saved = fio_commands.check_commands(plan)
         self._ycsb_files = ycsb.files_of(plan)
+        self._status = fio_status.Display(plan, core, console)
 
     @property
     def plan(self) -> DialectPlan:
         """Plan of the line."""
         return self._plan
+
+    @property
+    def has_own_line(self) -> bool:
+        """True if the dialect shows a line of progress of its own."""
+        return self._status.has_line
 
     def written_files(self) -> list[Path]:
         """Files that the dialect writes beside its report."""
@@ -127,6 +145,7 @@ class Line(Attendant):
             self._folder, self._fio_folder, self._ycsb_folder = folder, fio_folder, ycsb_folder
             fio_commands.run_commands(self._plan, self._console, is_before=True)
             filebench.run_commands(self._plan, self._console)
+            self._status.begin()
             yield
 
     def spec(self, trial: Trial, spec: TrialSpec) -> TrialSpec:
@@ -135,12 +154,14 @@ class Line(Attendant):
         logged = side.logged(self._plan, spec["workload"], self._folder)
         logged = fio_logs.logged(self._plan, logged, self._fio_folder)
         logged = ycsb.logged(logged, self._ycsb_folder)
+        spec = self._status.spec(spec)
         return {**spec, "workload": logged, "time_limit_ns": _TIME_LIMIT_NS}
 
     def heard(self, trial: Trial, params: protocol.Progress) -> None:
         """Answer a prompt, or print a line about the progress."""
         del trial
         ycsb.show_status(self._plan, params, self._console)
+        self._status.heard(params, self._show_so_far)
         if self._stop is not None and self._proceed is not None:
             bonnie.answer_prompts(self._stop, self._console, self._proceed)(params)
 
@@ -196,6 +217,11 @@ class Line(Attendant):
         text = self._core.dialect_render(self._plan.dialect, self._plan.text, json.dumps(event))
         if text and not self._output.takes(text):
             self._console.result(text.removesuffix("\n"))
+
+    def _show_so_far(self, event: Mapping[str, object]) -> None:
+        """Print interim results, also into the file of the results."""
+        self._show(event)
+        self._output.write()
 
     def _show_row(self, index: int, record: Record) -> None:
         is_ok = record["status"] == "ok"
@@ -291,6 +317,7 @@ def _conduct(
 ) -> int:
     core, plan = services.load_core(), line.plan
     observer = LineConsole(console)
+    observer.has_own_line = line.has_own_line
     for note in plan.values["notes"]:
         console.note(f"iolab: note: {note}")
     prepared = prepare(study, options, core, services.analysis, observer, line)
