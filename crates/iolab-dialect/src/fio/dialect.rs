@@ -161,6 +161,8 @@ fn text_plan(typing: &Typing, text: String) -> Plan {
             logs: Vec::new(),
             commands: Vec::new(),
             scheduler: None,
+            are_dumped: false,
+            states: Vec::new(),
             status_ns: 0,
             eta: eta::When::Never,
             eta_newline_ns: 0,

@@ -80,7 +80,9 @@ struct Goal {
 
 impl Goal {
     fn of(tenant: &Tenant) -> Self {
-        let workers = u64::from(tenant.workers);
+        // Where all that is written is read back, as much is read.
+        let twice = 1 + u64::from(tenant.manner.read_back.is_some());
+        let workers = u64::from(tenant.workers) * twice;
         let all = |bytes: u64| Some(bytes.saturating_mul(workers));
         if let Some(program) = &tenant.program {
             let limit = &program.limit;
@@ -94,7 +96,8 @@ impl Goal {
                 Self { bytes: all(ops.saturating_mul(io)), ns: within_ns.map(|ns| ns.0) }
             }
             Limit::Once => {
-                let region = tenant.region.map_or(tenant.file_bytes, |region| region.bytes);
+                let region =
+                    tenant.region.as_ref().map_or(tenant.file_bytes, |region| region.bytes);
                 Self { bytes: all(region.0), ns: None }
             }
         }

@@ -33,6 +33,8 @@ pub mod showcmd;
 pub mod tenant;
 pub mod terse;
 pub mod value;
+pub mod verify;
+pub mod verify_state;
 
 #[cfg(test)]
 mod tests;

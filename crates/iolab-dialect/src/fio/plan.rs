@@ -6,6 +6,7 @@ use super::command::Format;
 use super::eta::When;
 use super::logs::LogShow;
 use super::rules::RulesShow;
+use super::verify_state::StateShow;
 use crate::plan::Row;
 
 /// Everything about one command line; it has one row.
@@ -41,6 +42,12 @@ pub struct Show {
     /// Time between two results while jobs run; 0: only at the end.
     #[serde(default)]
     pub status_ns: u64,
+    /// Wrong blocks are saved.
+    #[serde(default)]
+    pub are_dumped: bool,
+    /// Files that say how far jobs have written.
+    #[serde(default)]
+    pub states: Vec<StateShow>,
     /// Occasion on which a line of progress is shown.
     #[serde(default)]
     pub eta: When,

@@ -9,7 +9,7 @@ use super::logs::logs;
 use super::lower::{Places, Work};
 use super::parse::Typing;
 use super::plan::{Command, Head, Show, UnitShow};
-use super::rules;
+use super::{rules, verify_state};
 
 /// Form of the results of a plan.
 pub fn show(typing: &Typing, works: &[Work], places: &[Places], workload: &Workload) -> Show {
@@ -36,6 +36,8 @@ pub fn show(typing: &Typing, works: &[Work], places: &[Places], workload: &Workl
         logs: logs(jobs, works, places, &workload.phases),
         commands: jobs.iter().flat_map(commands).collect(),
         scheduler: jobs.iter().find_map(|job| job.scheduler.clone()),
+        are_dumped: jobs.iter().any(|job| job.verify.is_some() && job.verifying.is_dumped),
+        states: verify_state::shown(jobs, works, places, workload),
         status_ns: program.status_ns,
         eta: program.eta,
         eta_newline_ns: program.eta_newline_ns,

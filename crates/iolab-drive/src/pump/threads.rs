@@ -340,7 +340,7 @@ fn timed_classes(tenant: &Tenant) -> Vec<OpClass> {
         FsyncPolicy::Timed | FsyncPolicy::Every { .. } | FsyncPolicy::Between { ops: 1.., .. }
     );
     let all = [
-        (tenant.reads(), OpClass::Read),
+        (tenant.reads() || tenant.manner.read_back.is_some(), OpClass::Read),
         (tenant.writes(), OpClass::Write),
         (is_flushed, OpClass::Sync),
     ];

@@ -24,6 +24,7 @@ from iolab.library.dialect import (
     fio_commands,
     fio_logs,
     fio_status,
+    fio_verified,
     side,
     ycsb,
 )
@@ -96,7 +97,7 @@ class Line(Attendant):
         self._side_files = side.check_side_files(plan, core)
         self._output = fio.Output(plan)
         self._logs = fio_logs.check_logs(plan)
-        self._saved = fio_commands.check_commands(plan)
+        self._saved = [*fio_commands.check_commands(plan), *fio_verified.check_states(plan)]
         self._ycsb_files = ycsb.files_of(plan)
         self._status = fio_status.Display(plan, core, console)
 
@@ -186,6 +187,8 @@ class Line(Attendant):
         workload = self._workload_of(trial.position)
         side.write_side_files(self._plan, self._core, workload, record, self._folder)
         fio_logs.write_logs(self._plan, record, self._fio_folder)
+        fio_verified.write_dumps(self._plan, record, self._console)
+        fio_verified.write_states(self._plan, record)
         ycsb.write_histogram_logs(self._plan, self._core, record)
         if record["status"] == "ok":
             self.n_ok += 1
@@ -297,6 +300,7 @@ def conduct_line(
     line = Line(plan, core, console)
     refuse_unnamed(line.written_files(), plan.allowed, source)
     fio_commands.refuse_stored_commands(plan)
+    fio_verified.refuse_archived_dumps(plan, source)
     filebench.refuse_stored_commands(plan)
     options = replace(options, is_testbed_from_file=is_testbed_from_file(study))
     if options.is_dry_run:
