@@ -252,6 +252,7 @@ _COUNTS = re.compile(r"\b(?:Recorder|StreamReport)\b")
 TIMED_CRATES = ("iolab-workload", "iolab-drive")
 """Crates whose workers and pumps run in the timed region."""
 LOGS = {
+    "crates/iolab-drive/src/interim.rs",
     "crates/iolab-drive/src/kv/log.rs",
     "crates/iolab-drive/src/op_log.rs",
     "crates/iolab-drive/src/recorded.rs",

@@ -719,6 +719,15 @@ class Burst(TypedDict):
     pause_ns: Ns
 
 
+class ReadingBack(TypedDict):
+    """Reading back what a writer has written, oldest first. In its end the rest is read, unless
+    its time was over.
+    """
+
+    after_ops: int
+    batch_ops: int
+
+
 ReplayOp: TypeAlias = list[int]
 """One op of a replay."""
 
@@ -763,6 +772,7 @@ class SteadyRule(TypedDict):
 class Tolerance(TypedDict):
     """Failures that do not end a worker: they are counted, and the op is not."""
 
+    ends_at_mismatch: NotRequired[bool]
     errnos_of_reads: list[int]
     errnos_of_writes: list[int]
     mismatches: bool
@@ -780,6 +790,14 @@ class TenantRules(TypedDict):
     tolerance: NotRequired[Tolerance | None]
 
 
+class VerifiedBlocks(TypedDict):
+    """Blocks in which a tenant's files are verified."""
+
+    are_kept: NotRequired[bool]
+    bytes: NotRequired[Bytes | None]
+    header_at_bytes: NotRequired[Bytes]
+
+
 class Manner(TypedDict):
     """Manner in which the workers of a tenant work, beyond pattern, direction and rate."""
 
@@ -792,10 +810,12 @@ class Manner(TypedDict):
     jumps_every: NotRequired[int]
     op_log: NotRequired[str | None]
     op_log_window_ns: NotRequired[Ns]
+    read_back: NotRequired[ReadingBack | None]
     refill_at: NotRequired[int | None]
     replay: NotRequired[list[ReplayOp]]
     rules: NotRequired[TenantRules]
     submission_group: NotRequired[int]
+    verified: NotRequired[VerifiedBlocks]
 
 
 Opening: TypeAlias = Literal["create", "new", "existing", "laid_out", "keep"]
@@ -1878,6 +1898,10 @@ class FioCommand(TypedDict):
     times: int
 
 
+FioEta: TypeAlias = Literal["auto", "always", "never"]
+"""Occasion on which a line of progress is shown."""
+
+
 FioFormat: TypeAlias = Literal["normal", "terse", "json", "json_plus"]
 """A form of the results."""
 
@@ -1898,6 +1922,7 @@ class FioLogSource(TypedDict):
     """A clone's work in one phase."""
 
     file: str
+    has_submissions: bool
     phase: int
     tenant: int
     worker: int
@@ -1908,6 +1933,7 @@ FioLogKind: TypeAlias = Literal[
     "iops",
     "latency",
     "submission",
+    "completion",
     "histogram",
     "actions",
 ]
@@ -1930,6 +1956,26 @@ class FioLog(TypedDict):
     ramp_ns: int
     target: str
     window_ns: int
+
+
+class FioVerifyState(TypedDict):
+    """Content of a file of state."""
+
+    iolab_verify_state: int
+    seed: Seed
+    write_bytes: int
+    writes: int
+
+
+class FioVerifyStateFile(TypedDict):
+    """A file of state, and whose it is."""
+
+    depth: int
+    file: str
+    phase: int
+    state: FioVerifyState
+    tenant: int
+    worker: int
 
 
 class FioRulesShow(TypedDict):
@@ -1956,6 +2002,7 @@ class FioUnit(TypedDict):
     is_told_twice: bool
     is_unified: bool
     is_untold: bool
+    letter: str
     name: str
     name_bytes: int
     options: list[list[str]]
@@ -1971,14 +2018,19 @@ class FioUnit(TypedDict):
 class ShownByFio(TypedDict):
     """Form of the results."""
 
+    are_dumped: bool
     are_threads: bool
     commands: list[FioCommand]
+    eta: FioEta
+    eta_newline_ns: int
     formats: list[FioFormat]
     globals: list[list[str]]
     heads: list[FioHead]
     logs: list[FioLog]
     output: str | None
     scheduler: str | None
+    states: list[FioVerifyStateFile]
+    status_ns: int
     terse_version: int
     units: list[FioUnit]
 
@@ -2615,6 +2667,7 @@ class FioWorkerResult(TypedDict):
     elapsed_ns: int
     first_error: NotRequired[str | None]
     mismatch_count: NotRequired[int]
+    ops: NotRequired[int]
     read_bytes: int
     steady: NotRequired[SteadyReport | None]
     tolerated: NotRequired[Tolerated | None]
@@ -2642,6 +2695,33 @@ class FioPhaseResult(TypedDict):
     elapsed_ns: int
     name: str
     tenants: list[FioTenantResult]
+
+
+class FioTransferred(TypedDict):
+    """Bytes and transfers of reads and writes."""
+
+    read_bytes: int
+    reads: int
+    write_bytes: int
+    writes: int
+
+
+class FioProgress(TypedDict):
+    """State of a running job."""
+
+    before: NotRequired[FioTransferred]
+    elapsed_ns: int
+    ended: int
+    interval_ns: int
+    phase_ns: int
+    phases: list[FioPhaseResult]
+
+
+class FioProgressLine(TypedDict):
+    """A line, and what the next one is compared with."""
+
+    line: str
+    moved: FioTransferred
 
 
 class FioRowResult(TypedDict):
@@ -2780,6 +2860,13 @@ class ImportedConfig(TypedDict):
     stack: str | None
 
 
+class Interim(TypedDict):
+    """Interim results of the phases, as `so_far` of the event `progress`."""
+
+    every_ns: int
+    has_times: bool
+
+
 class IozoneChild(TypedDict):
     """A child of a test."""
 
@@ -2884,6 +2971,14 @@ class Judgement(TypedDict):
     obtained: str
     scheduler: str
     title: str
+
+
+class KeptBlock(TypedDict):
+    """A block that is not what was written."""
+
+    at_bytes: int
+    expected: NotRequired[str | None]
+    received: str
 
 
 KernelLayer: TypeAlias = Literal[
@@ -3024,6 +3119,7 @@ class Mismatch(TypedDict):
 
     block_bytes: int
     file: str
+    kept: NotRequired[KeptBlock | None]
     kind: str
     message: str
     offset_bytes: int
@@ -3661,6 +3757,7 @@ class Progress(TypedDict):
     phase: str
     recording: NotRequired[RecordingSoFar | None]
     share: NotRequired[float | None]
+    so_far: NotRequired[PhaseRecord | None]
     status: NotRequired[str | None]
     trial: NotRequired[str | None]
 
@@ -4082,6 +4179,7 @@ class TrialSpec(TypedDict):
     cache: Cache
     changes: NotRequired[list[KnobChange]]
     files: NotRequired[FileRules | None]
+    interim: NotRequired[Interim | None]
     io_groups: NotRequired[list[IoGroup]]
     is_fresh_fs: bool
     knobs: dict[str, str]

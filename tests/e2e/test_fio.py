@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -443,6 +444,152 @@ def test_a_pattern_is_written_and_compared(folder: Path) -> None:
     assert "not 0xae of the pattern" in err
 
 
+def planted(folder: Path, *places: int) -> tuple[bytes, bytes]:
+    """Content of the file of a job that was written, before and after bytes of it were flipped."""
+    fio(folder, *VERIFIED, "--do_verify=0")
+    before = (folder / "f").read_bytes()
+    after = bytearray(before)
+    for place in places:
+        after[place] ^= 1
+    (folder / "f").write_bytes(after)
+    return before, bytes(after)
+
+
+def test_the_first_wrong_block_ends_a_job_that_would_go_on(folder: Path) -> None:
+    """As in fio 3.33: `continue_on_error=verify` reads on, unless `verify_fatal` is set."""
+    planted(folder, 20_000, 40_000)
+    words = (*VERIFIED, "--rw=read", "--continue_on_error=verify", "--output-format=json")
+    told = [
+        json.loads(fio(folder, *words, *more, code=5)[0])["jobs"][0]
+        for more in ((), ("--verify_fatal=1",))
+    ]
+    counts = [(job["read"]["total_ios"], job["total_err"], job["error"]) for job in told]
+    assert counts == [(14, 2, 84), (4, 1, 84)]
+
+
+def test_an_interval_is_the_block_that_is_wrong(folder: Path) -> None:
+    words = (*VERIFIED, "--bs=16k")
+    for interval, message in (("512", "512 bytes at offset 19968"), ("16k", "16384 bytes at")):
+        fio(folder, *words, "--do_verify=0", f"--verify_interval={interval}")
+        content = bytearray((folder / "f").read_bytes())
+        content[20_000] ^= 1
+        (folder / "f").write_bytes(content)
+        _, err = fio(folder, *words, "--rw=read", f"--verify_interval={interval}", code=5)
+        assert f"block of {message}" in err
+        assert "byte 20000 is" in err
+        (folder / "f").unlink()
+
+
+def test_a_header_is_where_verify_offset_says(folder: Path) -> None:
+    words = (*VERIFIED, "--verify_offset=1000")
+    fio(folder, *words)
+    content = bytearray((folder / "f").read_bytes())
+    assert content[1000:1008] == content[5096:5104] == b"iolabVB1"
+    content[1020] ^= 1
+    (folder / "f").write_bytes(content)
+    _, err = fio(folder, *words, "--rw=read", code=5)
+    assert "byte 1020 is" in err
+    _, err = fio(folder, *VERIFIED, "--verify_offset=4090", code=1)
+    assert "write 48 to 4048" in err
+
+
+def test_wrong_blocks_are_saved_beside_the_job_and_nobody_elses_file_is_touched(
+    folder: Path,
+) -> None:
+    before, after = planted(folder, 20_000)
+    words = (*VERIFIED, "--rw=read", "--verify_dump=1")
+    _, err = fio(folder, *words, code=5)
+    assert "received data dumped as f.16384.received" in err
+    received, expected = folder / "f.16384.received", folder / "f.16384.expected"
+    assert received.read_bytes() == after[16_384:20_480]
+    assert expected.read_bytes() == before[16_384:20_480]
+    received.unlink()
+    expected.write_text("mine")
+    _, err = fio(folder, *words, code=5)
+    assert "expected data not dumped: f.16384.expected exists" in err
+    assert expected.read_text() == "mine"
+    assert received.read_bytes() == after[16_384:20_480]
+    (folder / "f").write_bytes(after[:16_384] + bytes(4096) + after[20_480:])
+    fio(folder, *words, code=5)
+    assert (folder / "f.16384.hdr_fail").read_bytes() == bytes(4096)
+    fio(folder, *VERIFIED, "--rw=read", code=5)
+    assert len(list(folder.iterdir())) == 4, "without the option nothing is saved"
+
+
+@pytest.mark.parametrize(
+    ("more", "order"),
+    [
+        (("--verify_backlog=3",), "WWWRRR" * 5 + "WR"),
+        (("--verify_backlog=4", "--verify_backlog_batch=2"), "WW" + "WWRR" * 7 + "RR"),
+        (("--verify_backlog=100",), "W" * 16 + "R" * 16),
+        (("--verify_backlog=3", "--do_verify=0"), "W" * 16),
+    ],
+)
+def test_a_backlog_is_read_in_the_order_of_fio(
+    folder: Path, more: tuple[str, ...], order: str
+) -> None:
+    out, _ = fio(folder, *VERIFIED, *more, "--write_lat_log=a", "--output-format=json")
+    lines = (folder / "a_lat.1.log").read_text().splitlines()
+    assert "".join("RW"[int(line.split(", ")[2])] for line in lines) == order
+    job = json.loads(out)["jobs"][0]
+    assert (job["read"]["total_ios"], job["write"]["total_ios"]) == (order.count("R"), 16)
+
+
+def test_no_more_writes_wait_for_their_reads_than_the_backlog(folder: Path) -> None:
+    """Several are in flight here, and end in any order."""
+    words = ("--verify_backlog=4", "--ioengine=libaio", "--iodepth=4", "--direct=1")
+    fio(folder, *VERIFIED, *words, "--write_lat_log=a")
+    lines = (folder / "a_lat.1.log").read_text().splitlines()
+    ahead, most = 0, 0
+    for line in lines:
+        ahead += 1 if line.split(", ")[2] == "1" else -1
+        most = max(most, ahead)
+        assert ahead >= 0, "nothing is read before it was written"
+    assert (ahead, len(lines)) == (0, 32)
+    assert most <= 4
+
+
+def test_a_byte_that_changes_before_a_backlog_is_read_is_found(folder: Path) -> None:
+    """The byte is flipped while the job writes, so that no other run has to find it."""
+
+    def flip() -> None:
+        path = folder / "f"
+        for _ in range(1000):
+            if path.exists() and path.read_bytes()[:8] == b"iolabVB1":
+                with path.open("r+b") as file:
+                    file.seek(3000)
+                    byte = file.read(1)[0]
+                    file.seek(3000)
+                    file.write(bytes([byte ^ 1]))
+                return
+            time.sleep(0.01)
+
+    thread = threading.Thread(target=flip)
+    thread.start()
+    words = ("--rw=write", "--rate_iops=10", "--verify_backlog=10", "--output-format=json")
+    out, err = fio(folder, *VERIFIED, *words, code=5)
+    thread.join()
+    assert "byte 3000 is" in err
+    job = json.loads(out)["jobs"][0]
+    assert (job["error"], job["write"]["total_ios"]) == (84, 10)
+
+
+def test_no_more_is_verified_than_the_saved_state_says(folder: Path) -> None:
+    words = (*VERIFIED, "--numjobs=2", "--offset_increment=64k", "--randrepeat=0")
+    fio(folder, *words, "--number_ios=5", "--do_verify=0", "--verify_state_save=1")
+    states = [folder / f"local-v-{index}-verify.state" for index in (0, 1)]
+    assert [json.loads(state.read_text())["writes"] for state in states] == [5, 5]
+    reading = (*words, "--rw=randread", "--output-format=json")
+    _, err = fio(folder, *reading, code=5)
+    assert "another trial" in err or "zeros" in err, "without it all of the file is expected"
+    out, _ = fio(folder, *reading, "--verify_state_load=1", "--group_reporting")
+    (job,) = json.loads(out)["jobs"]
+    assert (job["read"]["total_ios"], job["error"]) == (10, 0)
+    states[1].unlink()
+    _, err = fio(folder, *reading, "--verify_state_load=1", code=1)
+    assert "local-v-1-verify.state cannot be read" in err
+
+
 INTERRUPTED: Final = """
 [global]
 rw=read
@@ -600,3 +747,77 @@ def test_a_scheduler_is_set_for_the_jobs_and_put_back(folder: Path) -> None:
     assert json.loads(out)["jobs"][0]["job options"]["ioscheduler"] == "none", err
     _, err = fio(folder, "--on", "loop:64m", *words[:-1], "--ioscheduler=noop-deadline", code=1)
     assert "noop-deadline" in err
+
+
+def documents(text: str) -> list[Json]:
+    """JSON documents that follow each other."""
+    found, at, decoder = list[Json](), 0, json.JSONDecoder()
+    while at < len(text.rstrip()):
+        document, at = decoder.raw_decode(text, text.index("{", at))
+        found.append(document)
+    return found
+
+
+@pytest.mark.parametrize("workers", ["", "--thread", "--numjobs=2", "--nrfiles=2"])
+def test_results_come_while_jobs_run_and_grow_until_the_last(folder: Path, workers: str) -> None:
+    job = ("--name=a", "--rw=randread", "--size=4m", "--rate_iops=200", "--time_based")
+    words = ("--status-interval=500ms", "--runtime=2", *([workers] if workers else []))
+    out, err = fio(folder, *job, *words, "--group_reporting", "--output-format=json")
+    told = documents(out)
+    assert 3 <= len(told) <= 5, err
+    sides = [one["jobs"][0]["read"] for one in told]
+    ios = [side["total_ios"] for side in sides]
+    assert ios == sorted(set(ios)), "each has more than the one before it"
+    clones = 2 if workers == "--numjobs=2" else 1
+    assert ios[0] == pytest.approx(100 * clones, rel=0.5)
+    assert ios[-1] == pytest.approx(400 * clones, rel=0.1)
+    for side in sides:
+        assert side["clat_ns"]["N"] == side["total_ios"]
+        assert side["io_bytes"] == side["total_ios"] * 4096
+        assert side["clat_ns"]["percentile"]["50.000000"] > 0
+        assert side["iops"] == pytest.approx(200 * clones, rel=0.5)
+    assert all(keys(one) == keys(told[0]) for one in told)
+
+
+def test_results_of_jobs_that_have_ended_stay_in_those_of_the_next(folder: Path) -> None:
+    job = ("--name=first", "--size=64k", "--rw=read", "--name=second", "--stonewall")
+    words = ("--size=1m", "--rate_iops=100", "--time_based", "--runtime=1", "--rw=write")
+    fio(folder, *job, *words, "--status-interval=400ms", "--output=out", "--output-format=json")
+    told = documents((folder / "out").read_text())
+    assert len(told) >= 2
+    for one in told:
+        first, second = one["jobs"]
+        assert first["read"]["total_ios"] == 16
+        assert second["write"]["total_ios"] > 0
+
+
+def test_a_line_of_progress_is_on_standard_error_and_never_in_the_results(folder: Path) -> None:
+    job = ("--name=a", "--rw=randread", "--size=4m", "--rate_iops=200", "--time_based")
+    words = (*job, "--runtime=3", "--output-format=json")
+    out, err = fio(folder, "--eta=always", *words)
+    assert len(documents(out)) == 1
+    lines = [line for line in err.splitlines() if line.startswith("Jobs: ")]
+    assert 2 <= len(lines) <= 4, err
+    assert all(line.startswith("Jobs: 1 (f=1): [r(1)][") for line in lines)
+    assert all("IOPS][eta 00m:0" in line for line in lines)
+    for quiet in ("--eta=never", "--eta=auto"):
+        assert "Jobs: " not in fio(folder, quiet, *job, "--runtime=1")[1]
+
+
+def test_intervals_that_are_none_are_refused_where_they_stand(folder: Path) -> None:
+    for word in ("--status-interval=0", "--status-interval=soon", "--eta-newline=50ms"):
+        _, err = fio(folder, word, "--name=a", "--size=64k", code=1)
+        assert word.partition("=")[0] in err
+        assert "500ms" in err
+
+
+def test_logs_of_submission_have_its_times_where_the_engine_has_them(folder: Path) -> None:
+    words = ("--name=a", "--rw=randread", "--size=256k", "--direct=1", "--iodepth=4")
+    fio(folder, *words, "--ioengine=libaio", "--write_lat_log=a", "--output-format=json")
+    kinds = ("slat", "clat", "lat")
+    logs = {kind: (folder / f"a_{kind}.1.log").read_text().splitlines() for kind in kinds}
+    values = {kind: [int(line.split(", ")[1]) for line in logs[kind]] for kind in kinds}
+    assert len(values["slat"]) == 64
+    assert all(value > 0 for value in values["slat"])
+    sums = [slat + clat for slat, clat in zip(values["slat"], values["clat"], strict=True)]
+    assert sums == values["lat"]

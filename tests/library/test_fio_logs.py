@@ -135,3 +135,30 @@ def test_single_transfers_are_summed_up_where_a_histogram_needs_them(tmp_path: P
     entries = ops((0, 1, 10, 1024, 0), (0, 2, 30, 1024, 0), (0, 12, 9, 1024, 1))
     wanted = log("latency", window_ns=10 * MS)
     assert written(tmp_path, wanted, entries, 20) == ["10, 20, 0, 0, 0", "12, 9, 1, 0, 0"]
+
+
+def test_submission_and_completion_are_told_apart_where_the_engine_does(tmp_path: Path) -> None:
+    """Submission was always empty, and the completion the whole latency."""
+    apart = struct.Struct("<QQQIIQ")
+    rows = ((0, 1, 1000, 4096, 0, 300), (4096, 2, 3000, 4096, 0, 500))
+    single = b"".join(apart.pack(at, START + ms * MS, *rest) for at, ms, *rest in rows)
+
+    def values(kind: str, entries: bytes, **more: Any) -> list[int]:
+        wanted = log(kind, **more)
+        wanted["clones"][0][0]["has_submissions"] = True
+        lines = written(tmp_path, wanted, entries, 100)
+        return [int(line.split(", ")[1]) for line in lines]
+
+    assert values("submission", single) == [300, 500]
+    assert values("completion", single) == [700, 2500]
+    assert values("latency", single) == [1000, 3000]
+    assert values("completion", single, window_ns=10 * MS) == [1600]
+    window = struct.Struct("<QQQQIIQQQ")
+    one = window.pack(START + 50 * MS, 4000, 3000, 8192, 2, 0, 800, 500, 2500)
+    width = {"window_ns": 50 * MS, "engine_window_ns": 50 * MS}
+    assert values("submission", one, **width) == [400]
+    assert values("completion", one, **width) == [1600]
+    largest = width | {"is_maximum": True}
+    assert values("submission", one, **largest) == [500]
+    assert values("completion", one, **largest) == [2500]
+    assert values("latency", one, **largest) == [3000]

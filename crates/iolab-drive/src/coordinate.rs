@@ -4,6 +4,7 @@
 //! Whether the workers are threads or processes is not its business: it sees a [`SharedGroup`] and
 //! is told how many workers have disappeared.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use iolab_model::Ns;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::monotonic;
 use crate::group::SharedGroup;
+use crate::interim::Board;
 use crate::recorder::{ClassHistograms, Recorder, SubmissionTimes};
 use crate::segment::{Segment, merge};
 use crate::series::Series;
@@ -42,6 +44,10 @@ pub trait Observer {
     }
     /// The timed region has just begun.
     fn released(&mut self) {}
+    /// Board on which workers tell what they have done so far; asked before they begin.
+    fn board(&self) -> Option<Arc<Board>> {
+        None
+    }
     /// The timed region is over, nobody has flushed or closed: the place to read counters again.
     fn ended(&mut self) {}
 }

@@ -8,6 +8,7 @@ pub mod blend;
 pub mod clock;
 pub mod coordinate;
 pub mod group;
+pub mod interim;
 pub mod kv;
 pub mod needs;
 pub mod op_log;

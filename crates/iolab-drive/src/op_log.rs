@@ -10,6 +10,10 @@
 //! (8), sum of the service times (8), the
 //! longest of them (8), bytes moved (8), number of ops (4), direction (4); one for each direction
 //! that was used. The last window ends with its last op.
+//!
+//! Where times of submission are kept apart, each entry has more behind that: of one op the time of
+//! its submission (8); of a window the sum of these times (8), the longest of them (8), the longest
+//! of the times from there to the ends of the ops (8).
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -24,6 +28,12 @@ use iolab_model::{Bytes, Completion, Error, Ns};
 pub const ENTRY_BYTES: usize = 32;
 /// Bytes of an entry of a window.
 pub const WINDOW_ENTRY_BYTES: usize = 40;
+/// Bytes that an entry of one op has more with its time of submission.
+pub const SUBMISSION_BYTES: usize = 8;
+/// Bytes that an entry of a window has more with times of submission.
+pub const WINDOW_SUBMISSION_BYTES: usize = 24;
+/// Bytes of an entry of a window with all that it may have.
+const WINDOW_BYTES_MAX: usize = WINDOW_ENTRY_BYTES + WINDOW_SUBMISSION_BYTES;
 /// Bytes that are gathered before they are written; whole entries of either kind.
 const BUFFER_BYTES: usize = 512 * ENTRY_BYTES * WINDOW_ENTRY_BYTES / 8;
 
@@ -52,6 +62,9 @@ struct Sums {
     total_ns: u64,
     longest_ns: u64,
     last_end: u64,
+    submission_ns: u64,
+    longest_submission_ns: u64,
+    longest_completion_ns: u64,
 }
 
 /// Windows of equal width, from the beginning of the timed region on.
@@ -60,6 +73,7 @@ struct Windows {
     width: u64,
     origin: u64,
     sums: [Sums; DIRECTIONS],
+    has_submissions: bool,
 }
 
 /// The log of one worker.
@@ -72,6 +86,10 @@ pub struct OpLog {
     slots: Vec<Option<InFlight>>,
     /// Absent: each op has an entry.
     windows: Option<Windows>,
+    /// Times of submission are in it.
+    has_submissions: bool,
+    /// Time of submission of the op that ends next.
+    handed_over: u64,
     /// Time at which the timed region began.
     origin: Option<Ns>,
     /// The first failure; nothing is written after it.
@@ -128,16 +146,25 @@ impl OpLog {
             buffer: Vec::with_capacity(BUFFER_BYTES),
             slots: vec![None; slots as usize],
             windows: None,
+            has_submissions: false,
+            handed_over: 0,
             origin: None,
             failure: None,
         })
+    }
+
+    /// The same with times of submission; before [`OpLog::in_windows`].
+    #[must_use]
+    pub fn with_submissions(self, has_submissions: bool) -> Self {
+        Self { has_submissions, ..self }
     }
 
     /// The same with one entry per window of `width` and direction; 0: per op.
     #[must_use]
     pub fn in_windows(self, Ns(width): Ns) -> Self {
         let sums = [Sums::default(); DIRECTIONS];
-        let windows = (width > 0).then_some(Windows { width, origin: 0, sums });
+        let has_submissions = self.has_submissions;
+        let windows = (width > 0).then_some(Windows { width, origin: 0, sums, has_submissions });
         Self { windows, ..self }
     }
 
@@ -158,6 +185,12 @@ impl OpLog {
         self.slots[slot as usize] = InFlight::of(op);
     }
 
+    /// Notes how long it took to hand over the op whose end comes next.
+    #[inline]
+    pub fn handed_over(&mut self, took: Ns) {
+        self.handed_over = took.0;
+    }
+
     /// Writes down an op that counts.
     #[inline]
     pub fn completed(&mut self, completion: &Completion) {
@@ -168,8 +201,9 @@ impl OpLog {
             (Err(_), _) => 0,
         };
         let (ended, took) = (completion.completed.0, completion.service().0);
+        let submission = std::mem::take(&mut self.handed_over).min(took);
         if let Some(windows) = &mut self.windows {
-            windows.add((ended, took, moved), op.direction, &mut self.buffer);
+            windows.add((ended, took, moved), (op.direction, submission), &mut self.buffer);
         } else {
             for long in [op.at, ended, took] {
                 self.buffer.extend_from_slice(&long.to_le_bytes());
@@ -177,8 +211,11 @@ impl OpLog {
             for short in [moved as u32, op.direction as u32] {
                 self.buffer.extend_from_slice(&short.to_le_bytes());
             }
+            if self.has_submissions {
+                self.buffer.extend_from_slice(&submission.to_le_bytes());
+            }
         }
-        if self.buffer.len() + DIRECTIONS * WINDOW_ENTRY_BYTES > BUFFER_BYTES {
+        if self.buffer.len() + DIRECTIONS * WINDOW_BYTES_MAX > BUFFER_BYTES {
             self.flush();
         }
     }
@@ -214,7 +251,12 @@ impl OpLog {
 impl Windows {
     /// Counts an op, after writing down all windows that end before it.
     #[inline]
-    fn add(&mut self, (ended, took, moved): (u64, u64, u64), direction: usize, to: &mut Vec<u8>) {
+    fn add(
+        &mut self,
+        (ended, took, moved): (u64, u64, u64),
+        (direction, submission): (usize, u64),
+        to: &mut Vec<u8>,
+    ) {
         let index = ended.saturating_sub(self.origin) / self.width;
         if self.sums[direction].index != index || self.sums[direction].ops == 0 {
             self.pass(index, to);
@@ -226,6 +268,9 @@ impl Windows {
         sums.total_ns += took;
         sums.longest_ns = sums.longest_ns.max(took);
         sums.last_end = ended;
+        sums.submission_ns += submission;
+        sums.longest_submission_ns = sums.longest_submission_ns.max(submission);
+        sums.longest_completion_ns = sums.longest_completion_ns.max(took - submission);
     }
 
     /// Writes down the windows before number `index`.
@@ -235,7 +280,7 @@ impl Windows {
             let sums = self.sums[direction];
             if sums.ops > 0 && sums.index < index {
                 let end = self.origin + (sums.index + 1) * self.width;
-                write_window(sums, end, direction, to);
+                write_window(sums, (end, self.has_submissions), direction, to);
                 self.sums[direction] = Sums::default();
             }
         }
@@ -248,18 +293,29 @@ impl Windows {
         let end = self.sums.iter().map(|sums| sums.last_end).max().unwrap_or(0);
         for (direction, sums) in std::mem::take(&mut self.sums).into_iter().enumerate() {
             if sums.ops > 0 {
-                write_window(sums, end, direction, to);
+                write_window(sums, (end, self.has_submissions), direction, to);
             }
         }
     }
 }
 
-fn write_window(sums: Sums, end: u64, direction: usize, to: &mut Vec<u8>) {
+fn write_window(
+    sums: Sums,
+    (end, has_submissions): (u64, bool),
+    direction: usize,
+    to: &mut Vec<u8>,
+) {
     for long in [end, sums.total_ns, sums.longest_ns, sums.bytes] {
         to.extend_from_slice(&long.to_le_bytes());
     }
     for short in [sums.ops, direction as u32] {
         to.extend_from_slice(&short.to_le_bytes());
+    }
+    if has_submissions {
+        let Sums { submission_ns, longest_submission_ns, longest_completion_ns, .. } = sums;
+        for long in [submission_ns, longest_submission_ns, longest_completion_ns] {
+            to.extend_from_slice(&long.to_le_bytes());
+        }
     }
 }
 
@@ -379,6 +435,36 @@ mod tests {
         assert_eq!(found, expected);
     }
 
+    /// Before, logs had no times of submission: fio's logs of them were empty for engines that
+    /// have some.
+    #[test]
+    fn times_of_submission_stand_behind_each_entry() {
+        let folder = Folder::new("op-log-submissions");
+        let op = Op::read(Handle(0), Bytes(0), Bytes(4096));
+        for (name, width) in [("single", Ns(0)), ("windows", Ns(1000))] {
+            let log = OpLog::create(&folder.0, name, 0, 1).unwrap();
+            let mut log = log.with_submissions(true).in_windows(width);
+            log.begin(Ns(100));
+            for (took, submission) in [(10, 3), (20, 9), (30, 40)] {
+                log.submitted(Token(0), &op);
+                log.handed_over(Ns(submission));
+                log.completed(&ended(0, took));
+            }
+            log.close().unwrap();
+        }
+        let bytes = std::fs::read(folder.0.join("single.0")).unwrap();
+        let single: Vec<_> = bytes
+            .chunks_exact(ENTRY_BYTES + SUBMISSION_BYTES)
+            .map(|it| (long(it, 16), long(it, ENTRY_BYTES)))
+            .collect();
+        // No part is longer than the whole.
+        assert_eq!(single, [(10, 3), (20, 9), (30, 30)]);
+        let it = std::fs::read(folder.0.join("windows.0")).unwrap();
+        assert_eq!(it.len(), WINDOW_BYTES_MAX);
+        let parts = [long(&it, 8), long(&it, 40), long(&it, 48), long(&it, 56)];
+        assert_eq!(parts, [60, 42, 30, 11]);
+    }
+
     #[test]
     fn a_log_that_cannot_be_written_is_an_error_and_not_a_short_file() {
         let mut log = OpLog {
@@ -387,6 +473,8 @@ mod tests {
             buffer: Vec::new(),
             slots: vec![InFlight::of(&Op::read(Handle(0), Bytes(0), Bytes(1)))],
             windows: None,
+            has_submissions: false,
+            handed_over: 0,
             origin: None,
             failure: None,
         };

@@ -6,6 +6,7 @@ use iolab_model::{Completion, Histogram, Ns, Submission};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::interim::Telling;
 use crate::op_log::OpLog;
 use crate::segment::Segments;
 use crate::series::Series;
@@ -132,6 +133,8 @@ pub struct Recorder {
     pub late_ops: u64,
     /// Every op that counts, one by one.
     pub op_log: Option<Box<OpLog>>,
+    /// The way to tell what was counted so far, if somebody wants to know.
+    pub telling: Option<Box<Telling>>,
     /// Between two intended starts.
     period: Option<Ns>,
     origin: Option<Ns>,
@@ -150,6 +153,7 @@ impl Recorder {
             segments: Segments::default(),
             late_ops: 0,
             op_log: None,
+            telling: None,
             period,
             origin: None,
             slots: vec![(OpClass::Other, Ns(0)); depth as usize],
@@ -166,6 +170,18 @@ impl Recorder {
     #[must_use]
     pub fn logged_to(self, log: Option<OpLog>) -> Self {
         Self { op_log: log.map(Box::new), ..self }
+    }
+
+    /// Also tells what was counted so far.
+    #[must_use]
+    pub fn told_by(self, telling: Option<Telling>) -> Self {
+        Self { telling: telling.map(Box::new), ..self }
+    }
+
+    /// Tell whether it is time to tell what was counted so far.
+    #[inline]
+    pub fn is_telling_due(&self, now: Ns) -> bool {
+        self.telling.as_ref().is_some_and(|telling| telling.is_due(now))
     }
 
     /// Also keeps times of submission, of so many ops together at most; 0: it does not.
@@ -234,10 +250,13 @@ impl Recorder {
         self.count(class, completion.submitted, completion.completed, bytes);
     }
 
-    /// Records how long it took to hand over the op that `completion` is of; of a phase with cuts
-    /// only what ends behind the last of them.
+    /// Records how long it took to hand over the op that `completion` is of, before it is recorded
+    /// itself; of a phase with cuts only what ends behind the last of them, but for logs.
     #[inline]
     pub fn handed_over(&mut self, completion: &Completion, took: Ns) {
+        if let Some(log) = &mut self.op_log {
+            log.handed_over(took);
+        }
         let (class, _) = self.slots[completion.token.0 as usize];
         let after = completion.completed.since(self.origin.unwrap_or(completion.completed));
         if let Some(times) = &mut self.submissions
@@ -260,6 +279,9 @@ impl Recorder {
     pub fn begin(&mut self, now: Ns) {
         self.series.begin(now);
         self.origin.get_or_insert(now);
+        if let Some(telling) = &mut self.telling {
+            telling.begin(now);
+        }
     }
 
     /// Forgets what was counted before `now`; logs of single ops keep it.

@@ -25,7 +25,7 @@ pub struct Segment {
 }
 
 /// The segments of one worker.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Segments {
     /// End of each one, counted from the worker's own beginning.
     ends: Vec<Ns>,

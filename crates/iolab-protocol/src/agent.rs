@@ -139,6 +139,9 @@ pub struct TrialSpec {
     /// Condition that is awaited before each phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
+    /// Interim results that are wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interim: Option<Interim>,
     /// User that measures, where that is not the agent's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_as: Option<RunAs>,
@@ -153,6 +156,16 @@ pub struct TrialSpec {
     pub pairs: Option<PairsSpec>,
     /// Workload to run; with alternating slices the work of the first treatment.
     pub workload: Workload,
+}
+
+/// Interim results of the phases, as `so_far` of the event `progress`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Interim {
+    /// Time between two of them.
+    pub every_ns: u64,
+    /// True if they have latencies and rates over time, and not only counts.
+    pub has_times: bool,
 }
 
 /// Knobs that change while the workload runs.
@@ -521,6 +534,9 @@ pub struct Progress {
     /// killed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub begun: BTreeMap<String, FileBirth>,
+    /// Results of the phase so far, or, with the message `ended`, its results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub so_far: Option<Box<PhaseRecord>>,
 }
 
 /// Answer to a request.

@@ -71,7 +71,8 @@ fn taken(mut generator: SchemaGenerator) -> Map<String, Value> {
     add! { generator:
         IozoneRequest, MixedRequest, TrialSpec, Asked, ShowOptions, PatternQuestion, ImportOptions,
         iozone::result::RowResult, iozone::side::Part, bonnie::result::Event,
-        mkfile::render::Event, fio::result::RowResult, filebench::result::RowResult,
+        mkfile::render::Event, fio::result::RowResult, fio::eta::Progress,
+        fio::eta::Line, filebench::result::RowResult,
         ycsb::render::RowResult,
     }
     generator.take_definitions(true)

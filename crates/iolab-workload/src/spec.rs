@@ -18,7 +18,7 @@ mod manner;
 pub mod rules;
 mod tenant;
 
-pub use manner::{Burst, Manner, ReplayOp};
+pub use manner::{Burst, Manner, ReadingBack, ReplayOp};
 pub use tenant::{PROGRAM_FILE, Tenant};
 
 /// The version of this description that this program understands.
@@ -69,7 +69,7 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 

@@ -8,6 +8,7 @@
 //! dialects).
 
 mod manner;
+mod read_back;
 mod rules;
 mod run;
 mod timed;
@@ -23,6 +24,7 @@ use iolab_model::{Bytes, Completion, Ns, Seed};
 
 use crate::generator::Generator;
 use crate::group::{Gate, GroupState};
+use crate::program::OperationCount;
 use crate::report::StreamReport;
 use crate::spec::{Direction, Limit, Pattern, Tenant};
 use crate::worker::{RunKind, Step, Worker};
@@ -106,6 +108,8 @@ pub struct StreamWorker<G> {
     pace_ns: f64,
     /// Changes of the work that follow from measurements.
     following: Option<Box<rules::Following>>,
+    /// Records that are still to be read back, if any are.
+    read_back: Option<Box<read_back::Unread>>,
     /// Slots that stay empty.
     idle_slots: u32,
     /// Slots that must be empty, but for one, before they are filled again; 0: none.
@@ -173,6 +177,7 @@ impl<G: GroupState> StreamWorker<G> {
                 .refill_at
                 .map_or(0, |at| tenant.depth.saturating_sub(at + 1)),
             following,
+            read_back: read_back::Unread::of(tenant),
             has_pauses: tenant.has_pauses(),
             is_plain: run::is_plain(tenant),
             of_a_run: run::transfer_of(tenant),
@@ -340,6 +345,10 @@ impl<G: GroupState> StreamWorker<G> {
 }
 
 impl<G: GroupState> Worker for StreamWorker<G> {
+    fn so_far(&self) -> Option<(StreamReport, Vec<OperationCount>)> {
+        Some((self.report(), Vec::new()))
+    }
+
     #[inline]
     fn next(&mut self, now: Ns) -> Step {
         if self.stage == Stage::Timed && self.report.errors == 0 {
@@ -357,6 +366,7 @@ impl<G: GroupState> Worker for StreamWorker<G> {
             self.idle_slots = self.drained_slots;
         }
         self.free.push(self.next_buffer(slot));
+        let is_read_back = class == OpClass::Read && self.has_read_back();
         // A stage is left when its op is sent: these sent the unlocking, the flush and the close.
         let is_timed_end =
             matches!(self.stage, Stage::FlushTimed | Stage::CloseTimed | Stage::ArriveEnd);
@@ -387,7 +397,8 @@ impl<G: GroupState> Worker for StreamWorker<G> {
         if is_aside {
             return false;
         }
-        if self.has_pauses {
+        // Reading back does not delay the next write.
+        if self.has_pauses && !is_read_back {
             self.pause_after(completion, class);
         }
         match class {
@@ -398,6 +409,7 @@ impl<G: GroupState> Worker for StreamWorker<G> {
             OpClass::Read => self.report.read_bytes += moved,
             OpClass::Write => {
                 self.report.write_bytes += moved;
+                self.must_read_back(at);
                 // The second half of an update: the op was counted when it had read.
                 if matches!(self.tenant.direction, Direction::Update { .. }) {
                     return true;

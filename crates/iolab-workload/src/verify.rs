@@ -10,7 +10,7 @@ use iolab_model::{Bytes, Error, Seed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::spec::{Direction, Limit, Opening, Pattern, Phase, Tenant, Workload};
+use crate::spec::{Direction, Limit, Opening, Pattern, Phase, Tenant, Workload, is_default};
 
 pub mod ledger;
 
@@ -41,6 +41,39 @@ impl Verify {
     }
 }
 
+/// Bytes of the header of a block.
+pub const HEADER_BYTES: u64 = 48;
+
+/// Blocks in which a tenant's files are verified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VerifiedBlocks {
+    /// Bytes of a block, which divide all records of the file; absent: the largest power of two up
+    /// to 4 KiB that does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Bytes>,
+    /// Place of the header in a block; the bytes that were there are at its beginning.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub header_at_bytes: Bytes,
+    /// The first wrong blocks are kept in the report, as they were read and as they should be.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub are_kept: bool,
+}
+
+/// A block that is not what was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KeptBlock {
+    /// Place of its first byte in the file.
+    pub at_bytes: u64,
+    /// Its bytes as they were read, in hexadecimal digits.
+    pub received: String,
+    /// Its bytes as they should be, in hexadecimal digits; absent: nothing says which write was to
+    /// be there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+}
+
 /// Certainty about a file when a worker's timed region begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trust {
@@ -66,6 +99,9 @@ pub struct Mismatch {
     pub kind: String,
     /// All of it in words.
     pub message: String,
+    /// The block itself, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<KeptBlock>,
 }
 
 /// Step of the layout that precedes a phase; steps count upwards through a workload.
@@ -101,11 +137,15 @@ pub fn file_identity(seed: Seed, name: &str) -> u64 {
     seed.stream(name, 0).next_u64()
 }
 
-/// Bytes of the blocks of a file: the largest power of two up to 4 KiB that divides every record
-/// that any phase moves in it.
+/// Bytes of the blocks of a file: those that were asked for, or the largest power of two up to
+/// 4 KiB that divides every record that any phase moves in it.
 pub fn unit(workload: &Workload, file: &str) -> Bytes {
     let tenants = workload.phases.iter().flat_map(|phase| &phase.tenants);
-    let sizes = tenants.filter(|tenant| tenant.file == file).map(|t| t.io_size_bytes.0);
+    let users = || tenants.clone().filter(|tenant| tenant.file == file);
+    if let Some(bytes) = users().filter_map(|tenant| tenant.manner.verified.bytes).min() {
+        return bytes;
+    }
+    let sizes = users().map(|t| t.io_size_bytes.0);
     let powers = sizes.map(|size| 1_u64 << size.trailing_zeros().min(63));
     Bytes(powers.fold(UNIT_MAX, u64::min))
 }
@@ -131,6 +171,18 @@ pub(crate) fn check(workload: &Workload, phase: &Phase, tenant: &Tenant) -> Resu
             format!("verify with records of {} bytes", tenant.io_size_bytes.0),
             "use records that are multiples of 512 bytes, or verify = \"none\"",
         );
+    }
+    if !unit.0.is_multiple_of(UNIT_MIN) || !tenant.io_size_bytes.0.is_multiple_of(unit.0) {
+        return wrong(
+            format!("verify of records of {} in blocks of {unit}", tenant.io_size_bytes),
+            "use blocks of multiples of 512 bytes that divide the records of all who use the file",
+        );
+    }
+    let header_at = tenant.manner.verified.header_at_bytes.0;
+    let is_inside = header_at >= HEADER_BYTES && header_at.saturating_add(HEADER_BYTES) <= unit.0;
+    if header_at > 0 && !is_inside {
+        let problem = format!("a header at byte {header_at} of blocks of {unit}");
+        return wrong(problem, "leave 48 bytes before it, and 48 bytes for itself");
     }
     let is_odd = |region: crate::spec::Region| {
         !region.from_bytes.0.is_multiple_of(unit.0) || !region.step_bytes.0.is_multiple_of(unit.0)

@@ -3,6 +3,9 @@
 use iolab_model::op::{OpClass, Transfer};
 use iolab_model::{Bytes, Completion, Ns, Submission};
 
+use crate::program::OperationCount;
+use crate::report::StreamReport;
+
 /// Next wish of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -56,6 +59,12 @@ pub trait Worker {
     /// Time at which counting began anew with the last completion; earlier counts are forgotten.
     #[inline]
     fn begun_anew(&mut self) -> Option<Ns> {
+        None
+    }
+
+    /// Counts until now, and those of each operation of its program; absent: it has none to show
+    /// before its end.
+    fn so_far(&self) -> Option<(StreamReport, Vec<OperationCount>)> {
         None
     }
 

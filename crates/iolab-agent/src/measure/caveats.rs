@@ -295,6 +295,7 @@ mod tests {
             block_bytes: 4096,
             kind: "torn".into(),
             message: "file data.0, block of 4096 bytes at offset 4096: torn write".into(),
+            kept: None,
         };
         record.tenants[0].workers[0].mismatches = vec![mismatch; 9];
         let warnings = mismatches(&record);

@@ -32,7 +32,7 @@ use crate::trial::are_handed_over;
 use super::caveats::{caveats, mismatches, verifying};
 use super::clients::{self, has_clients, known_store};
 use super::counters::{device_records, read_devices};
-use super::observer::{IS_INTERRUPTED, PhaseObserver};
+use super::observer::{IS_INTERRUPTED, PhaseObserver, tell_interim};
 use super::pairs;
 use super::probe;
 use super::processes::run_processes;
@@ -394,6 +394,9 @@ impl Trial<'_> {
                 Ok(ended) => {
                     (answer.status, answer.error) = (ended.status, ended.why);
                     answer.warnings.extend(mismatches(&ended.record));
+                    if self.request.interim.is_some() && index + 1 < phases.len() {
+                        tell_interim(self.request, phase, "ended", ended.record.clone());
+                    }
                     // Of an interrupted phase, too: a command line prints what there is of it. The
                     // record says that it was interrupted, so that nobody compares it.
                     answer.phases.push(ended.record);

@@ -4,18 +4,24 @@
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use iolab_drive::clock::monotonic;
 use iolab_drive::coordinate::Observer;
-use iolab_drive::record::{CacheRecord, CpuRecord, DeviceRecord, Warning};
+use iolab_drive::interim::{Board, Hearing};
+use iolab_drive::record::{CacheRecord, CpuRecord, DeviceRecord, PhaseRecord, Warning};
+use iolab_model::Ns;
+use iolab_model::op::Access;
 use iolab_real::cache;
 use iolab_workload::spec::{Phase, Tenant};
 
 use super::child::print;
 use super::counter_series::Readings;
-use super::counters::{DeviceCounters, cpu, cpu_between, own_read_bytes, read_devices};
+use super::counters::{
+    DeviceCounters, cpu, cpu_between, device_records, own_read_bytes, read_devices,
+};
 use super::request::{CacheState, Request};
 use super::users_files::UsersFiles;
 use crate::protocol::{MeasureLine, Progress};
@@ -58,6 +64,9 @@ pub struct PhaseObserver<'a> {
     pub readings: Option<Readings>,
     /// Counters at its end.
     pub ended: Vec<(String, DeviceCounters)>,
+    /// Board on which workers tell what they have done so far, and when it is looked at.
+    board: Option<Arc<Board>>,
+    hearing: Option<Hearing>,
     /// Departures from the request.
     pub warnings: Vec<Warning>,
 }
@@ -86,6 +95,8 @@ impl<'a> PhaseObserver<'a> {
             started: Vec::new(),
             readings: None,
             ended: Vec::new(),
+            board: board_of(request, phase).map(Arc::new),
+            hearing: None,
             warnings: Vec::new(),
         }
     }
@@ -105,6 +116,18 @@ impl<'a> PhaseObserver<'a> {
             ..Progress::default()
         }));
         true
+    }
+
+    /// Tells what the workers have done so far, if it is time.
+    fn tell_so_far(&mut self) {
+        let (Some(board), Some(hearing)) = (&self.board, &mut self.hearing) else { return };
+        let interval = self.request.workload.interval_ns;
+        let Some(outcome) = hearing.look(monotonic(), board, self.phase, interval) else { return };
+        let mut record = PhaseRecord::new(outcome, self.phase, Access::Plain);
+        record.cpu = cpu_between(self.cpu_start, cpu(self.of_children));
+        let now = read_devices(&self.request.counters);
+        record.devices = device_records(&self.started, &now, &now);
+        tell_interim(self.request, self.phase, "so_far", record);
     }
 
     fn files(&self) -> Vec<PathBuf> {
@@ -252,8 +275,13 @@ impl Observer for PhaseObserver<'_> {
         self.cpu_start = cpu(self.of_children);
     }
 
+    fn board(&self) -> Option<Arc<Board>> {
+        self.board.clone()
+    }
+
     /// Tell that the timed region has begun: knobs change so long after this.
     fn released(&mut self) {
+        self.hearing = self.board.as_ref().map(|board| Hearing::since(monotonic(), board));
         if !self.phase.cuts_ns.is_empty() {
             let at_ns = monotonic().0;
             print(&MeasureLine::Released { phase: self.phase.name.clone(), at_ns });
@@ -267,6 +295,7 @@ impl Observer for PhaseObserver<'_> {
         if let Some(readings) = &mut self.readings {
             readings.look(&self.request.counters);
         }
+        self.tell_so_far();
         if self.stopped_because.is_none() {
             self.stopped_because = self.reason_to_stop();
         }
@@ -301,6 +330,28 @@ impl PhaseObserver<'_> {
             self.cpu = cpu_between(self.cpu_start, cpu(true));
         }
     }
+}
+
+/// Hands interim results of a phase to the front end.
+pub fn tell_interim(request: &Request, phase: &Phase, message: &str, record: PhaseRecord) {
+    print(&MeasureLine::Progress(Progress {
+        trial: Some(request.trial.clone()),
+        phase: phase.name.clone(),
+        message: message.to_owned(),
+        so_far: Some(Box::new(record)),
+        ..Progress::default()
+    }));
+}
+
+/// A board for the workers of a phase, if interim results are wanted: files without names, which
+/// their processes inherit.
+fn board_of(request: &Request, phase: &Phase) -> Option<Board> {
+    use nix::sys::memfd::{MFdFlags, memfd_create};
+    let interim = request.interim.filter(|interim| interim.every_ns > 0)?;
+    let workers = phase.tenants.iter().map(|tenant| tenant.workers as usize).sum();
+    let file = |_| memfd_create(c"iolab-interim", MFdFlags::MFD_CLOEXEC).map(std::fs::File::from);
+    let files = (0..workers).map(file).collect::<Result<Vec<_>, _>>().ok()?;
+    Some(Board::new(Ns(interim.every_ns), interim.has_times, files))
 }
 
 /// The whole machine's clean pages, dentries and inodes; the agent has journalled the action.

@@ -40,10 +40,13 @@ pub fn run_processes(
     prepare: impl Fn(&Seat<'_>) -> Result<(), String>,
     observer: &mut dyn Observer,
 ) -> Result<PhaseOutcome, Error> {
-    let seats = match get_ready(target.erased(), (workload, phase, None), directory, observer)? {
+    let mut seats = match get_ready(target.erased(), (workload, phase, None), directory, observer)?
+    {
         ControlFlow::Continue(seats) => seats,
         ControlFlow::Break(nothing) => return Ok(nothing),
     };
+    let board = observer.board();
+    seats.iter_mut().for_each(|seat| seat.board = board.as_deref());
     // SAFETY: SharedGroup holds nothing but atomics.
     let group = unsafe { SharedBox::new(SharedGroup::default())? };
     let (heard, bell) = bell()?;

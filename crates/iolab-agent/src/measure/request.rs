@@ -9,8 +9,8 @@ use iolab_workload::Workload;
 use serde::Deserialize;
 
 pub use crate::protocol::{
-    FileBirth, FileMark, FileRules, MeasureResult as Answer, PairsSpec, RawDevice, RunAs, Status,
-    Waits,
+    FileBirth, FileMark, FileRules, Interim, MeasureResult as Answer, PairsSpec, RawDevice, RunAs,
+    Status, Waits,
 };
 
 /// One trial's work.
@@ -57,6 +57,9 @@ pub struct Request {
     /// Condition that is awaited before each phase.
     #[serde(default)]
     pub waits: Option<Waits>,
+    /// Interim results that are wanted.
+    #[serde(default)]
+    pub interim: Option<Interim>,
     /// User that the process becomes before any file is opened.
     #[serde(default)]
     pub run_as: Option<RunAs>,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use iolab_drive::record::{PhaseRecord, Warning};
 use iolab_protocol::agent::{
-    Cache, FileMark, FileRules, PairsRecord, PairsSpec, Progress, RunAs, Status, Waits,
+    Cache, FileMark, FileRules, Interim, PairsRecord, PairsSpec, Progress, RunAs, Status, Waits,
 };
 use iolab_workload::Workload;
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,9 @@ pub struct MeasureOrder<'a> {
     pub time_limit_ns: u64,
     /// Condition that is awaited before each phase.
     pub waits: Option<&'a Waits>,
+    /// Interim results that are wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interim: Option<Interim>,
     /// User that the process becomes.
     pub run_as: Option<&'a RunAs>,
     /// True if that is done before the directory is entered.

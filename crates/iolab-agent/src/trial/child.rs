@@ -346,6 +346,7 @@ mod tests {
             place_reserves: BTreeMap::new(),
             time_limit_ns: 1_000_000_000,
             waits: None,
+            interim: None,
             run_as: None,
             enters_as_user: false,
             is_favoured: true,

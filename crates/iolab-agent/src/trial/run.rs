@@ -307,6 +307,7 @@ fn measure_now(
             .collect(),
         time_limit_ns: spec.time_limit_ns,
         waits: spec.waits.as_ref(),
+        interim: spec.interim,
         run_as: what.run_as.as_ref(),
         enters_as_user: boundary.is_some() && class == "A+",
         is_favoured: boundary.is_none(),

@@ -1,8 +1,10 @@
 //! Options of the program itself: where results go and how they look.
 
+use super::eta::When;
 use super::row::Tier;
+use super::value;
 use crate::diagnostic::Problem;
-use crate::option::Standing::{self, Differs, Done, Ignored, Refused};
+use crate::option::Standing::{self, Differs, Done, Refused};
 
 /// A form of the results.
 #[derive(
@@ -47,6 +49,12 @@ pub struct Program {
     pub enghelp: Option<String>,
     /// --warnings-fatal.
     pub are_notes_fatal: bool,
+    /// --status-interval; 0: none.
+    pub status_ns: u64,
+    /// --eta.
+    pub eta: When,
+    /// --eta-newline; 0: none.
+    pub eta_newline_ns: u64,
     /// --allow-exec.
     pub may_execute: bool,
     /// --max-jobs; 0: the usual number.
@@ -105,6 +113,18 @@ fn number<T: std::str::FromStr>(text: &str) -> Result<T, Problem> {
     text.parse().map_err(wrong)
 }
 
+/// A time between two lines or results, in ns; a number alone is in seconds.
+fn interval(name: &str, text: &str) -> Result<u64, Problem> {
+    const LEAST_NS: u64 = 100_000_000;
+    const REMEDY: &str = "write for instance 1, 500ms or 2m";
+    let read = value::time(text, value::TimeUnit::S, 1024);
+    let ns = read.map_err(|fault| Problem::new(format!("--{name}: {}", fault.1.what), REMEDY))?;
+    if ns < LEAST_NS {
+        return Err(Problem::new(format!("--{name}={text} is shorter than 100ms"), REMEDY));
+    }
+    Ok(ns)
+}
+
 const fn row(
     (name, takes): (&'static str, Takes),
     tier: Tier,
@@ -155,21 +175,29 @@ pub const ROWS: &[CommandRow] = &[
         ("eta", Value("WHEN")),
         T1,
         "always, never, auto: a line of progress",
-        Ignored("progress is shown on a terminal, on standard error"),
-        |_, text| match text {
-            "always" | "never" | "auto" => Ok(()),
-            _ => Err(Problem::new(
-                format!("--eta={text} is none of its words"),
-                "use always, never or auto",
-            )),
+        Differs("on standard error, once a second; not in simulation, where time is virtual"),
+        |program, text| {
+            program.eta = match text {
+                "always" => When::Always,
+                "never" => When::Never,
+                "auto" => When::Auto,
+                _ => {
+                    let what = format!("--eta={text} is none of its words");
+                    return Err(Problem::new(what, "use always, never or auto"));
+                }
+            };
+            Ok(())
         },
     ),
     row(
         ("eta-newline", Value("TIME")),
         T1,
-        "a new line of progress so often",
-        Ignored("progress is one line on a terminal"),
-        |_, _| Ok(()),
+        "a line of progress that stays, so often",
+        Done,
+        |program, text| {
+            program.eta_newline_ns = interval("eta-newline", text)?;
+            Ok(())
+        },
     ),
     row(
         ("section", Value("NAME")),
@@ -245,8 +273,14 @@ pub const ROWS: &[CommandRow] = &[
         ("status-interval", Value("TIME")),
         T2,
         "results so often while it runs",
-        Refused("results come when all jobs have ended", "write_bw_log=NAME keeps rates over time"),
-        |_, _| Ok(()),
+        Differs(
+            "at least 100ms; CPU time of processes is told at the end; not in simulation, where \
+             time is virtual",
+        ),
+        |program, text| {
+            program.status_ns = interval("status-interval", text)?;
+            Ok(())
+        },
     ),
     no("bandwidth-log", "log of all jobs' bandwidth", "write_bw_log writes one for each job"),
     no("append-terse", "terse results behind the normal ones", "fio has removed it"),

@@ -9,7 +9,7 @@ use super::plan::{Plan, Show};
 use super::result::{Event, EventKind, RowResult};
 use super::row::{Row, Tier};
 use super::showcmd::showcmd;
-use super::{engine, iolog, lower, options, render};
+use super::{engine, eta, iolog, lower, options, render};
 use crate::diagnostic::{Diagnostic, Problem};
 use crate::option::{COMMON, Grammar, Standing, help_text, reference_text};
 use crate::plan::Asked;
@@ -53,6 +53,11 @@ impl Dialect for Fio {
         let plan: Plan = read_json((self.name(), "plan"), plan)?;
         if kind == EventKind::Begin {
             return Ok(render::heads(&plan));
+        }
+        if kind == EventKind::Progress {
+            let told = read_json((self.name(), "event"), event)?;
+            let line = eta::line(&plan.show, &plan.rows[0].workload, &told);
+            return Ok(serde_json::to_string(&line).expect("a line has only text keys"));
         }
         // Read by itself: sums of 128 bits do not pass through a tagged enum.
         let row: RowResult = read_json((self.name(), "event"), event)?;
@@ -156,6 +161,11 @@ fn text_plan(typing: &Typing, text: String) -> Plan {
             logs: Vec::new(),
             commands: Vec::new(),
             scheduler: None,
+            are_dumped: false,
+            states: Vec::new(),
+            status_ns: 0,
+            eta: eta::When::Never,
+            eta_newline_ns: 0,
         },
         rows: Vec::new(),
     }

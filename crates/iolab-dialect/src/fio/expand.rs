@@ -40,9 +40,11 @@ pub fn units(typing: &Typing, words: &[String]) -> Result<Vec<Unit>, Diagnostic>
             None => base,
         };
         top = top.max(level);
-        // A recorded stream is done again by one worker.
-        let is_replay = job.replay.file.is_some();
-        let is_one = job.clones == 1 || (job.is_group_reported && !is_replay);
+        // A recorded stream is done again by one worker; states are those of single clones.
+        let is_single = job.replay.file.is_some()
+            || job.verifying.is_state_saved
+            || job.verifying.is_state_loaded;
+        let is_one = job.clones == 1 || (job.is_group_reported && !is_single);
         let count = if is_one { 1 } else { job.clones };
         for first in 0..count {
             let is_joined = job.is_group_reported && last_group == Some(group);

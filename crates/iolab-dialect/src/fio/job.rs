@@ -9,6 +9,7 @@ use super::place::Place;
 use super::row::Row;
 use super::rules;
 use super::value::Amount;
+use super::verify;
 
 /// Directions that a job moves data in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -323,6 +324,8 @@ pub struct Job {
     pub is_only_verified: bool,
     /// `do_verify`.
     pub is_verified_after: bool,
+    /// `verify_interval` and the like.
+    pub verifying: verify::Asked,
     /// `unified_rw_reporting`.
     pub unified: Unified,
     /// `slat_percentiles` and the like.

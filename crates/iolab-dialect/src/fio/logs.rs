@@ -23,10 +23,12 @@ pub enum LogKind {
     Bandwidth,
     /// Transfers per second of a window; 1 for a single transfer.
     Iops,
-    /// Nanoseconds from submission to completion; also stands for the total latency.
+    /// Nanoseconds from the beginning of the submission to the end.
     Latency,
-    /// Nothing: submission is not told apart from completion.
+    /// Nanoseconds of the submission; nothing of engines that wait for each transfer.
     Submission,
+    /// Nanoseconds from the end of the submission on.
+    Completion,
     /// Counts of latencies in fio's buckets.
     Histogram,
     /// All transfers, trims and flushes, to be done again.
@@ -76,6 +78,9 @@ pub struct Source {
     pub worker: usize,
     /// The engine's log of it.
     pub file: String,
+    /// That log has times of submission.
+    #[serde(default)]
+    pub has_submissions: bool,
 }
 
 /// One log.
@@ -127,11 +132,11 @@ impl Asked {
 
     /// Prefix, kind and what stands between prefix and number.
     fn files(&self) -> Vec<(&str, LogKind, &'static str)> {
-        use LogKind::{Actions, Bandwidth, Histogram, Iops, Latency, Submission};
+        use LogKind::{Actions, Bandwidth, Completion, Histogram, Iops, Latency, Submission};
         let all = [
             (&self.latency, Latency, "lat"),
             (&self.latency, Submission, "slat"),
-            (&self.latency, Latency, "clat"),
+            (&self.latency, Completion, "clat"),
             (&self.histogram, Histogram, "clat_hist"),
             (&self.bandwidth, Bandwidth, "bw"),
             (&self.iops, Iops, "iops"),
@@ -196,7 +201,8 @@ fn source(phases: &[Phase], phase: usize, tenant: usize, worker: usize) -> Sourc
     let tenants = &phases[phase].tenants;
     let before: usize = tenants[..tenant].iter().map(|tenant| tenant.workers as usize).sum();
     let file = format!("{}.{}", phases[phase].name, before + worker);
-    Source { phase, tenant, worker, file }
+    let has_submissions = tenants[tenant].manner.submission_group > 0;
+    Source { phase, tenant, worker, file, has_submissions }
 }
 
 /// Logs of clone `number` of the whole run, from 1 on; nothing is in them yet.

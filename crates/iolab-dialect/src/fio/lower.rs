@@ -4,7 +4,7 @@ use iolab_model::Ns;
 use iolab_model::target::Content;
 use iolab_workload::Workload;
 use iolab_workload::program::FileSet;
-use iolab_workload::spec::{Direction, FsyncPolicy, Limit, Opening, Phase, Tenant, WorkersAs};
+use iolab_workload::spec::{Opening, Phase, Tenant, WorkersAs};
 use iolab_workload::verify::Verify;
 
 use super::buffers::{self, content};
@@ -20,6 +20,7 @@ use super::plan::Plan;
 use super::program;
 use super::show::show;
 use super::tenant::tenant_of;
+use super::{verify, verify_state};
 use crate::diagnostic::{Diagnostic, Problem};
 use crate::option::Standing;
 use crate::plan::{Asked, Row};
@@ -44,6 +45,8 @@ pub struct Work {
     paths: Vec<Path>,
     /// Files of a program.
     set: Option<FileSet>,
+    /// State of an earlier run that has written it.
+    state: Option<verify_state::VerifyState>,
 }
 
 impl Work {
@@ -91,6 +94,7 @@ impl<H: Host> Lowering<'_, H> {
             works.push(work);
         }
         self.check_directories(&works)?;
+        self.check_states(&works)?;
         let directory = self.place_files(&mut works);
         let (phases, places) = self.phases(&works)?;
         self.check_ends(&works)?;
@@ -146,6 +150,11 @@ impl<H: Host> Lowering<'_, H> {
                 self.notes.push(format!("{}={text} changes nothing here: {why}", row.name));
             }
         }
+        let is_simulated = self.typing.common.on.as_ref().is_some_and(|on| on.starts_with("sim:"));
+        if self.typing.program.status_ns > 0 && is_simulated {
+            let note = "--status-interval shows nothing in simulation, where time is virtual";
+            self.notes.push(note.to_owned());
+        }
         let threads = self.typing.jobs.iter().filter(|job| job.is_thread).count();
         if threads > 0 && threads < self.typing.jobs.len() {
             self.notes.push("some jobs ask for threads: all of them are threads".to_owned());
@@ -194,7 +203,7 @@ impl<H: Host> Lowering<'_, H> {
         }
         let is_of_a_kind = buffers::is_of_a_kind(job) && buffers::verified_pattern(job).is_none();
         let is_odd = is_of_a_kind || job.ends_all;
-        if job.verify.is_some() && job.rw.writes() && job.runtime_ns > 0 {
+        if job.is_verified_apart() && job.runtime_ns > 0 {
             let note = "all of the region is read after the writes, also what they did not reach";
             self.notes.push(format!("job {}: verify with runtime: {note}", job.name));
         }
@@ -301,7 +310,15 @@ impl<H: Host> Lowering<'_, H> {
         let ours = self.on(job, engine::ours(job, engine))?;
         if engine.name == engine::CPU {
             let tenant = self.on(job, program::of_the_cpu(job, &unit))?;
-            return Ok(Work { unit, engine, ours, tenant, paths: Vec::new(), set: None });
+            return Ok(Work {
+                unit,
+                engine,
+                ours,
+                tenant,
+                paths: Vec::new(),
+                set: None,
+                state: None,
+            });
         }
         self.on(job, buffers::check(job))?;
         self.on(job, logs::check(job, engine.is_of_names))?;
@@ -338,15 +355,31 @@ impl<H: Host> Lowering<'_, H> {
                 let removes = program::removes_names(engine);
                 tenant.opening = if removes { Opening::LaidOut } else { found };
             }
-            return Ok(Work { unit, engine, ours, tenant, paths, set: Some(set) });
+            return Ok(Work { unit, engine, ours, tenant, paths, set: Some(set), state: None });
         }
         let io = self.on(job, io_bytes(job))?;
         let geometry = self.on(job, geometry(job, self.host, looked_at.as_deref(), io))?;
         let opening = self.opening(job, &paths, (geometry.file, is_here), before)?;
         let opening = if is_null { Opening::Existing } else { opening };
         let made = tenant_of(job, &unit, engine, (&geometry, opening), &paths);
-        let tenant = self.on(job, made)?;
-        Ok(Work { unit, engine, ours, tenant, paths, set: None })
+        let mut tenant = self.on(job, made)?;
+        let index = before.iter().map(|work| work.unit.clones).sum();
+        let state = verify_state::loaded(job, index, &tenant, self.host);
+        let state = self.on(job, state)?;
+        if let Some(state) = &state {
+            tenant = verify_state::limited(tenant, state);
+        }
+        Ok(Work { unit, engine, ours, tenant, paths, set: None, state })
+    }
+
+    /// Refuse states of runs with different seeds: all workers of a run have the same.
+    fn check_states(&self, works: &[Work]) -> Result<()> {
+        let mut seeds = works.iter().filter_map(|work| Some((work, work.state?.seed)));
+        let Some((_, first)) = seeds.next() else { return Ok(()) };
+        let Some((work, _)) = seeds.find(|(_, seed)| *seed != first) else { return Ok(()) };
+        let what = "the states of the jobs are of runs with different seeds".to_owned();
+        let problem = Problem::new(what, "verify the jobs of one run together");
+        self.at(&self.typing.jobs[work.unit.job], ("verify_state_load", problem))
     }
 
     /// Tells where an engine has one transfer under way, whatever was asked for.
@@ -463,15 +496,13 @@ impl<H: Host> Lowering<'_, H> {
             let verified: Vec<usize> = here
                 .iter()
                 .copied()
-                .filter(|index| {
-                    let job = &self.typing.jobs[works[*index].unit.job];
-                    job.verify.is_some() && job.is_verified_after && job.rw.writes()
-                })
+                .filter(|index| self.typing.jobs[works[*index].unit.job].is_verified_apart())
                 .collect();
             if verified.is_empty() {
                 continue;
             }
-            let tenants = verified.iter().map(|index| verifier(&works[*index].tenant)).collect();
+            let tenants =
+                verified.iter().map(|index| verify::verifier(&works[*index].tenant)).collect();
             for (tenant, index) in verified.iter().enumerate() {
                 places[*index].verified = Some((phases.len(), tenant));
             }
@@ -551,7 +582,8 @@ impl<H: Host> Lowering<'_, H> {
 
     fn workload(&self, works: &[Work], phases: Vec<Phase>) -> Workload {
         let jobs = &self.typing.jobs;
-        let seed = match jobs[0].seed {
+        let saved = works.iter().find_map(|work| work.state).map(|state| state.seed.0);
+        let seed = match saved.or(jobs[0].seed) {
             Some(seed) => seed,
             None if jobs.iter().any(|job| !job.is_repeated) => self.host.chance(),
             None => SEED,
@@ -586,29 +618,6 @@ pub struct Places {
     pub work: (usize, usize),
     /// Phase and tenant.
     pub verified: Option<(usize, usize)>,
-}
-
-/// Reads what `tenant` has written, in the same order.
-fn verifier(tenant: &Tenant) -> Tenant {
-    let limit = match tenant.limit {
-        Limit::Ops { .. } if tenant.direction == Direction::Write => tenant.limit,
-        _ => Limit::Once,
-    };
-    Tenant {
-        direction: Direction::Read,
-        fsync: FsyncPolicy::None,
-        opening: Opening::Existing,
-        is_preallocated: false,
-        rate_ops_per_s: None,
-        think_ns: Ns(0),
-        begins_ns: Ns(0),
-        limit,
-        manner: iolab_workload::spec::Manner {
-            op_log_window_ns: tenant.manner.op_log_window_ns,
-            ..Default::default()
-        },
-        ..tenant.clone()
-    }
 }
 
 fn names<'a>(all: impl Iterator<Item = &'a str>) -> String {

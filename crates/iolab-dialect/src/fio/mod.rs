@@ -7,6 +7,7 @@ pub mod buffers;
 pub mod command;
 pub mod dialect;
 pub mod engine;
+pub mod eta;
 pub mod expand;
 pub mod geometry;
 pub mod host;
@@ -32,6 +33,8 @@ pub mod showcmd;
 pub mod tenant;
 pub mod terse;
 pub mod value;
+pub mod verify;
+pub mod verify_state;
 
 #[cfg(test)]
 mod tests;

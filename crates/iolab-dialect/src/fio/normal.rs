@@ -32,11 +32,11 @@ fn number(value: f64, digits: usize, base: f64, letters: &[&str]) -> String {
     format!("{shown:.after$}{}", letters[power])
 }
 
-fn count(value: f64, digits: usize) -> String {
+pub(super) fn count(value: f64, digits: usize) -> String {
     number(value, digits, 1000.0, &["", "k", "M", "G", "T", "P"])
 }
 
-fn binary(value: f64) -> String {
+pub(super) fn binary(value: f64) -> String {
     number(value, 4, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB", "PiB"])
 }
 

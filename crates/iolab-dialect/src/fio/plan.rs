@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::command::Format;
+use super::eta::When;
 use super::logs::LogShow;
 use super::rules::RulesShow;
+use super::verify_state::StateShow;
 use crate::plan::Row;
 
 /// Everything about one command line; it has one row.
@@ -37,6 +39,21 @@ pub struct Show {
     /// I/O scheduler of the device, if one is asked for.
     #[serde(default)]
     pub scheduler: Option<String>,
+    /// Time between two results while jobs run; 0: only at the end.
+    #[serde(default)]
+    pub status_ns: u64,
+    /// Wrong blocks are saved.
+    #[serde(default)]
+    pub are_dumped: bool,
+    /// Files that say how far jobs have written.
+    #[serde(default)]
+    pub states: Vec<StateShow>,
+    /// Occasion on which a line of progress is shown.
+    #[serde(default)]
+    pub eta: When,
+    /// Time after which a line of progress stays, and the next one is written below; 0: never.
+    #[serde(default)]
+    pub eta_newline_ns: u64,
 }
 
 /// A command of a job, which the user has allowed.
@@ -91,6 +108,9 @@ pub struct UnitShow {
     pub clones: u64,
     /// Added to the unit before it.
     pub is_joined: bool,
+    /// Letter of its work in a line of progress.
+    #[serde(default)]
+    pub letter: String,
     /// Its options that have a value.
     pub options: Vec<(String, String)>,
     /// description.

@@ -302,12 +302,8 @@ fn of_transfers(
             steps.push(Node { every: Some(every), id: Some("sync".into()), ..flush.clone() });
         }
         if job.is_flushed_at_end || job.is_flushed_on_close {
-            if work.files > 1 {
-                let name = if job.is_flushed_at_end { "end_fsync" } else { "fsync_on_close" };
-                let what = format!("{name} with several files is not done yet");
-                return wrong(name, &what, "write fsync=N");
-            }
-            after.push(Node { id: Some("last_sync".into()), ..flush });
+            let last = Node { id: Some("last_sync".into()), ..flush };
+            after.push(if work.files > 1 { of_each_file(last, set, work.files) } else { last });
         }
     }
     let is_timed = job.runtime_ns > 0;
@@ -507,6 +503,12 @@ fn flush(job: &Job, engine: Engine) -> Result<Node, Wrong> {
         ..choice(FileBy::Same, "")
     };
     Ok(Node { file: Some(file), ..opened(job, engine, does) })
+}
+
+/// The same step on each file of a clone, once; of files that clones share each clone has a part.
+fn of_each_file(step: Node, set: &str, files: u64) -> Node {
+    let file = FileChoice { when_none: WhenNone::Skip, ..choice(FileBy::Own, set) };
+    Node { file: Some(file), times: Some(Amount::Constant(files)), ..step }
 }
 
 fn pace(job: &Job, work: &Work) -> Result<Pace, Wrong> {

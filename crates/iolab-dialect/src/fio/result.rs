@@ -27,6 +27,8 @@ pub enum EventKind {
     Begin,
     /// All jobs were measured, or as much of them as there is.
     Row,
+    /// While they run, for a line of progress.
+    Progress,
     /// After the last run.
     End,
 }
@@ -164,6 +166,9 @@ pub struct Operation {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "FioWorkerResult")]
 pub struct WorkerResult {
+    /// Transfers.
+    #[serde(default)]
+    pub ops: u64,
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.

@@ -44,6 +44,8 @@ pub struct Asked {
     pub continues: [bool; 3],
     /// `ignore_error`: of reads, of writes.
     pub ignored: [Vec<i32>; 2],
+    /// `verify_fatal`: the first block that is not what was written ends the job in any case.
+    pub ends_at_mismatch: bool,
 }
 
 /// A steadystate.
@@ -231,6 +233,7 @@ pub fn of(job: &Job) -> Result<TenantRules, Wrong> {
         reads,
         writes,
         mismatches,
+        ends_at_mismatch: asked.ends_at_mismatch,
         errnos_of_reads,
         errnos_of_writes,
     });

@@ -4,12 +4,12 @@ use iolab_workload::Workload;
 use iolab_workload::spec::WorkersAs;
 
 use super::command::Format;
-use super::job::{Job, Typed, Unified};
+use super::job::{Job, Rw, Typed, Unified};
 use super::logs::logs;
 use super::lower::{Places, Work};
 use super::parse::Typing;
 use super::plan::{Command, Head, Show, UnitShow};
-use super::rules;
+use super::{rules, verify_state};
 
 /// Form of the results of a plan.
 pub fn show(typing: &Typing, works: &[Work], places: &[Places], workload: &Workload) -> Show {
@@ -36,6 +36,11 @@ pub fn show(typing: &Typing, works: &[Work], places: &[Places], workload: &Workl
         logs: logs(jobs, works, places, &workload.phases),
         commands: jobs.iter().flat_map(commands).collect(),
         scheduler: jobs.iter().find_map(|job| job.scheduler.clone()),
+        are_dumped: jobs.iter().any(|job| job.verify.is_some() && job.verifying.is_dumped),
+        states: verify_state::shown(jobs, works, places, workload),
+        status_ns: program.status_ns,
+        eta: program.eta,
+        eta_newline_ns: program.eta_newline_ns,
     }
 }
 
@@ -75,6 +80,20 @@ fn head(job: &Job, group: u32) -> Head {
     }
 }
 
+/// Letter of what a job does: small where its places are random.
+fn letter(job: &Job) -> &'static str {
+    match job.rw {
+        Rw::Read => "R",
+        Rw::RandRead => "r",
+        Rw::Write => "W",
+        Rw::RandWrite => "w",
+        Rw::Mixed => "M",
+        Rw::RandMixed => "m",
+        Rw::Trim | Rw::TrimWrite => "D",
+        Rw::RandTrim | Rw::RandTrimWrite => "d",
+    }
+}
+
 fn unit_show(job: &Job, work: &Work, place: &Places) -> UnitShow {
     let percentiles = [job.percentiles.slat, job.percentiles.clat, job.percentiles.lat];
     UnitShow {
@@ -82,6 +101,7 @@ fn unit_show(job: &Job, work: &Work, place: &Places) -> UnitShow {
         group: work.unit.group,
         clones: work.unit.clones,
         is_joined: work.unit.is_joined,
+        letter: letter(job).to_owned(),
         options: valued(&job.typed),
         description: job.description.clone(),
         place: place.work,

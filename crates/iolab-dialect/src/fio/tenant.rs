@@ -12,7 +12,7 @@ use super::expand::Unit;
 use super::geometry::{Geometry, Wrong};
 use super::job::{Fallocate, Job, Sync};
 use super::places::Path;
-use super::rules;
+use super::{rules, verify};
 use crate::diagnostic::Problem;
 use crate::workload::tenant;
 
@@ -77,17 +77,24 @@ pub fn tenant_of(
         begins_ns: delay(job, unit).0,
         priority: priority(job),
         limit: limit(job, geometry),
-        manner: Manner {
-            burst: burst(job, io)?,
-            begin_step_ns: delay(job, unit).1,
-            rules: rules::of(job)?,
-            op_log_window_ns: job.logs.engine_window(),
-            refill_at: refill_at(job, engine),
-            submission_group: submission_group(job, engine),
-            expects_written: job.verifies_earlier(),
-            ..Manner::default()
-        },
+        manner: manner(job, unit, engine, io)?,
         ..tenant(&unit.name)
+    })
+}
+
+/// Manner of its transfers of so many bytes.
+fn manner(job: &Job, unit: &Unit, engine: Engine, io: u64) -> Result<Manner, Wrong> {
+    Ok(Manner {
+        burst: burst(job, io)?,
+        begin_step_ns: delay(job, unit).1,
+        rules: rules::of(job)?,
+        op_log_window_ns: job.logs.engine_window(),
+        refill_at: refill_at(job, engine),
+        submission_group: submission_group(job, engine),
+        expects_written: job.verifies_earlier(),
+        verified: verify::blocks(job, io)?,
+        read_back: verify::read_back(job),
+        ..Manner::default()
     })
 }
 

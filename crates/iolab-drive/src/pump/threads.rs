@@ -23,6 +23,7 @@ use super::workplace::Workplace;
 use crate::blend::{BlendingLane, Composer};
 use crate::coordinate::{Crew, Observer, PhaseOutcome, WorkerOutcome, assemble, coordinate};
 use crate::group::{SharedGroup, Waking};
+use crate::interim::{Board, Telling};
 use crate::needs;
 use crate::op_log::OpLog;
 use crate::recorded;
@@ -49,6 +50,8 @@ pub struct Seat<'a> {
     pub phase_index: usize,
     /// State that the programs of the phase share, if it has any.
     pub stage: Option<&'a Stage>,
+    /// Place where it tells what it has done so far, if somebody wants to know.
+    pub board: Option<&'a Board>,
 }
 
 /// All workers of a phase.
@@ -68,6 +71,7 @@ pub fn seats<'a>(
             phase,
             phase_index,
             stage,
+            board: None,
         })
     };
     let all = phase.tenants.iter().enumerate().flat_map(of_tenant);
@@ -196,6 +200,7 @@ impl Seat<'_> {
         let classes = [OpClass::Read, OpClass::Write, OpClass::Sync];
         let recorder = Recorder::new(depth, self.workload.interval_ns, None)
             .logged_to(self.op_log(depth)?)
+            .told_by(self.telling())
             .with_submissions(self.tenant.manner.submission_group)
             .ready_for(&classes);
         Ok(Actor { lane, worker, recorder })
@@ -278,7 +283,13 @@ impl Seat<'_> {
         let manner = &self.tenant.manner;
         let Some(folder) = &manner.op_log else { return Ok(None) };
         let log = OpLog::create(folder, &self.phase.name, self.ordinal, slots)?;
+        let log = log.with_submissions(manner.submission_group > 0);
         Ok(Some(log.in_windows(manner.op_log_window_ns)))
+    }
+
+    /// The way to tell what it has done so far, if somebody wants to know.
+    fn telling(&self) -> Option<Telling> {
+        self.board.and_then(|board| board.telling(self.ordinal, self.tenant_index))
     }
 
     /// This worker with a lane of `target`, ready to run.
@@ -315,6 +326,7 @@ impl Seat<'_> {
         let recorder = Recorder::new(slots, self.workload.interval_ns, period)
             .cut_at(&self.phase.cuts_ns, tenant.begins_of(index))
             .logged_to(log)
+            .told_by(self.telling())
             .with_submissions(tenant.manner.submission_group)
             .ready_for(&timed_classes(&tenant));
         Ok(Actor { lane, worker, recorder })
@@ -328,7 +340,7 @@ fn timed_classes(tenant: &Tenant) -> Vec<OpClass> {
         FsyncPolicy::Timed | FsyncPolicy::Every { .. } | FsyncPolicy::Between { ops: 1.., .. }
     );
     let all = [
-        (tenant.reads(), OpClass::Read),
+        (tenant.reads() || tenant.manner.read_back.is_some(), OpClass::Read),
         (tenant.writes(), OpClass::Write),
         (is_flushed, OpClass::Sync),
     ];
@@ -442,10 +454,12 @@ fn run_part(
 ) -> Result<PhaseOutcome, Error> {
     let stage = stage_of(&target.erased(), (workload, phase, &books), directory);
     let parts = (workload, phase, stage.as_ref());
-    let seats = match get_ready(target.erased(), parts, directory, observer)? {
+    let mut seats = match get_ready(target.erased(), parts, directory, observer)? {
         ControlFlow::Continue(seats) => seats,
         ControlFlow::Break(nothing) => return Ok(nothing),
     };
+    let board = observer.board();
+    seats.iter_mut().for_each(|seat| seat.board = board.as_deref());
     if let [seat] = &seats[..] {
         prepare(seat);
         let (outcome, parent_ns) = run_inline(seat, target, directory, observer)?;

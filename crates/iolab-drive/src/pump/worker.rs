@@ -75,6 +75,7 @@ pub fn drive<L: Lane, W: Worker>(
             for completion in done.drain(..) {
                 count_end(lane, worker, recorder, &completion);
             }
+            tell_if_due(worker, recorder, now);
             continue;
         }
         match pause {
@@ -98,6 +99,7 @@ pub fn drive<L: Lane, W: Worker>(
             _ => {}
         }
         now = lane.now();
+        tell_if_due(worker, recorder, now);
     }
 }
 
@@ -110,15 +112,34 @@ fn count_end<L: Lane, W: Worker>(
     completion: &Completion,
 ) {
     if worker.complete(completion) {
-        recorder.completed(completion);
         if recorder.submissions.is_some() {
             recorder.handed_over(completion, lane.submission_ns(completion.token));
         }
+        recorder.completed(completion);
     } else if let Some(at) = worker.begun_anew() {
         recorder.begin_anew(at);
     } else if let Some(one) = worker.whole_operation() {
         recorder.count(one.class, one.began, one.ended, one.bytes);
     }
+}
+
+/// Lets a worker tell what it has done until `now`, if it is time.
+#[inline]
+fn tell_if_due<W: Worker>(worker: &W, recorder: &mut Recorder, now: Ns) {
+    if recorder.is_telling_due(now) {
+        tell(worker, recorder, now);
+    }
+}
+
+/// Lets a worker tell what it has done until `now`.
+#[cold]
+fn tell<W: Worker>(worker: &W, recorder: &mut Recorder, now: Ns) {
+    let Some(mut telling) = recorder.telling.take() else { return };
+    if let Some(so_far) = worker.so_far() {
+        let outcome = telling.outcome(so_far, recorder);
+        telling.tell(&outcome, now);
+    }
+    recorder.telling = Some(telling);
 }
 
 /// A worker's run, and who counts it.
@@ -149,6 +170,8 @@ impl<W: Worker, const WRITES: bool> Counted<'_, W, WRITES> {
             let class = if WRITES { OpClass::Write } else { OpClass::Read };
             self.recorder.count_run(class, self.submitted, ended, self.length.0);
         }
+        let last = ended[self.count - 1];
+        tell_if_due(self.worker, self.recorder, last);
         self.count = 0;
     }
 }

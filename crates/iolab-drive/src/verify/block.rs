@@ -18,7 +18,7 @@
 //! All numbers are little endian. Left out: what a reader may expect ([`super::ledger`]).
 
 use iolab_model::Seed;
-use iolab_workload::verify::Verify;
+use iolab_workload::verify::{HEADER_BYTES, Verify};
 
 use super::hash::xxh64;
 
@@ -26,7 +26,7 @@ use super::hash::xxh64;
 pub const SECTOR: usize = 512;
 const MAGIC: u64 = u64::from_le_bytes(*b"iolabVB1");
 /// Magic, file, offset, generation, length and kind, checksum.
-const HEADER: usize = 48;
+const HEADER: usize = HEADER_BYTES as usize;
 const CHECKSUM: core::ops::Range<usize> = 40..48;
 /// Place, generation, check.
 const STAMP: usize = 24;
@@ -214,7 +214,7 @@ impl Place {
 
     /// Puts into `scratch` what `generation` wrote; where nothing is known, what `block` holds.
     #[inline]
-    fn expect(&self, block: &[u8], scratch: &mut [u8], generation: Generation) {
+    pub fn expect(&self, block: &[u8], scratch: &mut [u8], generation: Generation) {
         if self.kind != Verify::Full {
             scratch.copy_from_slice(block);
         }
@@ -320,6 +320,24 @@ impl Place {
         let at = wrong.first().copied().unwrap_or(CHECKSUM.start);
         let (expected, got) = (scratch[at], block[at]);
         Fault::Flipped { generation, at, expected, got, count: wrong.len() }
+    }
+}
+
+/// Exchanges the header of a block with the bytes at `at`, or puts both back; the two do not
+/// overlap.
+#[inline]
+pub fn swap_header(block: &mut [u8], at: usize) {
+    let (before, rest) = block.split_at_mut(at);
+    before[..HEADER].swap_with_slice(&mut rest[..HEADER]);
+}
+
+/// Place of byte `byte` of a block on the storage, where the header is at `at`.
+pub fn stored_at(byte: usize, at: usize) -> usize {
+    match byte {
+        _ if at == 0 => byte,
+        0..HEADER => byte + at,
+        _ if (at..at + HEADER).contains(&byte) => byte - at,
+        _ => byte,
     }
 }
 

@@ -13,7 +13,7 @@ use iolab_model::seed::Stream;
 use iolab_model::{Accepted, Bytes, Completion, Error, Lane, Ns, error::Errno};
 use iolab_workload::verify::{Book, Known};
 
-use super::block::{Fault, Generation, Place};
+use super::block::{Fault, Generation, Place, swap_header};
 use super::plan::{Expected, Findings, LanePlan, Wrong};
 
 /// Op in flight in a queue slot.
@@ -163,6 +163,9 @@ impl<L: Lane> VerifyingLane<L> {
             let offset = slot.at + index as u64 * file.unit.0;
             let place = Place { file: file.identity, offset, kind: self.plan.kind };
             place.compose(block, generation);
+            if file.blocks.header_at_bytes.0 > 0 {
+                swap_header(block, file.blocks.header_at_bytes.0 as usize);
+            }
         }
     }
 
@@ -256,19 +259,27 @@ impl<L: Lane> VerifyingLane<L> {
         let file = &plan.files[slot.file];
         let unit = file.unit.0;
         let Some(buffer) = self.inner.buffer(token) else { return true };
-        let read = &buffer[..moved as usize];
+        let read = &mut buffer[..moved as usize];
         let mut is_right = true;
         if let Some(pattern) = &plan.pattern {
-            let length = usize::from(pattern.length).max(1);
+            let (read, length) = (&*read, usize::from(pattern.length).max(1));
             let expected = |at: usize| pattern.bytes[at % length];
             let wrong = read.iter().enumerate().find(|(at, byte)| **byte != expected(*at));
             if let Some((at, _)) = wrong {
                 let told = (at, expected(at));
                 self.findings.add(|| plan.pattern_mismatch(file, (slot.at, read), told));
+                if file.blocks.are_kept {
+                    let kept = || LanePlan::kept_pattern(slot.at, read, pattern);
+                    self.findings.keep(read.len(), kept);
+                }
             }
             return wrong.is_none();
         }
-        for (index, block) in read.chunks_exact(unit as usize).enumerate() {
+        let header_at = file.blocks.header_at_bytes.0 as usize;
+        for (index, block) in read.chunks_exact_mut(unit as usize).enumerate() {
+            if header_at > 0 {
+                swap_header(block, header_at);
+            }
             let offset = slot.at + index as u64 * unit;
             let check = Check {
                 place: Place { file: file.identity, offset, kind: plan.kind },
@@ -280,6 +291,10 @@ impl<L: Lane> VerifyingLane<L> {
             if let Err(wrong) = check.run(block, &mut self.scratch[..unit as usize]) {
                 is_right = false;
                 self.findings.add(|| plan.mismatch(file, offset, &wrong));
+                if file.blocks.are_kept {
+                    let kept = || LanePlan::kept((file, &check.place), block, &wrong, check.own());
+                    self.findings.keep(block.len(), kept);
+                }
             }
         }
         is_right
@@ -296,12 +311,18 @@ struct Check {
 }
 
 impl Check {
+    /// The write that must be there, if it is known.
     #[inline]
-    fn run(&self, block: &[u8], scratch: &mut [u8]) -> Result<(), Wrong> {
-        let own = match self.known {
+    fn own(&self) -> Option<Generation> {
+        match self.known {
             Known::Write(generation) if !self.is_racing => Some(Generation(generation)),
             _ => None,
-        };
+        }
+    }
+
+    #[inline]
+    fn run(&self, block: &[u8], scratch: &mut [u8]) -> Result<(), Wrong> {
+        let own = self.own();
         let result = if self.is_racing || self.known == Known::Contested {
             self.place.examine_belonging(block, scratch)
         } else if own.is_none() && self.may_be_mixed {

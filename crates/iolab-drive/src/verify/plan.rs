@@ -7,14 +7,16 @@ use iolab_workload::StreamReport;
 use iolab_workload::program::Stage;
 use iolab_workload::spec::{Phase, Tenant, Workload};
 use iolab_workload::verify::{
-    FilePlan, Mismatch, SharedBook, Trust, Verify, file_identity, layout_step, phase_index,
-    step_name, trust, unit, worker_step,
+    FilePlan, KeptBlock, Mismatch, SharedBook, Trust, Verify, file_identity, layout_step,
+    phase_index, step_name, trust, unit, worker_step,
 };
 
-use super::block::{Fault, Generation, SECTOR};
+use super::block::{Fault, Generation, Place, SECTOR, stored_at, swap_header};
 
 /// Mismatches that are described; the rest is counted.
 const DESCRIBED_MAX: usize = 8;
+/// Bytes of wrong blocks that a lane keeps.
+const KEPT_BYTES_MAX: usize = 1 << 20;
 /// Writer number of the layout, which is no worker of a phase.
 const LAYOUT_WORKER: u16 = u16::MAX;
 
@@ -125,7 +127,47 @@ impl LanePlan {
                 "file {}, block of {} bytes at offset {offset}: {what}",
                 file.name, file.unit.0
             ),
+            kept: None,
         }
+    }
+
+    /// A wrong block as it was read and as it should be; `own` is the last write that is known of.
+    pub fn kept(
+        (file, place): (&FilePlan, &Place),
+        block: &[u8],
+        wrong: &Wrong,
+        own: Option<Generation>,
+    ) -> KeptBlock {
+        let expected = match wrong {
+            Wrong::Stale { expected: Expected::Write(generation), .. }
+            | Wrong::Block(Fault::Flipped { generation, .. }) => Some(*generation),
+            Wrong::Block(Fault::Torn { sectors, .. }) => own.or(sectors[0]),
+            Wrong::Stale { .. } | Wrong::Block(_) => own,
+        };
+        let stored = |mut bytes: Vec<u8>| {
+            let header_at = file.blocks.header_at_bytes.0 as usize;
+            if header_at > 0 {
+                swap_header(&mut bytes, header_at);
+            }
+            digits(&bytes)
+        };
+        let composed = |generation| {
+            let mut scratch = vec![0; block.len()];
+            place.expect(block, &mut scratch, generation);
+            scratch
+        };
+        KeptBlock {
+            at_bytes: place.offset,
+            received: stored(block.to_vec()),
+            expected: expected.map(composed).map(stored),
+        }
+    }
+
+    /// A transfer that is not of the pattern as it was read and as it should be.
+    pub fn kept_pattern(offset: u64, read: &[u8], pattern: &BytePattern) -> KeptBlock {
+        let mut expected = vec![0; read.len()];
+        pattern.fill(&mut expected);
+        KeptBlock { at_bytes: offset, received: digits(read), expected: Some(digits(&expected)) }
     }
 
     /// A transfer at `offset` of which byte `at` is not that of the pattern, in words.
@@ -149,6 +191,7 @@ impl LanePlan {
                 file.name,
                 read.len()
             ),
+            kept: None,
         }
     }
 
@@ -185,7 +228,8 @@ impl LanePlan {
     ) -> (&'static str, usize, String) {
         match fault {
             Fault::Flipped { generation, at, expected, got, count } => {
-                let byte = offset + *at as u64;
+                let at = stored_at(*at, file.blocks.header_at_bytes.0 as usize);
+                let byte = offset + at as u64;
                 let rest = if *count > 1 {
                     format!("; {count} bytes of the block are wrong, this is the first")
                 } else {
@@ -195,7 +239,7 @@ impl LanePlan {
                 let what = format!(
                     "flipped: byte {byte} is {got:#04x}, not {expected:#04x}{rest} (of {write})"
                 );
-                ("flipped", *at, what)
+                ("flipped", at, what)
             }
             Fault::Torn { sectors, at } => {
                 let name = |sector: Option<Generation>| {
@@ -243,7 +287,14 @@ fn file_plan(workload: &Workload, phase: &Phase, name: &str, trust: Trust) -> Fi
     let stem = tenant.map_or(name, |tenant| tenant.file.as_str());
     let identity = file_identity(workload.seed, name);
     let (name, unit) = (name.to_owned(), unit(workload, stem));
-    FilePlan { name, identity, unit, trust, book: SharedBook::default() }
+    let blocks = tenant.map(|tenant| tenant.manner.verified).unwrap_or_default();
+    FilePlan { name, identity, unit, blocks, trust, book: SharedBook::default() }
+}
+
+fn digits(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let both = |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from(DIGITS[digit as usize]));
+    bytes.iter().flat_map(both).collect()
 }
 
 /// Fault of a block that was read.
@@ -274,6 +325,7 @@ pub enum Expected {
 pub struct Findings {
     first: Vec<Mismatch>,
     total: u64,
+    kept_bytes: usize,
 }
 
 impl Findings {
@@ -282,6 +334,17 @@ impl Findings {
         self.total += 1;
         if self.first.len() < DESCRIBED_MAX {
             self.first.push(describe());
+        }
+    }
+
+    /// Keeps the block of the newest one, of so many bytes, as long as there is room for it.
+    pub fn keep(&mut self, bytes: usize, block: impl FnOnce() -> KeptBlock) {
+        if self.total as usize == self.first.len()
+            && self.kept_bytes + 2 * bytes <= KEPT_BYTES_MAX
+            && let Some(newest) = self.first.last_mut()
+        {
+            self.kept_bytes += 2 * bytes;
+            newest.kept = Some(block());
         }
     }
 

@@ -575,6 +575,10 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
 }
 
 impl<G: GroupState> Worker for ProgramWorker<'_, G> {
+    fn so_far(&self) -> Option<(StreamReport, Vec<OperationCount>)> {
+        Some((self.report(), self.operations()))
+    }
+
     fn next(&mut self, now: Ns) -> Step {
         loop {
             if self.report.errors > 0 && self.life != Life::Done {

@@ -11,7 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rules::TenantRules;
-use super::{Limit, LockPolicy, Tenant, is_default};
+use super::{Direction, Limit, LockPolicy, Tenant, is_default};
+use crate::verify::VerifiedBlocks;
 
 /// Manner in which the workers of a tenant work, beyond pattern, direction and rate.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,6 +62,24 @@ pub struct Manner {
     /// Rules that follow from measurements.
     #[serde(default, skip_serializing_if = "is_default")]
     pub rules: TenantRules,
+    /// Blocks in which its files are verified, if they are.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub verified: VerifiedBlocks,
+    /// Data of a writer are read back while it works; absent: they are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_back: Option<ReadingBack>,
+}
+
+/// Reading back what a writer has written, oldest first. In its end the rest is read, unless its
+/// time was over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReadingBack {
+    /// Writes that have not been read back, after which it reads.
+    pub after_ops: u64,
+    /// Reads that follow them. If there are more of them than writes to be read, each further
+    /// write is read at once.
+    pub batch_ops: u64,
 }
 
 /// One op of a replay.
@@ -140,7 +159,22 @@ impl Manner {
         if let Some(problem) = self.rules.problem(tenant) {
             return Some(problem);
         }
-        self.replay_problem(tenant)
+        self.read_back_problem(tenant).or_else(|| self.replay_problem(tenant))
+    }
+
+    fn read_back_problem(&self, tenant: &Tenant) -> Option<Problem> {
+        let read_back = self.read_back?;
+        if read_back.after_ops == 0 || read_back.batch_ops == 0 {
+            return Some(("reading back nothing".into(), "read back at least 1 write"));
+        }
+        let is_odd = matches!(tenant.access, Access::Append | Access::Stdio)
+            || tenant.lock == LockPolicy::Record
+            || !self.replay.is_empty();
+        if tenant.direction != Direction::Write || is_odd {
+            let problem = "reading back of what is no plain writer".to_owned();
+            return Some((problem, "use writes alone, without locks of records"));
+        }
+        None
     }
 
     fn replay_problem(&self, tenant: &Tenant) -> Option<Problem> {

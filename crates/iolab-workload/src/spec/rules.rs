@@ -10,8 +10,8 @@ use iolab_model::op::OpClass;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Tenant;
 use super::manner::Problem;
+use super::{Tenant, is_default};
 
 /// Length of a sample of a rate.
 pub const SAMPLE: Ns = Ns::from_ms(1000);
@@ -129,6 +129,9 @@ pub struct Tolerance {
     pub writes: bool,
     /// Blocks that are not what was written (EILSEQ).
     pub mismatches: bool,
+    /// The first of these blocks ends the worker, as if all of its work was done.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ends_at_mismatch: bool,
     /// Numbers of further errors of reads.
     #[serde(default)]
     pub errnos_of_reads: Vec<i32>,

@@ -253,10 +253,16 @@ impl<G: GroupState> StreamWorker<G> {
         }
         let told = &mut following.tolerated;
         told.errors += 1;
+        let is_last =
+            tolerance.ends_at_mismatch && class == OpClass::Read && errno == Errno::EILSEQ;
         if told.first_errno == 0 {
             told.first_errno = errno.0;
             let reason = std::io::Error::from_raw_os_error(errno.0);
             told.first = format!("{}{place} of file {file}: {reason}", class_name(class));
+        }
+        if is_last {
+            self.budget = self.issued;
+            self.forget_unread();
         }
         true
     }

@@ -83,6 +83,11 @@ impl<G: GroupState> StreamWorker<G> {
             let op = self.unflushed.flush(self.tenant.flush);
             return self.submit(now, true, op);
         }
+        if self.read_back.is_some()
+            && let Some(step) = self.next_read_back(now)
+        {
+            return step;
+        }
         if self.issued == self.budget {
             return self.end_timed(now);
         }

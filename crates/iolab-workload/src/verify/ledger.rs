@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use iolab_model::{Bytes, Seed};
 
-use super::{Trust, file_identity};
+use super::{Trust, VerifiedBlocks, file_identity};
 
 /// Nothing is known of a block.
 const UNKNOWN: u64 = 0;
@@ -115,6 +115,8 @@ pub struct FilePlan {
     pub identity: u64,
     /// Bytes of its blocks.
     pub unit: Bytes,
+    /// Place of the header in each, and whether wrong ones are kept.
+    pub blocks: VerifiedBlocks,
     /// Certainty about the file beside its book.
     pub trust: Trust,
     /// Last writes of its blocks.
@@ -140,6 +142,7 @@ impl Books {
                 identity: file_identity(seed, &name),
                 name,
                 unit,
+                blocks: VerifiedBlocks::default(),
                 trust: Trust::default(),
                 book: Arc::clone(known.entry(path.clone()).or_default()),
             }

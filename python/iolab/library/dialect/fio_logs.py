@@ -14,6 +14,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -41,9 +42,14 @@ _OP: Final = struct.Struct("<QQQII")
 """Offset in bytes, end of the op and its service time in ns, bytes, direction."""
 _WINDOW: Final = struct.Struct("<QQQQII")
 """End of the window, sum and longest of the service times in ns, bytes, ops, direction."""
+_OP_APART: Final = struct.Struct("<QQQIIQ")
+"""The same with the time of submission."""
+_WINDOW_APART: Final = struct.Struct("<QQQQIIQQQ")
+"""The same with sum and longest of the times of submission, and the longest of the rest."""
 _TRIM: Final = 2
 _ACTIONS: Final = ("read", "write", "trim", "sync", "datasync")
 """Names of the directions of entries in a log of actions."""
+_TIMES: Final = ("latency", "submission", "completion")
 _PART_ENTRIES: Final = 1 << 15
 _FOLDER: Final = "operations"
 _NS_PER_MS: Final = 1_000_000
@@ -70,6 +76,11 @@ class Entry:
     ops: int
     direction: int
     offset: int
+    submission_ns: int = 0
+    """Sum of the times of submission."""
+    longest_submission_ns: int = 0
+    longest_completion_ns: int = 0
+    """Longest time from the end of a submission on."""
 
 
 def _logs_of(plan: DialectPlan) -> list[FioLog]:
@@ -160,24 +171,36 @@ def _clone_lines(
 ) -> Iterator[str]:
     """Lines of a clone's work, with times from the beginning of its first phase on, or of 1970."""
     found = [(source, _report(record["phases"], source)) for source in clone]
-    done = [(folder / source["file"], report) for source, report in found if report is not None]
+    done = [(source, report) for source, report in found if report is not None]
     if not done:
         return
     origin_ns = int(done[0][1]["started_ns"]) + log["ramp_ns"]
     added_ms = (origin_ns + wall_clock(record)) // _NS_PER_MS if log["is_unix_time"] else 0
-    yield from _lines(log, _entries(log, done, origin_ns), added_ms)
+    if log["kind"] == "submission":
+        done = [(source, report) for source, report in done if _is_apart(source)]
+    yield from _lines(log, _entries(log, done, folder, origin_ns), added_ms)
+
+
+def _is_apart(source: FioLogSource) -> bool:
+    """Tell whether a clone's times of submission are known."""
+    return source.get("has_submissions", False)
 
 
 def _entries(
-    log: FioLog, done: Sequence[tuple[Path, StreamReport]], origin_ns: int
+    log: FioLog,
+    done: Sequence[tuple[FioLogSource, StreamReport]],
+    folder: Path,
+    origin_ns: int,
 ) -> Iterator[Entry]:
     """All entries of a clone, with times from `origin_ns` on."""
-    for path, report in done:
+    for source, report in done:
+        path = folder / source["file"]
         if not path.exists():
             continue
         window_ns = log["engine_window_ns"]
         finish_ns = int(report["started_ns"]) + int(report["elapsed_ns"]) - origin_ns
-        for entry in _read(path, has_windows=window_ns > 0):
+        is_apart = _is_apart(source)
+        for entry in _read(path, has_windows=window_ns > 0, has_submissions=is_apart):
             began_ns = entry[0] - (window_ns or entry[1])
             if log["ramp_ns"] and began_ns + _SLACK_NS < origin_ns:
                 continue
@@ -204,23 +227,25 @@ def _report(phases: Sequence[PhaseRecord], source: FioLogSource) -> StreamReport
     return workers[source["worker"]] if source["worker"] < len(workers) else None
 
 
-def _read(path: Path, *, has_windows: bool) -> Iterator[tuple[int, int, int, int, int, int, int]]:
+def _read(path: Path, *, has_windows: bool, has_submissions: bool) -> Iterator[tuple[int, ...]]:
     """Entries of one of the engine's logs, in the order of an `Entry`'s fields."""
-    form = _WINDOW if has_windows else _OP
+    if has_windows:
+        form = _WINDOW_APART if has_submissions else _WINDOW
+    else:
+        form = _OP_APART if has_submissions else _OP
     with path.open("rb") as file:
         while block := file.read(form.size * _PART_ENTRIES):
             if has_windows:
-                for ended, total, longest, size, ops, direction in form.iter_unpack(block):
-                    yield ended, total, longest, size, ops, direction, 0
+                for ended, total, longest, size, ops, direction, *more in form.iter_unpack(block):
+                    yield ended, total, longest, size, ops, direction, 0, *(more or (0, 0, longest))
             else:
-                for offset, ended, took, size, direction in form.iter_unpack(block):
-                    yield ended, took, took, size, 1, direction, offset
+                for offset, ended, took, size, direction, *more in form.iter_unpack(block):
+                    first: int = more[0] if more else 0
+                    yield ended, took, took, size, 1, direction, offset, first, first, took - first
 
 
 def _lines(log: FioLog, entries: Iterable[Entry], added_ms: int) -> Iterator[str]:
     """The lines of a clone's log."""
-    if log["kind"] == "submission":
-        return
     if log["kind"] == "actions":
         yield from _actions(log, entries)
         return
@@ -244,17 +269,31 @@ def _lines(log: FioLog, entries: Iterable[Entry], added_ms: int) -> Iterator[str
 
 def _single(log: FioLog, entry: Entry) -> int:
     """Value of one transfer: fio's bandwidth of a transfer is in kB/s."""
-    if log["kind"] == "latency":
-        return entry.total_ns
+    if log["kind"] in _TIMES:
+        return _time(log, entry)
     if log["kind"] == "iops":
         return entry.ops
     return entry.bytes * _NS_PER_MS // max(1, entry.total_ns)
 
 
+def _time(log: FioLog, entry: Entry) -> int:
+    """Sum of the times that a log is about."""
+    if log["kind"] == "submission":
+        return entry.submission_ns
+    return entry.total_ns - (entry.submission_ns if log["kind"] == "completion" else 0)
+
+
+def _longest(log: FioLog, entry: Entry) -> int:
+    """The longest of the times that a log is about."""
+    if log["kind"] == "submission":
+        return entry.longest_submission_ns
+    return entry.longest_completion_ns if log["kind"] == "completion" else entry.longest_ns
+
+
 def _windowed(log: FioLog, entry: Entry) -> int | None:
     """Value of a window; None of a rate's last window if too little of it has passed."""
-    if log["kind"] == "latency":
-        return entry.longest_ns if log["is_maximum"] else entry.total_ns // max(1, entry.ops)
+    if log["kind"] in _TIMES:
+        return _longest(log, entry) if log["is_maximum"] else _time(log, entry) // max(1, entry.ops)
     window_ns = log["window_ns"]
     passed_ns = entry.ended_ns % window_ns or window_ns
     if passed_ns * 2 < window_ns < entry.ended_ns:
@@ -274,19 +313,7 @@ def _windows(entries: Iterable[Entry], window_ns: int) -> Iterator[Entry]:
         waiting = [_sum(inside, direction, end_ns) for direction in _directions(inside)]
         last_ns = inside[-1].ended_ns
     for entry in waiting:
-        yield Entry(last_ns, *_rest(entry))
-
-
-def _rest(entry: Entry) -> tuple[int, int, int, int, int, int]:
-    """All fields but the end."""
-    return (
-        entry.total_ns,
-        entry.longest_ns,
-        entry.bytes,
-        entry.ops,
-        entry.direction,
-        entry.offset,
-    )
+        yield replace(entry, ended_ns=last_ns)
 
 
 def _directions(entries: Iterable[Entry]) -> list[int]:
@@ -303,6 +330,9 @@ def _sum(entries: Iterable[Entry], direction: int, end_ns: int) -> Entry:
         sum(entry.ops for entry in same),
         direction,
         0,
+        sum(entry.submission_ns for entry in same),
+        max(entry.longest_submission_ns for entry in same),
+        max(entry.longest_completion_ns for entry in same),
     )
 
 
@@ -313,7 +343,7 @@ def _histograms(log: FioLog, entries: Iterable[Entry], added_ms: int) -> Iterato
         counts = dict[int, list[int]]()
         for entry in group:
             of = counts.setdefault(entry.direction, [0] * (_BUCKETS // stride))
-            of[_bucket(entry.total_ns) // stride] += 1
+            of[_bucket(entry.total_ns - entry.submission_ns) // stride] += 1
         ms = (index + 1) * window_ns // _NS_PER_MS + added_ms
         for direction, of in sorted(counts.items()):
             yield f"{ms}, {direction}, {log['block_bytes']}, {', '.join(map(str, of))}\n"

@@ -23,6 +23,8 @@ from iolab.library.dialect import (
     fio,
     fio_commands,
     fio_logs,
+    fio_status,
+    fio_verified,
     mkfile,
     side,
     ycsb,
@@ -66,10 +68,13 @@ class LineConsole:
         self.result = console.result
         self.clear_line = console.clear_line
         self.ask = console.ask
+        self.has_own_line = False
+        """True if the dialect shows a line of progress of its own."""
 
     def progress(self, progress: Progress) -> None:
         """Show a phase where the line can be taken back."""
-        if progress.kind in ("phase", "notice"):
+        has_own = self.has_own_line and progress.kind == "phase" and progress.trial is not None
+        if progress.kind in ("phase", "notice") and not has_own:
             self._console.progress(progress)
 
 
@@ -94,13 +99,19 @@ class Line(Attendant):
         self._side_files = side.check_side_files(plan, core)
         self._output = fio.Output(plan)
         self._logs = fio_logs.check_logs(plan)
-        self._saved = fio_commands.check_commands(plan)
+        self._saved = [*fio_commands.check_commands(plan), *fio_verified.check_states(plan)]
         self._ycsb_files = ycsb.files_of(plan)
+        self._status = fio_status.Display(plan, core, console)
 
     @property
     def plan(self) -> DialectPlan:
         """Plan of the line."""
         return self._plan
+
+    @property
+    def has_own_line(self) -> bool:
+        """True if the dialect shows a line of progress of its own."""
+        return self._status.has_line
 
     def written_files(self) -> list[Path]:
         """Files that the dialect writes beside its report."""
@@ -137,6 +148,7 @@ class Line(Attendant):
             self._folder, self._fio_folder, self._ycsb_folder = folder, fio_folder, ycsb_folder
             fio_commands.run_commands(self._plan, self._console, is_before=True)
             filebench.run_commands(self._plan, self._console)
+            self._status.begin()
             yield
 
     def spec(self, trial: Trial, spec: TrialSpec) -> TrialSpec:
@@ -146,12 +158,14 @@ class Line(Attendant):
         logged = fio_logs.logged(self._plan, logged, self._fio_folder)
         logged = ycsb.logged(logged, self._ycsb_folder)
         spec = mkfile.with_readings(self._plan, spec)
+        spec = self._status.spec(spec)
         return {**spec, "workload": logged, "time_limit_ns": _TIME_LIMIT_NS}
 
     def heard(self, trial: Trial, params: protocol.Progress) -> None:
         """Answer a prompt, or print a line about the progress."""
         del trial
         ycsb.show_status(self._plan, params, self._console)
+        self._status.heard(params, self._show_so_far)
         if self._stop is not None and self._proceed is not None:
             bonnie.answer_prompts(self._stop, self._console, self._proceed)(params)
 
@@ -176,6 +190,8 @@ class Line(Attendant):
         workload = self._workload_of(trial.position)
         side.write_side_files(self._plan, self._core, workload, record, self._folder)
         fio_logs.write_logs(self._plan, record, self._fio_folder)
+        fio_verified.write_dumps(self._plan, record, self._console)
+        fio_verified.write_states(self._plan, record)
         ycsb.write_histogram_logs(self._plan, self._core, record)
         if record["status"] == "ok":
             self.n_ok += 1
@@ -208,6 +224,11 @@ class Line(Attendant):
         text = self._core.dialect_render(self._plan.dialect, self._plan.text, json.dumps(event))
         if text and not self._output.takes(text):
             self._console.result(text.removesuffix("\n"))
+
+    def _show_so_far(self, event: Mapping[str, object]) -> None:
+        """Print interim results, also into the file of the results."""
+        self._show(event)
+        self._output.write()
 
     def _show_row(self, index: int, record: Record) -> None:
         is_ok = record["status"] == "ok"
@@ -284,6 +305,7 @@ def conduct_line(
     line = Line(plan, core, console)
     refuse_unnamed(line.written_files(), plan.allowed, source)
     fio_commands.refuse_stored_commands(plan)
+    fio_verified.refuse_archived_dumps(plan, source)
     filebench.refuse_stored_commands(plan)
     options = replace(options, is_testbed_from_file=is_testbed_from_file(study))
     if options.is_dry_run:
@@ -304,6 +326,7 @@ def _conduct(
 ) -> int:
     core, plan = services.load_core(), line.plan
     observer = LineConsole(console)
+    observer.has_own_line = line.has_own_line
     for note in plan.values["notes"]:
         console.note(f"iolab: note: {note}")
     prepared = prepare(study, options, core, services.analysis, observer, line)

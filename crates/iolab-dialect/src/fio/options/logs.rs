@@ -21,7 +21,8 @@ pub const ROWS: &[Row] = done_rows! { "Logs";
             Ok(())
         };
     "write_lat_log": Prefix, "", T1, "logs of latencies, PREFIX_lat.N.log, clat and slat",
-        Differs("slat is empty, and clat is lat: single transfers are logged as a whole") =>
+        Differs("with engines that wait for each transfer slat is empty and clat is lat, as in \
+                 fio") =>
         |job, value| {
             job.logs.latency = Some(value.text());
             Ok(())

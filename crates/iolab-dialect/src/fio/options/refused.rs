@@ -109,9 +109,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "profile": Text, "", T3,
         "a built-in workload",
         "it is not done", "write its options";
-    "verify_state_load": Flag, "0", T2,
-        "what was written is read from a file",
-        "files of earlier runs are not verified yet", "write and verify in one run";
     "experimental_verify": Flag, "0", T3,
         "another way to verify",
         "it is not done", "leave it out";

@@ -68,28 +68,58 @@ pub const ROWS: &[Row] = done_rows! { "Results and verification";
             job.is_only_verified = value.flag();
             Ok(())
         };
-    "verify_fatal": Flag, "0", T1, "ends at the first wrong block",
-        Ignored("wrong blocks are counted, and the job fails at its end") => |_, _| Ok(());
-    "verify_interval": Size, "", T1, "bytes of a checked piece",
-        Ignored("pieces are as small as the transfers allow") => |_, _| Ok(());
+    "verify_fatal": Flag, "0", T1, "ends at the first wrong block, also with continue_on_error",
+        Done => |job, value| {
+            job.rules.ends_at_mismatch = value.flag();
+            Ok(())
+        };
+    "verify_interval": Size, "", T1, "bytes of a block that is verified as one",
+        Differs("at least 512; without it the largest power of two up to 4k that divides bs, where \
+                 fio has bs") =>
+        |job, value| {
+            job.verifying.interval = value.number();
+            Ok(())
+        };
     "verify_offset": Size, "0", T1, "place of the header in a block",
-        Ignored("stamps are iolab's own") => |_, _| Ok(());
+        Differs("at least 48, where fio's is 40") => |job, value| {
+            job.verifying.header_at = value.number();
+            Ok(())
+        };
     "verify_backlog": Count(0, i64::MAX), "0", T1, "verify after so many writes",
-        Ignored("what is written is read when all jobs of the group have written") =>
-        |_, _| Ok(());
+        Differs("number_ios and io_size count writes alone") => |job, value| {
+            job.verifying.backlog = value.number();
+            Ok(())
+        };
     "verify_backlog_batch": Count(0, i64::MAX), "0", T1, "blocks verified at once",
-        Ignored("what is written is read when all jobs of the group have written") =>
-        |_, _| Ok(());
-    "verify_dump": Flag, "0", T1, "wrong blocks are saved",
-        Ignored("wrong blocks are described in the results") => |_, _| Ok(());
+        Done => |job, value| {
+            job.verifying.batch = value.number();
+            Ok(())
+        };
+    "verify_dump": Flag, "0", T1,
+        "wrong blocks are saved, as FILE.OFFSET.received and FILE.OFFSET.expected",
+        Differs("the first 8 of each clone, up to 512 KiB together; never over a file of somebody \
+                 else") =>
+        |job, value| {
+            job.verifying.is_dumped = value.flag();
+            Ok(())
+        };
     "verify_async": Count(0, 4096), "0", T2, "threads that verify",
         Ignored("who reads verifies") => |_, _| Ok(());
     "verify_async_cpus": Text, "", T2, "CPUs of threads that verify",
         Ignored("who reads verifies") => |_, _| Ok(());
     "verifysort": Flag, "1", T2, "order of the reads that verify", Ignored("as written") =>
         |_, _| Ok(());
-    "verify_state_save": Flag, "1", T2, "a file says what was written",
-        Ignored("the results say it") => |_, _| Ok(());
+    "verify_state_save": Flag, "1", T2,
+        "a file, local-JOB-INDEX-verify.state, says how far a job has written",
+        Differs("only where it is written out; the content is iolab's own") => |job, value| {
+            job.verifying.is_state_saved = value.flag();
+            Ok(())
+        };
+    "verify_state_load": Flag, "0", T2, "no more is verified than that file says",
+        Differs("a state that iolab has saved, which also gives the seed") => |job, value| {
+            job.verifying.is_state_loaded = value.flag();
+            Ok(())
+        };
     "stats": Flag, "1", T2, "the job is told in the results", Done => |job, value| {
         job.is_untold = !value.flag();
         Ok(())

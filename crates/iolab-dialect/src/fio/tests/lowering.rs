@@ -2,8 +2,10 @@
 
 use iolab_model::op::Access;
 use iolab_model::{Bytes, Ns};
-use iolab_workload::program::{Amount, FileSet, Pace, Program};
-use iolab_workload::spec::{Direction, FsyncPolicy, Limit, Opening, Pattern, Tenant, WorkersAs};
+use iolab_workload::program::{Amount, Deed, FileBy, FileSet, Pace, Program};
+use iolab_workload::spec::{
+    Direction, FsyncPolicy, Limit, Opening, Pattern, ReadingBack, Tenant, WorkersAs,
+};
 
 use super::super::dialect::plan;
 use super::super::host::There;
@@ -150,6 +152,104 @@ fn what_is_written_is_read_again_to_verify() {
 }
 
 #[test]
+fn blocks_that_are_verified_are_those_that_are_asked_for() {
+    let verified = |more: &str| {
+        tenant(&format!("--rw=write --size=1m --bs=12k --verify=md5 {more}")).manner.verified
+    };
+    let bytes = |more| verified(more).bytes.map(|bytes| bytes.0);
+    assert_eq!(bytes(""), None);
+    assert_eq!(bytes("--verify_interval=512"), Some(512));
+    assert_eq!(bytes("--verify_interval=6k"), Some(6144));
+    assert_eq!(bytes("--verify_interval=5k"), Some(12_288), "one that divides nothing is bs");
+    assert_eq!(bytes("--verify_interval=1m"), Some(12_288));
+    assert_eq!(verified("--verify_offset=4048").header_at_bytes, Bytes(4048));
+    assert!(!verified("").are_kept && verified("--verify_dump").are_kept);
+    assert!(plan_of("--name=a --rw=write --size=4k --verify=md5 --verify_dump").show.are_dumped);
+    assert!(!plan_of("--name=a --size=4k --verify_dump").show.are_dumped);
+    let job = "--name=a --rw=write --size=64k --verify=md5";
+    assert!(refusal(&format!("{job} --verify_interval=256")).contains("multiple of 512"));
+    for at in ["40", "4049"] {
+        let told = refusal(&format!("{job} --verify_offset={at}"));
+        assert!(told.contains("write 48 to 4048, for blocks of 4096 bytes"), "{told}");
+    }
+}
+
+#[test]
+fn a_backlog_is_read_back_by_the_writer_itself() {
+    let job = "--name=v --rw=randwrite --size=1m --verify=crc32c --filename=f";
+    let plan = plan_of(&format!("{job} --verify_backlog=8 --verify_backlog_batch=4"));
+    let phases = &plan.rows[0].workload.phases;
+    assert_eq!((phases.len(), plan.show.units[0].verified), (1, None));
+    let rule = ReadingBack { after_ops: 8, batch_ops: 4 };
+    assert_eq!(phases[0].tenants[0].manner.read_back, Some(rule));
+    let whole = tenant("--rw=write --size=1m --verify=md5 --verify_backlog=8").manner.read_back;
+    assert_eq!(whole, Some(ReadingBack { after_ops: 8, batch_ops: 8 }));
+    let text = "--rw=write --size=1m --verify=md5 --verify_backlog=8 --do_verify=0";
+    assert_eq!(tenant(text).manner.read_back, None);
+}
+
+#[test]
+fn a_saved_state_limits_what_is_verified_and_gives_the_seed() {
+    let saving = "--name=v --rw=write --size=64k --verify=md5 --verify_state_save=1 --numjobs=2 \
+                  --group_reporting --name=w --rw=write --size=64k";
+    let states = plan_of(saving).show.states;
+    let names: Vec<&str> = states.iter().map(|one| one.file.as_str()).collect();
+    assert_eq!(names, ["local-v-0-verify.state", "local-v-1-verify.state"]);
+    assert_eq!((states[1].tenant, states[1].worker, states[1].state.write_bytes), (1, 0, 4096));
+    assert!(plan_of("--name=v --rw=write --size=64k --verify=md5").show.states.is_empty());
+
+    let mut paper = Paper::default();
+    paper.there.insert("f".into(), There::File(65_536));
+    let mut told = |text: &str, content: Option<String>| {
+        paper.files.clear();
+        paper.files.extend(content.map(|content| ("local-v-0-verify.state".to_owned(), content)));
+        let all =
+            format!("--name=v --filename=f --size=64k --verify=md5 --verify_state_load {text}");
+        plan(&words(&all), &paper).map_err(|error| error.to_string())
+    };
+    let state = |seed: u64, bytes: u64, writes: u64| {
+        format!(
+            "{{\"iolab_verify_state\":1,\"seed\":{seed},\"write_bytes\":{bytes},\
+             \"writes\":{writes}}}"
+        )
+    };
+    for (text, writes, expected) in [("--rw=randread", 5, 5), ("--rw=write --verify_only", 99, 16)]
+    {
+        let plan = told(text, Some(state(77, 4096, writes))).unwrap();
+        let workload = &plan.rows[0].workload;
+        assert_eq!(workload.seed.0, 77);
+        let limit = workload.phases[0].tenants[0].limit;
+        assert_eq!(limit, Limit::Ops { ops: expected, within_ns: None });
+    }
+    for (text, content, part) in [
+        ("--rw=read", None, "local-v-0-verify.state cannot be read"),
+        ("--rw=read", Some("garbage".to_owned()), "is no state that iolab has saved"),
+        ("--rw=read", Some(state(1, 8192, 3)), "of writes of 8192 bytes"),
+        ("--rw=write", Some(state(1, 4096, 3)), "of a job that writes"),
+    ] {
+        let error = told(text, content).unwrap_err();
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+/// Before, the reads after a writing job ended at its first wrong block, whatever
+/// `continue_on_error` said.
+#[test]
+fn wrong_blocks_end_the_verification_of_a_writer_as_was_asked_for() {
+    let job = "--name=v --rw=write --size=1m --verify=crc32c --verify_interval=1k";
+    let reader = |more: &str| {
+        let manner =
+            plan_of(&format!("{job} {more}")).rows[0].workload.phases[1].tenants[0].manner.clone();
+        assert_eq!(manner.verified.bytes, Some(Bytes(1024)));
+        manner.rules.tolerance.map(|tolerance| (tolerance.mismatches, tolerance.ends_at_mismatch))
+    };
+    assert_eq!(reader(""), None);
+    assert_eq!(reader("--verify_fatal"), None);
+    assert_eq!(reader("--continue_on_error=verify"), Some((true, false)));
+    assert_eq!(reader("--continue_on_error=verify --verify_fatal"), Some((true, true)));
+}
+
+#[test]
 fn what_cannot_be_done_is_refused_where_it_stands() {
     for (text, part) in [
         ("--name=a --size=4k --rw=randread:x", "no number of transfers"),
@@ -241,6 +341,22 @@ fn what_a_stream_cannot_say_is_a_program() {
     assert_eq!((program.limit.passes, set.existing_percent as u64), (Some(5), 0));
 }
 
+/// Before, `end_fsync` beside several files was refused.
+#[test]
+fn each_file_of_a_clone_is_flushed_once_at_its_end() {
+    for word in ["--end_fsync=1", "--fsync_on_close=1"] {
+        let (program, _) =
+            program_of(&format!("--name=a --rw=write --nrfiles=3 --size=64k {word}"));
+        let [last] = &program.after[..] else { panic!("one step follows: {:?}", program.after) };
+        let file = last.file.as_ref().expect("it has a file");
+        assert_eq!((last.does, file.by), (Deed::Fsync, FileBy::Own));
+        assert_eq!(last.times, Some(Amount::Constant(3)));
+    }
+    let (program, _) = program_of("--name=a --rw=write --bsrange=4k-8k --size=64k --end_fsync=1");
+    assert_eq!(program.after[0].times, None);
+    assert_eq!(program.after[0].file.as_ref().map(|file| file.by), Some(FileBy::Same));
+}
+
 #[test]
 fn commands_and_a_scheduler_are_handed_on() {
     let plan = plan_of(
@@ -293,10 +409,9 @@ fn sizes_may_be_of_any_bytes_or_follow_the_order() {
 
 #[test]
 fn what_is_done_otherwise_is_noted() {
-    let plan =
-        plan_of("--name=a --size=64k --rw=write --verify=md5 --verify_backlog=8 --verify_dump");
+    let plan = plan_of("--name=a --size=64k --rw=write --verify=md5 --verify_async=2");
     let notes = plan.notes.join("\n");
-    assert!(notes.contains("verify_backlog=8") && notes.contains("verify_dump=1"), "{notes}");
+    assert!(notes.contains("verify_async=2 changes nothing"), "{notes}");
 }
 
 #[test]
