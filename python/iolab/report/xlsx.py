@@ -67,7 +67,6 @@ PAGES_WIDE: Final = {
     "Rounds": 2,
     "Runs": 2,
     "Percentiles": 2,
-    "CloserLook": 2,
     xlsx_traced.NAME: 2,
 }
 """Pages that a printed sheet is wide; the others are one."""
