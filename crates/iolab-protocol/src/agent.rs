@@ -526,7 +526,7 @@ pub struct Progress {
     pub recording: Option<RecordingSoFar>,
     /// While devices are watched: the interval that has just ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub live: Option<LiveSecond>,
+    pub live: Option<Box<LiveSecond>>,
     /// Line about the progress that the command line wants to see, without the time of day.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,

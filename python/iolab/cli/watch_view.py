@@ -69,7 +69,7 @@ def drawn(state: LiveState, width: int) -> RenderableType:
     """Draw a state on a terminal of `width` columns."""
     parts: list[RenderableType] = [_head(state), *_progress(state)]
     if state.levels:
-        parts += ["", *([_text(f"{state.part}:", style="dim")] if state.part else [])]
+        parts += ["", *([plain(f"{state.part}:", "dim")] if state.part else [])]
         parts.append(_levels(state, width))
     elif not state.n_done:
         parts += ["", Text("No trial is finished yet.")]

@@ -46,7 +46,9 @@ pub fn run_processes(
         ControlFlow::Break(nothing) => return Ok(nothing),
     };
     let board = observer.board();
-    seats.iter_mut().for_each(|seat| seat.board = board.as_deref());
+    for seat in &mut seats {
+        seat.board = board.as_deref();
+    }
     // SAFETY: SharedGroup holds nothing but atomics.
     let group = unsafe { SharedBox::new(SharedGroup::default())? };
     let (heard, bell) = bell()?;

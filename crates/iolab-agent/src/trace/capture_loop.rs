@@ -237,7 +237,7 @@ fn sink_of(order: &Order, facts: &Facts) -> Result<Sink> {
     if order.is_live {
         return Ok(Sink::Live(Box::new(Tally::new(monotonic_ns()))));
     }
-    TraceFile::begin(facts, order.bytes_max).map(Sink::File)
+    TraceFile::begin(facts, order.bytes_max).map(|file| Sink::File(Box::new(file)))
 }
 
 /// Takes records of one CPU: into events, and these where they wait for their turn.

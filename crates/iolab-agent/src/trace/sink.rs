@@ -10,7 +10,7 @@ use crate::protocol::{LiveSecond, RecordingSoFar};
 /// Receiver of events in the order of time.
 pub enum Sink {
     /// The user's file.
-    File(TraceFile),
+    File(Box<TraceFile>),
     /// Sums of each second.
     Live(Box<Tally>),
 }

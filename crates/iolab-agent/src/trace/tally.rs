@@ -376,7 +376,9 @@ mod tests {
 
     fn tally(events: &[Event]) -> Vec<LiveSecond> {
         let mut tally = Tally::new(0);
-        events.iter().for_each(|event| tally.push(event));
+        for event in events {
+            tally.push(event);
+        }
         tally.finish(2 * INTERVAL_NS);
         tally.take_done()
     }

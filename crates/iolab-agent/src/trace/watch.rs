@@ -32,10 +32,10 @@ pub fn watch(how: Recording, spec: &WatchSpec, control: &mut dyn Control) -> Res
         recorder.listen();
         tell(recorder, control);
     });
-    let recorded = recorder.finish(machine);
+    let outcome = recorder.finish(machine);
     tell(&mut recorder, control);
     let devices = devices.into_iter().map(|device| device.name).collect();
-    Ok(TraceRecorded { recorded: recorded?, devices, warnings })
+    Ok(TraceRecorded { recorded: outcome?, devices, warnings })
 }
 
 fn tell(recorder: &mut Recorder, control: &mut dyn Control) {
@@ -43,5 +43,5 @@ fn tell(recorder: &mut Recorder, control: &mut dyn Control) {
 }
 
 fn progress(second: LiveSecond) -> Progress {
-    Progress { phase: "watch".to_owned(), live: Some(second), ..Progress::default() }
+    Progress { phase: "watch".to_owned(), live: Some(Box::new(second)), ..Progress::default() }
 }

@@ -167,7 +167,7 @@ impl Of {
         Ok(())
     }
 
-    /// ImportOptions of one letter with their values; answers the other words.
+    /// Options of one letter with their values; answers the other words.
     pub fn letters(
         &self,
         typed: &mut Typed,

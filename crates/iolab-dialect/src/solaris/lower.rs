@@ -1,5 +1,7 @@
 //! Meaning of the lines: a row for each, and the stack that they make.
 
+use std::fmt::Write as _;
+
 use serde::{Deserialize, Serialize};
 
 use super::emission::{Said, emission};
@@ -367,11 +369,12 @@ impl Meant<'_> {
                 if self.fs == Some(Fs::Ufs) && has_none && stripe.bytes() != cluster {
                     is_caution = true;
                     let blocks = stripe.bytes() / BLOCK;
-                    text.push_str(&format!(
+                    let _ = write!(
+                        text,
                         "; no line sets the cluster, and the default of {} is not that: \
                          newfs -C {blocks} would be",
                         amount(cluster)
-                    ));
+                    );
                 }
             }
             text

@@ -67,7 +67,7 @@ const NEWFS_1M: &str = "newfs(1M)";
 /// Blocks of a cluster: 8 MiB are beyond any driver of the time.
 const CLUSTER: (u64, u64) = (1, 1024);
 
-/// ImportOptions of newfs.
+/// Options of newfs.
 pub const NEWFS: &[Row] = &[
     Row::new("-C", Unit::Blocks, CLUSTER, Maxcontig, NEWFS_1M),
     Row::new("-b", Unit::Bytes, (4096, 8192), Make("-b"), NEWFS_1M).in_steps(4096),
@@ -89,7 +89,7 @@ pub const NEWFS: &[Row] = &[
 
 const TUNEFS_1M: &str = "tunefs(1M)";
 
-/// ImportOptions of tunefs.
+/// Options of tunefs.
 pub const TUNEFS: &[Row] = &[
     Row::new("-a", Unit::Blocks, CLUSTER, Maxcontig, TUNEFS_1M),
     Row::new("-e", Unit::Blocks, (1, 1 << 20), Make("-e"), TUNEFS_1M),
@@ -133,7 +133,7 @@ pub const MKFS_VXFS: &[Row] = &[
     Row::new("N", Unit::Flag, (0, 0), ASKED, MKFS_VXFS_1M),
 ];
 
-/// ImportOptions of mount that every file system takes.
+/// Options of mount that every file system takes.
 pub const MOUNT_ALL: &[Row] = &[
     Row::new("rw", Unit::Flag, (0, 0), CHECKED, "mount(1M)"),
     Row::new("suid", Unit::Flag, (0, 0), CHECKED, "mount(1M)"),
@@ -147,7 +147,7 @@ pub const MOUNT_ALL: &[Row] = &[
 
 const MOUNT_UFS_1M: &str = "mount_ufs(1M)";
 
-/// ImportOptions of `mount -F ufs`.
+/// Options of `mount -F ufs`.
 pub const MOUNT_UFS: &[Row] = &[
     Row::new("logging", Unit::Flag, (0, 0), Mount, MOUNT_UFS_1M),
     Row::new("nologging", Unit::Flag, (0, 0), Mount, MOUNT_UFS_1M),
@@ -165,7 +165,7 @@ const MOUNT_VXFS_1M: &str = "mount_vxfs(1M)";
 const MINCACHE: Unit = Unit::Word(&["closesync", "direct", "dsync", "tmpcache", "unbuffered"]);
 const CONVOSYNC: Unit = Unit::Word(&["closesync", "delay", "direct", "dsync", "unbuffered"]);
 
-/// ImportOptions of `mount -F vxfs`.
+/// Options of `mount -F vxfs`.
 pub const MOUNT_VXFS: &[Row] = &[
     Row::new("log", Unit::Flag, (0, 0), Mount, MOUNT_VXFS_1M),
     Row::new("delaylog", Unit::Flag, (0, 0), Mount, MOUNT_VXFS_1M),
@@ -179,7 +179,7 @@ pub const MOUNT_VXFS: &[Row] = &[
 
 const MOUNT_SAMFS_1M: &str = "mount_samfs(1M)";
 
-/// ImportOptions of `mount -F samfs`.
+/// Options of `mount -F samfs`.
 pub const MOUNT_SAMFS: &[Row] = &[
     Row::new("maxcontig", Unit::Blocks, CLUSTER, Own, "mount_samfs(1M), release 3"),
     Row::new("wr_throttle", Unit::Kib, (256, 32_768), Own, "mount_samfs(1M), release 3"),
@@ -221,7 +221,7 @@ pub const VXTUNEFS: &[Row] = &[
     Row::new("qio_cache_enable", Unit::Count, (0, 1), CHECKED, VXTUNEFS_1M),
 ];
 
-/// ImportOptions of sammkfs.
+/// Options of sammkfs.
 pub const SAMMKFS: &[Row] = &[
     Row::new("-a", Unit::Kib, (8, 65_528), Own, "sammkfs(1M)").in_steps(8),
     Row::new("-i", Unit::Count, (0, MAXINT), CHECKED, "sammkfs(1M)"),

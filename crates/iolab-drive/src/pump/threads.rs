@@ -459,7 +459,9 @@ fn run_part(
         ControlFlow::Break(nothing) => return Ok(nothing),
     };
     let board = observer.board();
-    seats.iter_mut().for_each(|seat| seat.board = board.as_deref());
+    for seat in &mut seats {
+        seat.board = board.as_deref();
+    }
     if let [seat] = &seats[..] {
         prepare(seat);
         let (outcome, parent_ns) = run_inline(seat, target, directory, observer)?;

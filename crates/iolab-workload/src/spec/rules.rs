@@ -122,6 +122,7 @@ pub struct LeastRate {
 /// Failures that do not end a worker: they are counted, and the op is not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Tolerance {
     /// Reads that the storage fails (EIO).
     pub reads: bool,

@@ -1,3 +1,4 @@
+use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -307,7 +308,12 @@ fn wrong_blocks_are_kept_as_they_were_read_and_as_they_should_be() {
     let blocks =
         VerifiedBlocks { are_kept: true, header_at_bytes: Bytes(512), ..VerifiedBlocks::default() };
     let workload = in_blocks(blocks);
-    let digits = |bytes: &[u8]| -> String { bytes.iter().map(|b| format!("{b:02x}")).collect() };
+    let digits = |bytes: &[u8]| {
+        bytes.iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+    };
     let (mut before, mut after) = (String::new(), String::new());
     let report = planted(&workload, |bytes| {
         before = digits(&bytes[16_384..20_480]);
