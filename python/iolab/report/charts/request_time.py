@@ -29,7 +29,7 @@ from iolab.stats.request_time import (
 from iolab.stats.verdict import RequestTime, StudyVerdict
 from iolab.store.rows import StudyData
 
-LINE_PARTS: Final = 32
+LINE_PARTS: Final = 12
 """Parts of a drawn line; on an axis of another scale it is bent."""
 
 
