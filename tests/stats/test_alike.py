@@ -142,7 +142,7 @@ def test_an_outlier_is_named_with_its_conditions(canned: ModuleType) -> None:
     assert f"round {trial.round}, place {trial.position + 1} in it" in said
     (headline,) = verdict.headline
     assert headline.robust_ratio is not None
-    assert "its median round is" in verdict.sentence
+    assert "Its median round is" in verdict.sentence
     assert "outliers" not in _told(judge(study))
 
 
@@ -161,7 +161,7 @@ def test_percentiles_that_hide_a_stall_say_so(canned: ModuleType) -> None:
         for m in study.measurements
     ]
     told = _told(judge(dataclasses.replace(study, measurements=slow)))
-    assert "wait for each answer count a stall as one operation" in told["closed_loop"]
+    assert "A stall is therefore one slow operation among many" in told["closed_loop"]
     assert "longest" in told["closed_loop"]
     assert "closed_loop" not in _told(judge(study))
 
