@@ -189,8 +189,14 @@ def test_nothing_is_overwritten(iolab):
         (["archive", "--check", "o"], "is not a file"),
         (["archive", "o/report.html"], "is neither a study nor an archive"),
         (["archive", "--extract", "o.iolab"], "--extract needs a directory"),
-        (["archive", "--check", "--extract", "o.iolab"], "--extract and --check exclude each other"),
-        (["archive", "--export", "bonnie", "o"], "--export: 'bonnie' is none of its values: values are fio, iozone"),
+        (
+            ["archive", "--check", "--extract", "o.iolab"],
+            "--extract and --check exclude each other",
+        ),
+        (
+            ["archive", "--export", "bonnie", "o"],
+            "--export: 'bonnie' is none of its values: values are fio, iozone",
+        ),
         (["archive", "--export", "fio", "o"], "name a directory for them with --out"),
         (["report", "o/verdict.json", "--out", "r"], "is neither a study nor an archive"),
         (["report", "o.iolab"], "o.iolab is an archive, in which no report can be put"),

@@ -271,6 +271,8 @@ def file_names(tenant: Tenant) -> list[str]:
     """Names of a tenant's files, as `Tenant::file_name` of iolab-workload has them."""
     named, count = tenant.get("files") or [], tenant["workers"]
     first, step = tenant.get("file_first", 0), tenant.get("file_step", 1)
+    if tenant.get("program"):  # Its steps say which of them a worker uses.
+        return list(named)
     if tenant["is_file_shared"]:
         return named[:1] or [tenant["file"]]
     rest = [f"{tenant['file']}.{first + worker * step}" for worker in range(count)]
