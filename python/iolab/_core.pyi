@@ -11,6 +11,7 @@ from iolab.protocol import (
     Capabilities,
     CommandPlan,
     Demand,
+    FileUse,
     Histogram,
     ImportedConfig,
     ImportOptions,
@@ -90,10 +91,10 @@ __all__ = [
     "trace_ring_pages",
     "trace_show",
     "trace_stages",
-    "workload_changed_files",
     "workload_demand",
     "workload_file",
     "workload_file_anchored",
+    "workload_file_uses",
     "workload_operations",
     "workload_refusals",
 ]
@@ -201,22 +202,6 @@ def mixed_workload(spec_json: JsonText[MixedRequest]) -> JsonText[Workload]:
     iolab.errors.StudyError : the values do not describe a workload.
     """
 
-def workload_changed_files(workload_json: JsonText[Workload]) -> JsonText[list[str]]:
-    """Names of the files that some phase of a workload makes, removes or changes.
-
-    Parameters
-    ----------
-    workload_json : workload spec, version 1, as the builders and dialects make it.
-
-    Returns
-    -------
-    str : JSON list of names, sorted; of a tenant with many files the name of their directory.
-
-    Raises
-    ------
-    iolab.errors.StudyError : the text is no workload description.
-    """
-
 def workload_operations(workload_json: JsonText[Workload]) -> JsonText[list[Operation]]:
     """Operations of a workload description, in the order of its phases.
 
@@ -228,6 +213,23 @@ def workload_operations(workload_json: JsonText[Workload]) -> JsonText[list[Oper
     -------
     str : JSON list of ``{"id", "engine", "kind", "reads", "writes", "io_size_bytes", "access"}``;
         `access` is that of the description, before an engine's default.
+
+    Raises
+    ------
+    iolab.errors.StudyError : the text is no workload description.
+    """
+
+def workload_file_uses(workload_json: JsonText[Workload]) -> JsonText[list[FileUse]]:
+    """Uses of the files of a workload: how each is opened first, and whether it is changed.
+
+    Parameters
+    ----------
+    workload_json : workload spec, version 1, as the builders and dialects make it.
+
+    Returns
+    -------
+    str : JSON list, in the order in which the files are first named; of a tenant with many files
+        their directory.
 
     Raises
     ------

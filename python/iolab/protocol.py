@@ -2521,6 +2521,21 @@ class FileRules(TypedDict):
     replaceable: dict[str, Replaceable]
 
 
+NamedKind: TypeAlias = Literal["file", "folder", "store"]
+"""What the name of a file stands for."""
+
+
+class FileUse(TypedDict):
+    """Use of a file, or of a directory of many, by the phases of a workload."""
+
+    is_changed: bool
+    is_expected: bool
+    kind: NamedKind
+    name: str
+    opening: Opening
+    phase: str
+
+
 class FilebenchCpu(TypedDict):
     """CPU time."""
 

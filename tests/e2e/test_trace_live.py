@@ -119,7 +119,7 @@ def test_the_view_shows_the_minute_and_ends_with_an_interrupt(loop: Loop) -> Non
         argv, stdin=end, stdout=end, stderr=end, env=environment, start_new_session=True
     )
     os.close(end)
-    seen, is_loaded, deadline = "", False, time.monotonic() + _ENDS_S
+    seen, is_loaded, is_stopped, deadline = "", False, False, time.monotonic() + _ENDS_S
     try:
         while running.poll() is None:
             assert time.monotonic() < deadline, seen[-3000:]
@@ -132,7 +132,8 @@ def test_the_view_shows_the_minute_and_ends_with_an_interrupt(loop: Loop) -> Non
             if "No request has ended yet" in seen and not is_loaded:
                 is_loaded = True
                 subprocess.run(["sh", "-c", loop.load()], check=True)
-            if is_loaded and "D2C of the last minute" in seen and "dd (" in seen:
+            if "D2C of the last minute" in seen and "dd (" in seen and not is_stopped:
+                is_stopped = True
                 running.send_signal(signal.SIGINT)
         assert running.wait(timeout=_ENDS_S) == 0, seen[-3000:]
     finally:

@@ -94,12 +94,16 @@ def test_a_study_has_events_of_its_own_processes_alone(arena: Arena) -> None:
         arena.shell(f"rm -rf {HOMES}/{MALLORY}/layers")
 
 
-def test_devices_of_others_are_not_recorded(arena: Arena, device: str) -> None:
+@pytest.mark.parametrize("how", [("record", "-o", "t.iotrace"), ("live", "--json")])
+def test_devices_of_others_are_neither_recorded_nor_watched(
+    arena: Arena, device: str, how: tuple[str, ...]
+) -> None:
     with nothing_changes(arena):
-        words = ("trace", "record", device, "--seconds", "1", "-o", "t.iotrace")
+        words = ("trace", how[0], device, "--seconds", "1", *how[1:])
         done = arena.iolab(*words, user=MALLORY)
     assert done.returncode == 2, done.stderr.decode()
     assert f'devices = ["{device}"]' in done.stderr.decode()
+    assert not done.stdout
 
 
 def test_processes_of_others_are_not_recorded(arena: Arena, device: str) -> None:

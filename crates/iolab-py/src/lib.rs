@@ -25,7 +25,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(workload::iozone_workload, module)?)?;
     module.add_function(wrap_pyfunction!(workload::mixed_workload, module)?)?;
     module.add_function(wrap_pyfunction!(workload::workload_operations, module)?)?;
-    module.add_function(wrap_pyfunction!(workload::workload_changed_files, module)?)?;
+    module.add_function(wrap_pyfunction!(workload::workload_file_uses, module)?)?;
     module.add_function(wrap_pyfunction!(workload::iozone_tests, module)?)?;
     module.add_function(wrap_pyfunction!(workload::patterns, module)?)?;
     module.add_function(wrap_pyfunction!(histogram::histogram_quantiles, module)?)?;

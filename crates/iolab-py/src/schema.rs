@@ -16,6 +16,7 @@ use iolab_workload::Workload;
 use iolab_workload::operation::Operation;
 use iolab_workload::preset::{IozoneRequest, MixedRequest};
 use iolab_workload::program::{Demand, RecordedIdentity};
+use iolab_workload::spec::FileUse;
 use pyo3::prelude::*;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -57,7 +58,7 @@ macro_rules! add {
 fn given(mut generator: SchemaGenerator) -> Map<String, Value> {
     add! { generator:
         CommandPlan, iozone::report::Sheet,
-        Workload, Operation, Demand, RecordedIdentity, Refusal, Record,
+        Workload, Operation, FileUse, Demand, RecordedIdentity, Refusal, Record,
         Description, WhatIsPossible, Profile, SchedulerBook, Judgement, Prediction, Twin, Findings,
         Capabilities, FormatRow,
         Answer<Shown>, Answer<Converted>, Answer<Measured>, Answer<OnlyRead>, Compared,

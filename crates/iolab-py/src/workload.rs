@@ -40,11 +40,11 @@ pub fn workload_operations(py: Python<'_>, workload_json: &str) -> PyResult<Stri
     serde_json::to_string(&operations(&workload)).map_err(|e| study_error(py, e))
 }
 
-/// Names of the files that a workload makes, removes or changes, as a JSON list.
+/// Uses of the files of a workload, as a JSON list.
 #[pyfunction]
-pub fn workload_changed_files(py: Python<'_>, workload_json: &str) -> PyResult<String> {
+pub fn workload_file_uses(py: Python<'_>, workload_json: &str) -> PyResult<String> {
     let workload: Workload = serde_json::from_str(workload_json).map_err(|e| study_error(py, e))?;
-    serde_json::to_string(&workload.changed_files()).map_err(|e| study_error(py, e))
+    serde_json::to_string(&workload.file_uses()).map_err(|e| study_error(py, e))
 }
 
 /// Names of `IOzone`'s tests that exist here, in the order in which they run.

@@ -3,8 +3,6 @@
 //! A workload is a list of phases that run one after the other on the same files; a phase is a list
 //! of tenants that run at once; a tenant is a number of equal workers. Unknown fields are refused.
 
-use std::collections::BTreeSet;
-
 use iolab_model::error::Error;
 use iolab_model::target::Content;
 use iolab_model::{Bytes, Ns, Seed};
@@ -14,10 +12,12 @@ use serde::{Deserialize, Serialize};
 use crate::program::{self, FileSet, KeySpace};
 use crate::verify::{self, Verify};
 
+mod file_use;
 mod manner;
 pub mod rules;
 mod tenant;
 
+pub use file_use::{FileUse, NamedKind};
 pub use manner::{Burst, Manner, ReadingBack, ReplayOp};
 pub use tenant::{PROGRAM_FILE, Tenant};
 
@@ -302,10 +302,9 @@ impl Workload {
         self.file_sets.iter().filter(is_used)
     }
 
-    /// Names of the files that some phase makes, removes or changes, in order.
-    pub fn changed_files(&self) -> BTreeSet<String> {
-        let tenants = self.phases.iter().flat_map(|phase| &phase.tenants);
-        tenants.filter(|tenant| tenant.changes_files()).flat_map(Tenant::file_names).collect()
+    /// Uses of all its files, in the order in which they are first named.
+    pub fn file_uses(&self) -> Vec<FileUse> {
+        FileUse::of_phases(&self.phases)
     }
 
     /// Name of the engine that a phase uses.

@@ -15,7 +15,6 @@ from iolab.cli.iostat_layout import ReportLayout
 from iolab.errors import IolabError
 from iolab.library import disk_tables
 from iolab.library.disk_counters import (
-    COUNTERS_KNOWN,
     Counters,
     Figures,
     figures,
@@ -25,8 +24,6 @@ from iolab.library.disk_counters import (
 from iolab.library.disk_series import DiskSeries, disk_series
 
 _NS_PER_S = 1e9
-_LEVEL = 8
-"""Place of the number of requests in flight, which is no sum."""
 
 
 def show(place: Path, devices: Sequence[str], layout: ReportLayout, console: Console) -> int:
@@ -60,14 +57,11 @@ def show(place: Path, devices: Sequence[str], layout: ReportLayout, console: Con
 
 def _intervals(series: DiskSeries) -> Iterator[tuple[float, float, Counters]]:
     """End and length of each interval in seconds, and what was counted in it."""
-    pairs = zip(series.at_ns, series.counters, strict=True)
+    pairs = zip(series.at_ns, map(Counters.of_row, series.counters), strict=True)
     begin_ns, before = next(pairs)
     for at_ns, now in pairs:
         if at_ns > begin_ns:
-            delta = [max(0, late - early) for late, early in zip(now, before, strict=True)]
-            delta[_LEVEL] = now[_LEVEL]
-            known = Counters(*delta[:COUNTERS_KNOWN])
-            yield at_ns / _NS_PER_S, (at_ns - begin_ns) / _NS_PER_S, known
+            yield at_ns / _NS_PER_S, (at_ns - begin_ns) / _NS_PER_S, now.since(before)
         begin_ns, before = at_ns, now
 
 

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from iolab.cli.console import Console
+from iolab.cli.trace_record import add_devices, add_reading_flags
 from iolab.library.services import Services
 from iolab.wording import counted
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the words of watching."""
-    parser.add_argument("devices", metavar="DEVICE", nargs="+", help="sda, /dev/nvme0n1, loop3")
+    add_devices(parser)
     parser.add_argument("--seconds", metavar="N", help="watch so long (until Ctrl-C)")
     parser.add_argument(
         "--json", action="store_true", help="one line of JSON for each second; times in ns"
@@ -26,15 +27,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plain", action="store_true", help="one line of text for each second, in a terminal, too"
     )
-    parser.add_argument(
-        "--buffer", metavar="SIZE", default="8 MiB", help="kernel memory of each CPU (8 MiB)"
-    )
-    parser.add_argument(
-        "--backend",
-        choices=("auto", "tracefs", "perf"),
-        default="auto",
-        help="how events are read: by tracefs; perf events where tracefs cannot be written",
-    )
+    add_reading_flags(parser)
 
 
 def live(arguments: argparse.Namespace, services: Services, console: Console) -> int:

@@ -23,7 +23,7 @@ _EXIT_COMMAND_FAILED: Final = 1
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """Declare the words of a recording."""
-    parser.add_argument("devices", metavar="DEVICE", nargs="+", help="sda, /dev/nvme0n1, loop3")
+    add_devices(parser)
     parser.add_argument(
         "-o", "--out", metavar="FILE", required=True, help="file to make, such as t.iotrace"
     )
@@ -53,6 +53,17 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="process whose system calls are recorded, with what it starts (several times: "
         "several); with --for: the command's; without both those of all processes",
     )
+    add_reading_flags(parser)
+    add_overwrite_flag(parser)
+
+
+def add_devices(parser: argparse.ArgumentParser) -> None:
+    """Declare the devices whose events are read."""
+    parser.add_argument("devices", metavar="DEVICE", nargs="+", help="sda, /dev/nvme0n1, loop3")
+
+
+def add_reading_flags(parser: argparse.ArgumentParser) -> None:
+    """Declare how events are read from the kernel."""
     parser.add_argument(
         "--buffer", metavar="SIZE", default="8 MiB", help="kernel memory of each CPU (8 MiB)"
     )
@@ -62,7 +73,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="how events are read: by tracefs; perf events where tracefs cannot be written",
     )
-    add_overwrite_flag(parser)
 
 
 def _listed(rows: Sequence[EventsName]) -> str:

@@ -9,6 +9,8 @@ Left out: counters per partition of kernels before 2.6.25, which had four number
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -20,8 +22,6 @@ _COUNTERS: Final = (
     *("in_flight", "io_ticks", "rq_ticks", "dc_ios", "dc_merges", "dc_sect", "dc_ticks"),
     *("fl_ios", "fl_ticks"),
 )
-COUNTERS_KNOWN: Final = len(_COUNTERS)
-"""Newer kernels may add some at the end."""
 _COUNTERS_MIN: Final = 11
 """Kernels before 4.18 count no discards, those before 5.5 no flushes: missing ones are 0."""
 _KIB_PER_SECTOR: Final = 0.5
@@ -50,10 +50,16 @@ class Counters:
     fl_ios: int = 0
     fl_ticks: int = 0
 
+    @staticmethod
+    def of_row(row: Sequence[int]) -> Counters:
+        """Counters in the kernel's order; newer kernels may have more at the end."""
+        return Counters(*row[: len(_COUNTERS)])
+
     def since(self, before: Counters) -> Counters:
-        """Counts since another reading; 0 for a counter that went backwards."""
+        """Counts since another reading; 0 for a counter that went backwards, a level as it is."""
         pairs = ((getattr(self, name), getattr(before, name)) for name in _COUNTERS)
-        return Counters(*(max(0, now - then) for now, then in pairs))
+        counted = Counters(*(max(0, now - then) for now, then in pairs))
+        return replace(counted, in_flight=self.in_flight)
 
     @property
     def is_idle(self) -> bool:
@@ -159,7 +165,7 @@ def parse_diskstats(text: str, path: Path = Path("diskstats")) -> dict[str, Coun
             raise _not_understood(path, line) from None
         if len(numbers) < _COUNTERS_MIN:
             raise _not_understood(path, line)
-        disks[words[2]] = Counters(*numbers)
+        disks[words[2]] = Counters.of_row(numbers)
     return disks
 
 

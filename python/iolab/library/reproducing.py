@@ -44,8 +44,6 @@ _COLUMNS: Final[dict[str, Callable[[SolarisFigures], float]]] = {
     "%w": lambda of: of.wait_percent,
     "%b": lambda of: of.busy_percent,
 }
-_LEVEL: Final = 8
-"""Counter that is a number of requests, not a sum."""
 
 
 def documents(keys: Sequence[str]) -> tuple[Document, ...]:
@@ -172,22 +170,17 @@ def _iostat(phase: PhaseRecord, column: str) -> float:
     series = phase["devices"][0].get("series")
     if not series:
         raise IolabError("the simulated trial holds no counters of its device", "report it, please")
-    rows, begin_ns = [(0, series["counters"][0])], 0
-    for at_ns, counters in zip(series["at_ns"], series["counters"], strict=True):
+    readings = [Counters.of_row(row) for row in series["counters"]]
+    rows, begin_ns = [(0, readings[0])], 0
+    for at_ns, counters in zip(series["at_ns"], readings, strict=True):
         if at_ns - begin_ns >= _INTERVAL_NS:
             rows.append((at_ns, counters))
             begin_ns = at_ns
     figures = [
-        solaris_figures(kstat_of(_difference(before, now)), (now_ns - before_ns) / _NS_PER_S)
+        solaris_figures(kstat_of(now.since(before)), (now_ns - before_ns) / _NS_PER_S)
         for (before_ns, before), (now_ns, now) in pairwise(rows)
     ]
     return fmean(_COLUMNS[column](of) for of in figures[_EDGES:-_EDGES])
-
-
-def _difference(before: Sequence[int], now: Sequence[int]) -> Counters:
-    counted = [late - early for early, late in zip(before, now, strict=True)]
-    counted[_LEVEL] = now[_LEVEL]
-    return Counters(*counted[: len(Counters.__dataclass_fields__)])
 
 
 def _pair(row: Row, value: float | None) -> TwoNumbers | None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         Capabilities,
         CommandPlan,
         Demand,
+        FileUse,
         Histogram,
         IozoneRequest,
         MixedRequest,
@@ -35,8 +36,8 @@ class Core(Protocol):
         """Workload spec of several streams side by side."""
         ...
 
-    def workload_changed_files(self, workload_json: JsonText[Workload], /) -> JsonText[list[str]]:
-        """Names of the files that a workload makes, removes or changes."""
+    def workload_file_uses(self, workload_json: JsonText[Workload], /) -> JsonText[list[FileUse]]:
+        """Uses of the files of a workload, in the order in which they are first named."""
         ...
 
     def dialect_parse(self, dialect: str, words: list[str], /) -> JsonText[CommandPlan]:

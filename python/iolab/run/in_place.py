@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -33,7 +33,8 @@ from iolab.study.plan import Trial
 from iolab.testbed.model import DirectoryTestbed, Testbed, make_testbed
 
 if TYPE_CHECKING:
-    from iolab.protocol import Progress, Record, Replaceable, Tenant, TrialSpec
+    from iolab.json_text import JsonText
+    from iolab.protocol import FileUse, Progress, Record, Replaceable, TrialSpec, Workload
 
 FOREIGN_FILE: Final = "foreign_file"
 """Code of the agent's warning that a file of the user's own had been touched."""
@@ -150,27 +151,20 @@ class NamedFiles:
 
     def __init__(self, workloads: Sequence[DialectWorkload]) -> None:
         rows = [row for one in workloads for row in one.rows]
-        self._phases = [phase for row in rows for phase in row.workload["phases"]]
-        core = load_core()
-        self._changed = {
-            name for row in rows for name in read_json(core.workload_changed_files(row.description))
-        }
+        self._keeps_files = rows[-1].workload["phases"][-1]["keeps_files"]
+        self._uses = _merged(row.description for row in rows)
         named = dict.fromkeys(name for one in workloads for name in one.files)
-        self.stores = frozenset(name for name in self._store_names() if name in named)
+        stores = {name for name, use in self._uses.items() if use["kind"] == "store"}
+        self.stores = frozenset(stores & named.keys())
+        """Directories of key-value stores: who made them, the agent sees when it opens them."""
         self.names = tuple(name for name in named if name not in self.stores)
         self._dialect = find_dialect(workloads[0].dialect)
         asked = [one.request for one in workloads]
         self._is_read_only = all(it.get("is_read_only") for it in asked)
         self._is_scratch = any(it.get("is_scratch") for it in asked)
 
-    def _store_names(self) -> set[str]:
-        """Directories of key-value stores: who made them, the agent sees when it opens them."""
-        tenants = (tenant for phase in self._phases for tenant in phase["tenants"])
-        return {name for it in tenants if it.get("kv") for name in file_names(it)}
-
     def check(self, directory: Path, allowed: Allowed) -> None:
         """Refuse, before anything is measured, what the measuring would refuse, too."""
-        expected = self._expected()
         written = self.written()
         in_place = self._written_in_place()
         for name in self.names:
@@ -178,7 +172,7 @@ class NamedFiles:
             try:
                 status = path.lstat()
             except FileNotFoundError:
-                self._refuse_missing(path, expected.get(name))
+                self._refuse_missing(path, self._uses.get(name))
                 continue
             except (OSError, ValueError) as error:
                 reason = getattr(error, "strerror", None) or str(error)
@@ -198,45 +192,26 @@ class NamedFiles:
             if not os.access(path, access):
                 raise TestbedError(f"{path} may not be {what}", "name another file")
 
-    def _refuse_missing(self, path: Path, expecting: str | None) -> None:
+    def _refuse_missing(self, path: Path, use: FileUse | None) -> None:
         if self._is_read_only:
             raise TestbedError(f"there is no file {path}", "name one that exists")
-        if expecting is not None:
+        if use is not None and use["is_expected"]:
             raise TestbedError(
-                f"there is no file {path}, and {expecting} reads one", self._dialect.file_hint
+                f"there is no file {path}, and {use['phase']} reads one", self._dialect.file_hint
             )
-
-    def _expected(self) -> dict[str, str]:
-        """Files that a phase uses before any other has made them, with the first one's name."""
-        seen = set[str]()
-        found = dict[str, str]()
-        for phase in self._phases:
-            named = [
-                (tenant["opening"], name)
-                for tenant in phase["tenants"]
-                for name in file_names(tenant)
-            ]
-            for opening, name in named:
-                if opening == "existing" and name not in seen:
-                    found.setdefault(name, phase["name"])
-            seen.update(name for _, name in named)
-        return found
 
     def written(self) -> set[str]:
         """Names of the files that some phase makes, removes or changes."""
-        return self._changed - self.stores
+        changed = {name for name, use in self._uses.items() if use["is_changed"]}
+        return changed - self.stores
 
     def _written_in_place(self) -> set[str]:
         """Names of the files that are written as they are there; others are made anew."""
-        first = dict[str, str]()
-        for tenant in (tenant for phase in self._phases for tenant in phase["tenants"]):
-            for name in file_names(tenant):
-                first.setdefault(name, tenant["opening"])
-        return {name for name in self.written() if first[name] not in _MAKING}
+        return {name for name in self.written() if self._uses[name]["opening"] not in _MAKING}
 
     def removed(self, directory: Path, allowed: Allowed) -> list[str]:
         """Files that are there, that the user let be overwritten and that are gone at the end."""
-        if not self._phases or self._phases[-1]["keeps_files"]:
+        if self._keeps_files:
             return []
         written = self.written()
         paths = {name: directory / name for name in self.names if name in written}
@@ -267,13 +242,12 @@ class NamedFiles:
         return found
 
 
-def file_names(tenant: Tenant) -> list[str]:
-    """Names of a tenant's files, as `Tenant::file_name` of iolab-workload has them."""
-    named, count = tenant.get("files") or [], tenant["workers"]
-    first, step = tenant.get("file_first", 0), tenant.get("file_step", 1)
-    if tenant.get("program"):  # Its steps say which of them a worker uses.
-        return list(named)
-    if tenant["is_file_shared"]:
-        return named[:1] or [tenant["file"]]
-    rest = [f"{tenant['file']}.{first + worker * step}" for worker in range(count)]
-    return [*named[:count], *rest[len(named) :]]
+def _merged(descriptions: Iterable[JsonText[Workload]]) -> dict[str, FileUse]:
+    """Uses of files by several workloads, one after the other."""
+    core = load_core()
+    found: dict[str, FileUse] = {}
+    for description in descriptions:
+        for use in read_json(core.workload_file_uses(description)):
+            known = found.setdefault(use["name"], use)
+            known["is_changed"] |= use["is_changed"]
+    return found

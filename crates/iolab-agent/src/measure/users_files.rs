@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use iolab_drive::record::Warning;
 use iolab_real::created;
-use iolab_workload::spec::{Opening, Phase, Tenant};
+use iolab_workload::spec::{FileUse, NamedKind, Opening, Phase, Tenant};
 
 use super::request::{FileBirth, FileMark, Request};
 use crate::protocol::Replaceable;
@@ -55,19 +55,10 @@ pub struct UsersFiles {
 
 /// A file that was looked at.
 struct Seen {
-    name: String,
     path: PathBuf,
     /// Held open, so that its inode is nobody else's meanwhile.
     file: Option<(File, Metadata)>,
-    use_: Use,
-}
-
-/// Use of a file by the workload.
-#[derive(Clone, Copy, Debug, Default)]
-struct Use {
-    is_written: bool,
-    /// The first phase that uses it makes it.
-    is_made: bool,
+    use_: FileUse,
 }
 
 impl UsersFiles {
@@ -80,11 +71,12 @@ impl UsersFiles {
     pub fn take(request: &mut Request) -> Result<Option<Self>, String> {
         let Some(rules) = &request.files else { return Ok(None) };
         let mut seen = Vec::new();
-        for (name, use_) in uses(&request.workload.phases) {
-            let path = request.directory.join(&name);
+        let uses = FileUse::of_phases(&request.workload.phases);
+        for use_ in uses.into_iter().filter(|use_| use_.kind == NamedKind::File) {
+            let path = request.directory.join(&use_.name);
             let file = look(&path)?;
-            if let (Some((_, found)), true) = (&file, use_.is_written) {
-                let is_allowed = match rules.replaceable.get(&name) {
+            if let (Some((_, found)), true) = (&file, use_.is_changed) {
+                let is_allowed = match rules.replaceable.get(&use_.name) {
                     Some(Replaceable::Named) => true,
                     Some(Replaceable::Made(mark)) => *mark == mark_of(found),
                     Some(Replaceable::Begun(birth)) => is_born(&path, found, *birth),
@@ -93,23 +85,23 @@ impl UsersFiles {
                 if !is_allowed {
                     return Err(foreign(&path));
                 }
-                let is_named = rules.replaceable.get(&name) == Some(&Replaceable::Named);
-                if is_named && !use_.is_made && found.nlink() > 1 {
+                let is_named = rules.replaceable.get(&use_.name) == Some(&Replaceable::Named);
+                if is_named && !use_.is_made() && found.nlink() > 1 {
                     return Err(linked(&path, found.nlink()));
                 }
             }
-            seen.push(Seen { name, path, file, use_ });
+            seen.push(Seen { path, file, use_ });
         }
         let (mut states, mut modes) = (BTreeMap::new(), BTreeMap::new());
-        for Seen { name, path, file, use_ } in seen {
+        for Seen { path, file, use_ } in seen {
             let state = match &file {
                 None => State::Absent,
-                Some((_, found)) if use_.is_made => {
+                Some((_, found)) if use_.is_made() => {
                     remove_if(&path, identity(found))?;
-                    modes.insert(name.clone(), found.mode());
+                    modes.insert(use_.name.clone(), found.mode());
                     State::Absent
                 }
-                Some((_, found)) => match rules.replaceable.get(&name) {
+                Some((_, found)) => match rules.replaceable.get(&use_.name) {
                     Some(Replaceable::Made(mark)) if *mark == mark_of(found) => {
                         State::Ours { identity: identity(found), is_made: true }
                     }
@@ -117,13 +109,13 @@ impl UsersFiles {
                         State::Ours { identity: identity(found), is_made: true }
                     }
                     // Named to be written; what is only read stays, whatever was allowed.
-                    Some(Replaceable::Named) if use_.is_written => {
+                    Some(Replaceable::Named) if use_.is_changed => {
                         State::Ours { identity: identity(found), is_made: false }
                     }
                     _ => State::Foreign(identity(found)),
                 },
             };
-            states.insert(name, state);
+            states.insert(use_.name, state);
         }
         take_only_free_names(&mut request.workload.phases);
         let (directory, states) = (request.directory.clone(), RefCell::new(states));
@@ -305,19 +297,6 @@ fn own_names(tenant: &Tenant) -> impl Iterator<Item = String> + '_ {
 
 fn names(phase: &Phase) -> impl Iterator<Item = String> + '_ {
     phase.tenants.iter().flat_map(own_names)
-}
-
-fn uses(phases: &[Phase]) -> BTreeMap<String, Use> {
-    let mut found = BTreeMap::<String, Use>::new();
-    for tenant in phases.iter().flat_map(|phase| &phase.tenants) {
-        let is_written = tenant.changes_files();
-        for name in own_names(tenant) {
-            let is_made = matches!(tenant.opening, Opening::Create | Opening::New);
-            let use_ = found.entry(name).or_insert(Use { is_written, is_made });
-            use_.is_written |= is_written;
-        }
-    }
-    found
 }
 
 /// Make a file only under a free name, in its first phase.

@@ -5,6 +5,8 @@
 
 use core::ops::Range;
 
+use iolab_model::error::Errno;
+
 /// A file, directory or link of one file system: its inode number, or whatever stands for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u32);
@@ -98,4 +100,17 @@ pub struct Mapped {
     pub place: Place,
     /// Number of blocks, at least 1; at most as many as asked for.
     pub count: u64,
+}
+
+impl Mapped {
+    /// Where dirty data go whose blocks were given when they were copied: the same blocks, which
+    /// hold them afterwards. `ENOSPC`: they have none.
+    pub const fn to_write(self) -> Result<Self, Errno> {
+        match self.place {
+            Place::Unwritten(device, first) | Place::Written(device, first) => {
+                Ok(Self { place: Place::Written(device, first), count: self.count })
+            }
+            Place::Hole | Place::Delayed => Err(Errno::ENOSPC),
+        }
+    }
 }

@@ -156,6 +156,16 @@ impl ExtentMap {
         true
     }
 
+    /// Notes that blocks of a range hold data now; holes stay holes.
+    pub fn mark_written(&mut self, first: u64, count: u64) {
+        let extents: Vec<_> = self.within(first, count).collect();
+        for extent in extents {
+            if let Place::Unwritten(device, place) = extent.place {
+                self.set(extent.first, extent.count, Place::Written(device, place));
+            }
+        }
+    }
+
     /// Makes a hole of a range.
     pub fn clear(&mut self, first: u64, count: u64) {
         let end = first.saturating_add(count);

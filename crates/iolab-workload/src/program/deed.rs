@@ -157,53 +157,23 @@ impl Deed {
     }
 
     /// Tell whether it changes what a file holds, or takes the file or its name away: data, length
-    /// and blocks, and also blocks that only stop being kept.
+    /// and blocks, and also blocks that only stop being kept. Of what works on names, all does but
+    /// what is listed.
     pub const fn changes_files(self) -> bool {
-        match self {
-            Self::Write
-            | Self::Copy
-            | Self::Create
-            | Self::Unlink
-            | Self::Rename
-            | Self::Truncate
-            | Self::Allocate
-            | Self::Punch
-            | Self::Zero
-            | Self::Discard
-            | Self::Put
-            | Self::Delete
-            | Self::Modify => true,
-            Self::Read
-            | Self::Fsync
-            | Self::Fdatasync
-            | Self::SyncFileRange
-            | Self::Msync
-            | Self::MsyncAsync
-            | Self::FlushStream
-            | Self::SyncDirectory
-            | Self::SyncAll
-            | Self::Open
-            | Self::Close
-            | Self::Stat
-            | Self::Link
-            | Self::SymbolicLink
-            | Self::ListDirectory
-            | Self::MakeDirectory
-            | Self::RemoveDirectory
-            | Self::Get
-            | Self::Scan
-            | Self::Think
-            | Self::Burn
-            | Self::Post
-            | Self::Wait
-            | Self::Barrier
-            | Self::Await
-            | Self::Limit
-            | Self::Finish
-            | Self::Sequence
-            | Self::Choose
-            | Self::Repeat
-            | Self::Composite => false,
+        match self.group() {
+            Group::Transfer(writes) | Group::KeyValue(_, writes) => writes,
+            Group::Name => !matches!(
+                self,
+                Self::Open
+                    | Self::Close
+                    | Self::Stat
+                    | Self::Link
+                    | Self::SymbolicLink
+                    | Self::ListDirectory
+                    | Self::MakeDirectory
+                    | Self::RemoveDirectory
+            ),
+            Group::Sync | Group::Time | Group::Meeting | Group::Control => false,
         }
     }
 

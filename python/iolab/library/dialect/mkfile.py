@@ -14,7 +14,6 @@ from iolab.errors import TestbedError
 from iolab.frozen import frozen
 from iolab.library import disk_tables
 from iolab.library.disk_counters import (
-    COUNTERS_KNOWN,
     Counters,
     Kstat,
     figures,
@@ -147,9 +146,9 @@ def intervals(series: CounterSeries) -> Iterator[HostInterval]:
     hosts = cast("Sequence[Mapping[str, int]]", series.get("host", []))
     rows = list(zip(series["at_ns"], series["counters"], hosts, strict=True))
     for (begin_ns, before, host), (end_ns, now, later) in pairwise(rows):
-        delta = [max(0, late - early) for late, early in zip(now, before, strict=True)]
         passed = {name: max(0, later[name] - host[name]) for name in later}
-        yield HostInterval(end_ns - begin_ns, Counters(*delta[:COUNTERS_KNOWN]), passed)
+        counted = Counters.of_row(now).since(Counters.of_row(before))
+        yield HostInterval(end_ns - begin_ns, counted, passed)
 
 
 def _show_intervals(

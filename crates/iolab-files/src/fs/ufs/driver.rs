@@ -1,10 +1,10 @@
 //! `UfsFs`: state of a mounted UFS, and what its parts share.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::geometry::{Geometry, run_of};
 use super::groups::Groups;
-use super::node::{Changes, UfsNode};
+use super::node::UfsNode;
 use super::options::UfsRules;
 use crate::api::block::{BlockRun, DeviceId, NodeId, Place};
 use crate::api::context::{Context, Tid};
@@ -12,7 +12,7 @@ use crate::api::file_system::NodeKind;
 use crate::api::make::MakeSpec;
 use crate::error::FilesError;
 use crate::fs::directory::{PIECE, PieceDirectory};
-use crate::fs::journal::{DeltaLog, LogArea, Persistence, PlainLog};
+use crate::fs::journal::{DeltaLog, LogArea, Persistence, PlainLog, UndoLog};
 
 /// Inode number of the root directory (`UFSROOTINO`).
 pub const ROOT: u32 = 2;
@@ -45,7 +45,7 @@ pub struct UfsFs {
     pub(super) directories: BTreeMap<u32, PieceDirectory>,
     pub(super) log: Persistence,
     inodes: Vec<InodeGroup>,
-    changes: VecDeque<Changes>,
+    undo: UndoLog<UfsNode>,
 }
 
 impl UfsFs {
@@ -77,7 +77,7 @@ impl UfsFs {
             nodes: BTreeMap::from([(ROOT, root)]),
             directories: BTreeMap::from([(ROOT, PieceDirectory::made())]),
             inodes,
-            changes: VecDeque::new(),
+            undo: UndoLog::default(),
         })
     }
 
@@ -93,24 +93,10 @@ impl UfsFs {
         tid
     }
 
-    fn changes_of(&mut self, tid: Tid) -> &mut Changes {
-        if self.changes.back().is_none_or(|last| last.tid != tid) {
-            self.changes.push_back(Changes { tid, ..Changes::default() });
-        }
-        self.changes.back_mut().expect("one was just added")
-    }
-
     /// Keeps the state of an inode from before its first change in the running transaction.
     pub(super) fn keep(&mut self, cx: &mut Context, number: u32) {
         let tid = self.transaction(cx);
-        let is_kept = self
-            .changes
-            .back()
-            .is_some_and(|last| last.tid == tid && last.nodes.contains_key(&number));
-        if !is_kept {
-            let old = self.nodes.get(&number).cloned().map(Box::new);
-            self.changes_of(tid).nodes.insert(number, old);
-        }
+        self.undo.keep(tid, number, &self.nodes);
     }
 
     /// Lets a name lie in a piece of a directory, or nowhere; a crash undoes it.
@@ -122,7 +108,7 @@ impl UfsFs {
         old: Option<u32>,
     ) {
         let tid = self.transaction(cx);
-        self.changes_of(tid).entries.push((directory, name.into(), old));
+        self.undo.keep_entry(tid, directory, name, old);
     }
 
     /// Notes a changed block of metadata.
@@ -167,23 +153,18 @@ impl UfsFs {
     pub(super) fn free(&mut self, cx: &mut Context, first: u64, count: u64) {
         self.change_group(cx, first / Geometry::PER_BLOCK);
         let tid = self.transaction(cx);
-        self.changes_of(tid).freed.push((first, count));
+        self.undo.free(tid, first, count);
     }
 
     /// Fragments that are free now or will be.
     pub(super) fn free_fragments(&self) -> u64 {
-        let waiting = self.changes.iter().flat_map(|changes| &changes.freed);
-        self.groups.free_fragments() + waiting.map(|(_, count)| count).sum::<u64>()
+        self.groups.free_fragments() + self.undo.waiting()
     }
 
     /// Everything up to the durable transaction is kept: its freed fragments are free.
     pub(super) fn settle(&mut self) {
-        let durable = self.log.durable();
-        while self.changes.front().is_some_and(|changes| changes.tid <= durable) {
-            let changes = self.changes.pop_front().expect("there is a first one");
-            for (first, count) in changes.freed {
-                self.groups.give(first, count);
-            }
+        for (first, count) in self.undo.settle(self.log.durable()) {
+            self.groups.give(first, count);
         }
     }
 
@@ -233,22 +214,7 @@ impl UfsFs {
 
     /// Undoes everything after a transaction and mounts again.
     pub(super) fn go_back(&mut self, durable: Tid) {
-        while let Some(changes) = self.changes.pop_back() {
-            if changes.tid <= durable {
-                self.changes.push_back(changes);
-                break;
-            }
-            for (directory, name, old) in changes.entries.into_iter().rev() {
-                self.directories.entry(directory).or_default().put(&name, old);
-            }
-            for (number, old) in changes.nodes {
-                match old {
-                    Some(node) => self.nodes.insert(number, *node),
-                    None => self.nodes.remove(&number),
-                };
-            }
-        }
-        self.changes.clear();
+        self.undo.go_back(durable, &mut self.nodes, &mut self.directories);
         self.remount();
     }
 

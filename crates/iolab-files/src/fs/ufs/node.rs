@@ -1,4 +1,4 @@
-//! `UfsNode`: an inode, and what a crash undoes of it.
+//! `UfsNode`: an inode in memory.
 
 use std::collections::BTreeMap;
 
@@ -53,16 +53,4 @@ impl UfsNode {
     pub fn is_directory(&self) -> bool {
         self.kind == NodeKind::Directory
     }
-}
-
-/// Former states of everything that a transaction changes.
-#[derive(Clone, Debug, Default)]
-pub struct Changes {
-    pub tid: Tid,
-    /// Inodes; none: there was none.
-    pub nodes: BTreeMap<u32, Option<Box<UfsNode>>>,
-    /// Entries of directories, the last one last: the piece that held the name before.
-    pub entries: Vec<(u32, Box<str>, Option<u32>)>,
-    /// Fragments that are free once it is durable.
-    pub freed: Vec<(u64, u64)>,
 }

@@ -227,24 +227,13 @@ impl UfsFs {
 
     /// Dirty data are written where their blocks were given.
     pub(super) fn allocate_run(&self, run: FileRun) -> Result<Mapped, Errno> {
-        let found = self.place_of(run);
-        match found.place {
-            Place::Unwritten(device, first) => {
-                Ok(Mapped { place: Place::Written(device, first), count: found.count })
-            }
-            Place::Written(..) => Ok(found),
-            Place::Hole | Place::Delayed => Err(Errno::ENOSPC),
-        }
+        self.place_of(run).to_write()
     }
 
     /// Blocks hold data now.
     pub(super) fn mark_written(&mut self, run: FileRun) {
-        let Some(node) = self.nodes.get_mut(&run.node.0) else { return };
-        let extents: Vec<_> = node.blocks.within(run.first, run.count).collect();
-        for extent in extents {
-            if let Place::Unwritten(device, first) = extent.place {
-                node.blocks.set(extent.first, extent.count, Place::Written(device, first));
-            }
+        if let Some(node) = self.nodes.get_mut(&run.node.0) {
+            node.blocks.mark_written(run.first, run.count);
         }
     }
 

@@ -4,18 +4,18 @@
 //! data are flushed before the record of their transaction, every extent that survives a crash
 //! holds them; elsewhere it may show what was there before.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::free::Free;
 use super::geometry::Geometry;
-use super::node::{Changes, VxNode};
+use super::node::VxNode;
 use super::options::{Mode, VxRules};
 use crate::api::block::{BlockRun, DeviceId, FileRun, NodeId, Place};
 use crate::api::context::{Context, Tid};
 use crate::api::make::MakeSpec;
 use crate::error::FilesError;
 use crate::fs::directory::PieceDirectory;
-use crate::fs::journal::{DeltaLog, LogArea, Persistence, PlainLog};
+use crate::fs::journal::{DeltaLog, LogArea, Persistence, PlainLog, UndoLog};
 
 /// Inode number of the root directory, and first inode that files get.
 pub const ROOT: u32 = 2;
@@ -39,7 +39,7 @@ pub struct VxFs {
     chunks: Vec<u64>,
     next_inode: u32,
     freed_inodes: BTreeSet<u32>,
-    changes: VecDeque<Changes>,
+    undo: UndoLog<VxNode>,
 }
 
 impl VxFs {
@@ -65,7 +65,7 @@ impl VxFs {
             chunks: vec![chunk],
             next_inode: FIRST_INODE,
             freed_inodes: BTreeSet::new(),
-            changes: VecDeque::new(),
+            undo: UndoLog::default(),
         })
     }
 
@@ -85,24 +85,10 @@ impl VxFs {
         tid
     }
 
-    fn changes_of(&mut self, tid: Tid) -> &mut Changes {
-        if self.changes.back().is_none_or(|last| last.tid != tid) {
-            self.changes.push_back(Changes { tid, ..Changes::default() });
-        }
-        self.changes.back_mut().expect("one was just added")
-    }
-
     /// Keeps the state of an inode from before its first change in the running transaction.
     pub(super) fn keep(&mut self, cx: &mut Context, number: u32) {
         let tid = self.transaction(cx);
-        let is_kept = self
-            .changes
-            .back()
-            .is_some_and(|last| last.tid == tid && last.nodes.contains_key(&number));
-        if !is_kept {
-            let old = self.nodes.get(&number).cloned().map(Box::new);
-            self.changes_of(tid).nodes.insert(number, old);
-        }
+        self.undo.keep(tid, number, &self.nodes);
     }
 
     /// Lets a name lie in a piece of a directory, or nowhere; a crash undoes it.
@@ -114,7 +100,7 @@ impl VxFs {
         old: Option<u32>,
     ) {
         let tid = self.transaction(cx);
-        self.changes_of(tid).entries.push((directory, name.into(), old));
+        self.undo.keep_entry(tid, directory, name, old);
     }
 
     /// Notes a changed block of metadata.
@@ -186,23 +172,18 @@ impl VxFs {
             at = (self.geometry.au_of(at) + 1) * self.geometry.au_units();
         }
         let tid = self.transaction(cx);
-        self.changes_of(tid).freed.push((first, count));
+        self.undo.free(tid, first, count);
     }
 
     /// Units that are free now or will be.
     pub(super) fn free_units(&self) -> u64 {
-        let waiting = self.changes.iter().flat_map(|changes| &changes.freed);
-        self.free.units() + waiting.map(|(_, count)| count).sum::<u64>()
+        self.free.units() + self.undo.waiting()
     }
 
     /// Everything up to the durable transaction is kept: its freed units are free.
     pub(super) fn settle(&mut self) {
-        let durable = self.log.durable();
-        while self.changes.front().is_some_and(|changes| changes.tid <= durable) {
-            let changes = self.changes.pop_front().expect("there is a first one");
-            for (first, count) in changes.freed {
-                self.free.give(first, count);
-            }
+        for (first, count) in self.undo.settle(self.log.durable()) {
+            self.free.give(first, count);
         }
     }
 
@@ -247,22 +228,7 @@ impl VxFs {
 
     /// Undoes everything after a transaction and mounts again.
     pub(super) fn go_back(&mut self, durable: Tid) {
-        while let Some(changes) = self.changes.pop_back() {
-            if changes.tid <= durable {
-                self.changes.push_back(changes);
-                break;
-            }
-            for (directory, name, old) in changes.entries.into_iter().rev() {
-                self.directories.entry(directory).or_default().put(&name, old);
-            }
-            for (number, old) in changes.nodes {
-                match old {
-                    Some(node) => self.nodes.insert(number, *node),
-                    None => self.nodes.remove(&number),
-                };
-            }
-        }
-        self.changes.clear();
+        self.undo.go_back(durable, &mut self.nodes, &mut self.directories);
         self.remount();
     }
 

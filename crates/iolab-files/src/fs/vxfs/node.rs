@@ -1,6 +1,4 @@
-//! `VxNode`: an inode, and what a crash undoes of it.
-
-use std::collections::BTreeMap;
+//! `VxNode`: an inode in memory.
 
 use crate::api::context::Tid;
 use crate::fs::extent_map::ExtentMap;
@@ -49,16 +47,4 @@ impl VxNode {
             accessed: 0,
         }
     }
-}
-
-/// Former states of everything that a transaction changes.
-#[derive(Clone, Debug, Default)]
-pub struct Changes {
-    pub tid: Tid,
-    /// Inodes; none: there was none.
-    pub nodes: BTreeMap<u32, Option<Box<VxNode>>>,
-    /// Entries of directories, the last one last: the piece that held the name before.
-    pub entries: Vec<(u32, Box<str>, Option<u32>)>,
-    /// Units that are free once it is durable.
-    pub freed: Vec<(u64, u64)>,
 }
