@@ -224,7 +224,8 @@ fn notes(analysis: &PatternAnalysis) -> Vec<String> {
             .push(format!("{what} out {} of the requests of io_submit; {remedy}", analysis.hidden));
     }
     notes.extend(notes_of_points(analysis));
-    let is_mapped = |file: &&File| file.is_mapped && !file.is_code;
+    // Of those without a name the loader's are the most: a note of its own tells of them.
+    let is_mapped = |file: &&File| file.is_mapped && !file.is_code && !file.is_unnamed;
     let mapped: Vec<_> = analysis.files.iter().filter(is_mapped).collect();
     if let [first, ..] = mapped.as_slice() {
         let others = match mapped.len() - 1 {
