@@ -62,6 +62,8 @@ bench: setup ## ours against the peers; prints tables, writes target/bench.json;
 	@python benches/traces.py
 	@python benches/plots.py
 	@python benches/capture.py
+	@if command -v strace && [ "$$(id -u)" = 0 ]; then python benches/followed.py; \
+	else echo "benches/followed.py: left out, it needs root and strace"; fi
 	@python benches/verdicts.py
 	@python benches/analysis.py
 	@python benches/pages.py

@@ -1,17 +1,21 @@
 """Pictures of large block traces: CPU time, memory and size of the page.
 
 Synthetic traces of a million and of ten million events (five per request, places at random and in
-runs) are drawn as a page, as a drawing and as an animation by `iolab trace plot`. ``make bench``,
-or ``python benches/plots.py [--events N ...]``.
+runs) are drawn as a page, as a drawing and as an animation by `iolab trace plot`. What the page
+says (requests, bytes, sequential share, ranges of time and place) is compared with what was
+generated. ``make bench``, or ``python benches/plots.py [--events N ...]``.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -33,8 +37,15 @@ _RECORD: Final = np.dtype(
 )
 
 
-def write_trace(path: Path, events: int) -> None:
-    """Make a trace of blktrace, one file."""
+ISSUE: Final = 3
+"""Step at which requests are drawn."""
+ROUNDED: Final = 0.006
+"""Relative error of a number with three digits."""
+Truth = dict[str, float]
+
+
+def write_trace(path: Path, events: int) -> Truth:
+    """Make a trace of blktrace, one file; what a picture of it should say."""
     rng = np.random.default_rng(20240611)
     n_requests = events // len(_STEPS)
     begin = 10**9 + np.cumsum(rng.integers(1, 20_000, n_requests, dtype=np.uint64))
@@ -55,6 +66,17 @@ def write_trace(path: Path, events: int) -> None:
     records["magic"], records["device"], records["pid"] = _MAGIC, _DEVICE, 1000
     records["sequence"] = np.arange(1, len(records) + 1)
     path.write_bytes(records.tobytes())
+    issued = begin + delays[ISSUE]
+    order = np.argsort(issued, kind="stable")
+    places = sector[order]
+    return {
+        "requests": n_requests,
+        "seconds": float(issued.max() - issued.min()) / 1e9,
+        "read": int((direction == 1).sum()) * 4096,
+        "written": int((direction == 2).sum()) * 4096,
+        "sequential": float((places[1:] == places[:-1] + 8).sum()) / n_requests,
+        "last place": float(places.max() + 8) * 512,
+    }
 
 
 def used(words: list[str], folder: Path) -> tuple[float, int]:
@@ -67,11 +89,63 @@ def used(words: list[str], folder: Path) -> tuple[float, int]:
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10
 
 
+_SAID: Final = re.compile(
+    r"(?P<requests>[\d\s]+) requests in (?P<seconds>[\d.]+) (?P<time>ms|s|min), "
+    r"(?P<read>[\d.\s]+) (?P<read_unit>\w+) read and (?P<written>[\d.\s]+) "
+    r"(?P<written_unit>\w+) written; (?P<sequential>[\d.]+)\s%"
+)
+_PLACES: Final = re.compile(r"((?:[\d.\s]+\|+)+)place, (\w+)")
+_TIMES: Final = re.compile(r"\|0 (ms|s|min)\|((?:[\d.\s]*\|)+)")
+_UNITS: Final = {"ms": 1e-3, "s": 1.0, "min": 60.0} | {
+    f"{prefix}B": 1024.0**power for power, prefix in enumerate(("", "Ki", "Mi", "Gi", "Ti"))
+}
+
+
+def _number(text: str) -> float:
+    return float(re.sub(r"\s", "", text))
+
+
+def _ticks(text: str) -> list[float]:
+    return [_number(part) for part in text.split("|") if part.strip()]
+
+
+def differences(page: str, truth: Truth) -> Iterator[str]:
+    """Statements of a page that are not what was generated."""
+    text = re.sub(r"<(style|script).*?</\1>", "", page, flags=re.DOTALL)
+    text = re.sub(r"<[^>]*>", "|", text)
+    said, places, times = _SAID.search(text), _PLACES.search(text), _TIMES.search(text)
+    if said is None or places is None or times is None:
+        yield "the page has no sentence about the requests, or no axes"
+        return
+    found = {
+        "requests": _number(said["requests"]),
+        "seconds": _number(said["seconds"]) * _UNITS[said["time"]],
+        "read": _number(said["read"]) * _UNITS[said["read_unit"]],
+        "written": _number(said["written"]) * _UNITS[said["written_unit"]],
+    }
+    for name, value in found.items():
+        error = 0 if name == "requests" else ROUNDED * truth[name]
+        if abs(value - truth[name]) > error:
+            yield f"{name}: {value:g} on the page, {truth[name]:g} generated"
+    share = _number(said["sequential"]) / 100
+    if abs(share - truth["sequential"]) > max(0.0006, ROUNDED * share):
+        yield f"sequential: {share:.3%} on the page, {truth['sequential']:.3%} generated"
+    axes = (
+        ("last place", _ticks(places[1]), _UNITS[places[2]]),
+        ("seconds", [0.0, *_ticks(times[2])], _UNITS[times[1]]),
+    )
+    for name, ticks, unit in axes:
+        top, step = ticks[-1] * unit, (ticks[-1] - ticks[-2]) * unit
+        if not (top <= truth[name] * (1 + ROUNDED) and truth[name] <= top + step):
+            yield f"{name}: the axis has marks up to {top:g}, and {truth[name]:g} was generated"
+
+
 def measure(folder: Path, events: int) -> bool:
     """Draw one trace in all forms, and print what that took; tells whether the bars are met."""
     # In a process of its own: a child's peak memory begins with that of who started it.
     make = [sys.executable, __file__, "--make", str(folder / "t.blktrace.0"), str(events)]
-    subprocess.run(make, check=True)
+    made = subprocess.run(make, check=True, stdout=subprocess.PIPE)
+    truth: Truth = json.loads(made.stdout)
     iolab = [sys.executable, "-m", "iolab", "trace"]
     used([*iolab, "convert", "t", "t.iotrace", "--overwrite", "t.iotrace"], folder)
     (folder / "t.blktrace.0").unlink()
@@ -86,17 +160,19 @@ def measure(folder: Path, events: int) -> bool:
             f"{events:>10} events  {form:9} {cpu_s:6.2f} s of CPU (bar {limit:g})  "
             f"{size / 2**20:5.2f} MiB (bar {PAGE_BYTES_MAX >> 20})  peak {peak >> 20} MiB"
         )
-    return is_met
+    wrong = list(differences((folder / FORMS["page"][0]).read_text(encoding="utf-8"), truth))
+    print(f"{events:>10} events  the page says {'; '.join(wrong) or 'what was generated'}")
+    return is_met and not wrong
 
 
 def main() -> int:
-    """Print the table; 1 if a bar is missed."""
+    """Print the table; 1 if a bar is missed, or a page says something else than was generated."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, nargs="*", default=list(CPU_S_MAX))
     parser.add_argument("--make", nargs=2, metavar=("FILE", "EVENTS"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.make is not None:
-        write_trace(Path(options.make[0]), int(options.make[1]))
+        print(json.dumps(write_trace(Path(options.make[0]), int(options.make[1]))))
         return 0
     with tempfile.TemporaryDirectory(prefix="iolab-bench-", dir=Path.home()) as name:
         met = [measure(Path(name), events) for events in options.events]

@@ -90,6 +90,10 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "pattern": (
         ("iolab pattern calls.txt", "Say what a program did, from the text of strace."),
         (
+            "sudo iolab pattern --pid 4711 --seconds 10",
+            "Say what a process does, by the kernel's trace points.",
+        ),
+        (
             "iolab pattern --for 'tar cf - /etc' --emit fio",
             "Make a job file of fio from a program.",
         ),

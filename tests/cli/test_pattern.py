@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 from iolab.cli.console import Console
 from iolab.cli.main import main
+from iolab.library import patterns
+from iolab.testbed import installed
 
 TRACES = Path(__file__).parent.parent / "golden" / "trace"
 CALLS = TRACES / "strace"
@@ -136,6 +139,7 @@ def test_names_may_have_any_bytes(iolab, tmp_path):
         ((), "needs a trace, or a program to follow"),
         (("{calls}", "--for", "true"), "reads a trace, or follows a program"),
         (("{calls}", "--seconds", "3"), "--seconds is for a program that is followed"),
+        (("{calls}", "--with", "strace"), "--with is for a program that is followed"),
         (("{calls}", "--out", "x"), "--out is for a workload"),
         (("{calls}", "--emit", "fio", "--json"), "--emit and --json both print"),
         (("{calls}", "--device", "loop0"), "has no devices, and loop0 is asked for"),
@@ -166,3 +170,27 @@ def test_what_is_no_call_is_told_and_the_rest_is_used(iolab, tmp_path):
     assert code == 0
     assert "1 read of 8 B" in out
     assert "line 1: it is no system call: `hello`" in err
+
+
+@pytest.mark.parametrize("has_strace", [True, False])
+def test_who_may_not_use_trace_points_is_told_what_to_do(iolab, monkeypatch, tmp_path, has_strace):
+    """Without a wish strace follows instead, and a line says why; nothing runs before that."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(installed, "INSTALLED_AGENT", tmp_path / "nowhere")
+    ran = tmp_path / "ran"
+    code, out, err = iolab("pattern", "--with", "tracepoints", "--for", f"touch {ran}")
+    assert (code, out, ran.exists()) == (1, "", False)
+    assert "trace points cannot be used: this needs root: run it as root" in err
+    assert "install-agent" in err
+    assert "--with strace" in err
+    assert len(err.splitlines()) == 1
+    if not has_strace:
+        monkeypatch.setattr(patterns, "which", lambda _: None)
+    elif shutil.which("strace") is None:
+        pytest.skip("needs strace")
+    code, _, err = iolab("pattern", "--for", f"touch {ran}")
+    first, *rest = err.splitlines()
+    assert "followed by strace, which slows every call: trace points cannot be used" in first
+    assert "this needs root" in first
+    assert (code == 0, ran.exists()) == (has_strace, has_strace)
+    assert has_strace or "strace is not installed" in rest[0]

@@ -54,7 +54,7 @@ def test_two_traces_have_the_same_axes(iolab, tmp_path):
     assert iolab("trace", "plot", NB, "--beside", SYN, "-o", both)[0] == 0
     text = both.read_text()
     assert len(re.findall(r'class="panel-title"', text)) == 2
-    ticks = re.findall(r'text-anchor="middle"[^>]*class="note">([^<]*)<', text)
+    ticks = re.findall(r'text-anchor="middle"[^>]*class="remark">([^<]*)<', text)
     assert ticks[: len(ticks) // 2] == ticks[len(ticks) // 2 :]
 
 

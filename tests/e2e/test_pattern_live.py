@@ -1,16 +1,22 @@
 """Programs whose patterns are known, followed while they run, and workloads made from them.
 
 Every program says by its own text what it does: its row in the table is the truth. A workload that
-`iolab pattern --emit` makes from it is run under strace, too, and must have the same pattern.
+`iolab pattern --emit` makes from it is run under strace, too, and must have the same pattern. The
+kernel's trace points must see what strace sees.
 """
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+
+from .test_trace_record import instances
 
 pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 
@@ -47,6 +53,7 @@ PROGRAMS = {
         "for i in range(200): os.pread(f, size, random.randrange(16384) * size)"
     ),
 }
+WAYS = ["strace", pytest.param("tracepoints", marks=pytest.mark.needs_root)]
 PATTERNS = {
     "sequential-read": "sequential",
     "sequential-write": "sequential",
@@ -64,10 +71,15 @@ SYNCS_OF_A_RUN = 4
 STRIDES = {"strided": 65536, "strided-vectors": 262144}
 
 
+def run(*words, cwd):
+    """`iolab pattern`, whatever becomes of it."""
+    command = [sys.executable, "-m", "iolab", "pattern", *map(str, words)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
 def pattern(*words, cwd):
     """Figures of the only file that is asked for."""
-    command = [sys.executable, "-m", "iolab", "pattern", "--json", *map(str, words)]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    done = run("--json", *words, cwd=cwd)
     assert done.returncode == 0, done.stderr
     files = json.loads(done.stdout[done.stdout.index('{\n "calls"') :])["files"]
     assert len(files) == 1, [row["name"] for row in files]
@@ -99,11 +111,11 @@ def is_alike(one, other):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_is_recognised_and_so_is_the_workload_made_from_it(name, tmp_path):
-    program, job = tmp_path / "program.py", tmp_path / "job.fio"
+    program, job = tmp_path / "followed.py", tmp_path / "job.fio"
     program.write_text(HEAD + PROGRAMS[name] + "\n")
     row = pattern(
-        *("--for", f"{sys.executable} program.py data.bin", "--only", "data.bin"),
-        *("--emit", "fio", "--out", job),
+        *("--with", "strace", "--for", f"{sys.executable} {tmp_path}/followed.py data.bin"),
+        *("--only", "data.bin", "--emit", "fio", "--out", job),
         cwd=tmp_path,
     )
     assert row["pattern"] == PATTERNS[name], row["sentence"]
@@ -121,22 +133,60 @@ def test_a_program_is_recognised_and_so_is_the_workload_made_from_it(name, tmp_p
     with made.open("wb") as file:
         file.truncate(128 << 20)
     again = pattern(
+        *("--with", "strace", "--only", "data.bin.pattern"),
         *("--for", f"{sys.executable} -m iolab fio --overwrite {made} {job}"),
-        *("--only", "data.bin.pattern"),
         cwd=tmp_path,
     )
     assert is_alike(row, again), (row["sentence"], again["sentence"])
 
 
-def test_a_process_that_runs_is_followed_and_left_alone(tmp_path):
-    """The time of strace ends before the process; what it had opened is known by its path."""
+@pytest.mark.needs_root
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_trace_points_see_what_strace_sees(name, tmp_path):
+    """Both follow a run of the same program with the same seed: all counts are the same."""
+    (tmp_path / "followed.py").write_text(HEAD + PROGRAMS[name] + "\n")
+    words = ("--for", f"{sys.executable} {tmp_path}/followed.py data.bin", "--only", "data.bin")
+    by_strace, by_points = (
+        pattern("--with", way, *words, cwd=tmp_path) for way in ("strace", "tracepoints")
+    )
+    assert by_points["pattern"] == PATTERNS[name], by_points["sentence"]
+    kept = ("reads", "writes", "classes", "sizes", "span", "syncs", "stride", "streams", "phases")
+    for key in kept:
+        assert by_points[key] == by_strace[key], key
+
+
+@pytest.mark.needs_root
+def test_threads_and_children_are_followed(tmp_path):
+    """A child reads on where its parent stopped; a thread has its parent's descriptors."""
+    (tmp_path / "followed.py").write_text(
+        HEAD
+        + "read = lambda: [os.read(f, size) for _ in range(50)]\n"
+        + "read()\n"
+        + "thread = threading.Thread(target=read); thread.start(); thread.join()\n"
+        + "child = os.fork()\n"
+        + "if not child: read(); time.sleep(0.05); os._exit(0)\n"
+        + "os.waitpid(child, 0)\n"
+        + "import subprocess\n"
+        + "subprocess.run([sys.executable, '-c', 'import os, sys, time; "
+        + "[os.read(int(sys.argv[1]), 4096) for _ in range(50)]; time.sleep(0.05)', str(f)], "
+        + "pass_fds=[f])\n"
+    )
+    words = ("--for", f"{sys.executable} {tmp_path}/followed.py data.bin", "--only", "data.bin")
+    row = pattern("--with", "tracepoints", *words, cwd=tmp_path)
+    assert (row["pattern"], row["streams"]) == ("sequential", 1), row["sentence"]
+    assert row["reads"] == {"count": 200, "bytes": 200 * 4096}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_process_that_runs_is_followed_and_left_alone(way, tmp_path):
+    """The time ends before the process; what it had opened is known by its path."""
     text = HEAD + (
         "print('ready', flush=True)\n"
         "while True:\n"
         "    os.pread(f, size, random.randrange(16384) * size)\n"
         "    time.sleep(0.002)\n"
     )
-    program = tmp_path / "program.py"
+    program = tmp_path / "followed.py"
     program.write_text(text)
     with subprocess.Popen(
         [sys.executable, program, "data.bin"], cwd=tmp_path, stdout=subprocess.PIPE
@@ -144,7 +194,8 @@ def test_a_process_that_runs_is_followed_and_left_alone(tmp_path):
         try:
             running.stdout.readline()
             row = pattern(
-                *("--pid", running.pid, "--seconds", 2, "--only", "data.bin"), cwd=tmp_path
+                *("--with", way, "--pid", running.pid, "--seconds", 2, "--only", "data.bin"),
+                cwd=tmp_path,
             )
             assert row["pattern"] == "random"
             assert row["is_opened_before"]
@@ -154,45 +205,132 @@ def test_a_process_that_runs_is_followed_and_left_alone(tmp_path):
             running.kill()
 
 
-def test_a_command_ends_when_its_time_is_over(tmp_path):
-    (tmp_path / "program.py").write_text(
+@pytest.mark.parametrize("way", WAYS)
+def test_a_command_ends_when_its_time_is_over(way, tmp_path):
+    (tmp_path / "followed.py").write_text(
         HEAD + "while True:\n    os.read(f, size)\n    time.sleep(0.001)"
     )
     row = pattern(
-        *("--for", f"{sys.executable} program.py data.bin", "--seconds", 2, "--only", "data.bin"),
+        *("--with", way, "--for", f"{sys.executable} {tmp_path}/followed.py data.bin"),
+        *("--seconds", 2, "--only", "data.bin"),
         cwd=tmp_path,
     )
     assert row["pattern"] == "sequential"
-    left = subprocess.run(["pgrep", "-f", "program.py data.bin"], capture_output=True, check=False)
+    left = subprocess.run(
+        ["pgrep", "-f", f"{tmp_path}/followed.py"], capture_output=True, check=False
+    )
     assert left.stdout == b"", "the program still runs"
 
 
-def test_what_strace_printed_is_kept_where_it_is_asked_for(tmp_path):
-    kept = tmp_path / "calls.txt"
-    (tmp_path / "program.py").write_text(HEAD + PROGRAMS["backward"])
-    words = ("--for", f"{sys.executable} program.py data.bin", "--only", "data.bin")
+@pytest.mark.parametrize("way", WAYS)
+def test_what_was_recorded_is_kept_where_it_is_asked_for(way, tmp_path):
+    kept = tmp_path / "calls"
+    (tmp_path / "followed.py").write_text(HEAD + PROGRAMS["backward"])
+    command = f"{sys.executable} {tmp_path}/followed.py data.bin"
+    words = ("--with", way, "--for", command, "--only", "data.bin")
     live = pattern(*words, "--keep", kept, cwd=tmp_path)
     assert pattern(kept, "--only", "data.bin", cwd=tmp_path) == live
-    done = subprocess.run(
-        [sys.executable, "-m", "iolab", "pattern", *words, "--keep", kept],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run(*words, "--keep", kept, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     assert Path(kept).stat().st_size > 0
 
 
-def test_a_command_that_fails_is_told(tmp_path):
+@pytest.mark.parametrize("way", WAYS)
+def test_a_command_that_fails_is_told(way, tmp_path):
     (tmp_path / "some").write_bytes(bytes(1000))
-    done = subprocess.run(
-        [sys.executable, "-m", "iolab", "pattern", "--for", "cat some; exit 3", "--only", "some"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    # The shell has the file open until it ends: whoever looks later sees it, too.
+    command = "exec 5<some; head -c 1000 <&5; sleep 0.2; exit 3"
+    done = run("--with", way, "--for", command, "--only", "some", cwd=tmp_path)
     assert done.returncode == 1
     assert "the command ended with exit code 3" in done.stderr
     assert "1 read of 1000 B" in done.stdout
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_names_may_have_any_bytes(way, tmp_path):
+    """Both ways tell the same name."""
+    name = b'a\nb\xff <c>"\\ (deleted)'
+    (tmp_path / os.fsdecode(name)).write_bytes(bytes(1000))
+    (tmp_path / "followed.py").write_text(
+        f"import os, time\nf = os.open({name!r}, os.O_RDONLY)\nos.read(f, 1000)\ntime.sleep(0.1)\n"
+    )
+    row = pattern(
+        "--with",
+        way,
+        "--for",
+        f"{sys.executable} {tmp_path}/followed.py",
+        "--only",
+        "<c>",
+        cwd=tmp_path,
+    )
+    assert row["name"] == f"{tmp_path}/" + name.removesuffix(b" (deleted)").decode(errors="replace")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_process_that_ends_at_once_is_told(way, tmp_path):
+    """A command that does nothing has no files; one that was named ends what follows it."""
+    done = run("--with", way, "--for", "true", cwd=tmp_path)
+    assert (done.returncode, done.stderr.count("\n") < 3) == (0, True), done.stderr
+    with subprocess.Popen(["sleep", "1"]) as process:
+        done = run("--with", way, "--pid", process.pid, "--seconds", "60", cwd=tmp_path)
+        assert process.poll() is not None
+    assert done.returncode in (0, 1)
+    assert len(done.stderr.splitlines()) <= 2, done.stderr
+    done = run("--with", way, "--pid", process.pid, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"there is no process {process.pid}" in done.stderr
+
+
+@pytest.mark.needs_root
+def test_a_process_that_is_traced_already_is_for_trace_points_alone(tmp_path):
+    """A process has one tracer at most."""
+    (tmp_path / "followed.py").write_text(
+        HEAD + "while True:\n    os.read(f, size)\n    time.sleep(0.001)"
+    )
+    traced = [sys.executable, "followed.py", "data.bin"]
+    with subprocess.Popen(
+        ["strace", "-D", "-o", "/dev/null", *traced], cwd=tmp_path, start_new_session=True
+    ) as process:
+        try:
+            words = ("--pid", process.pid, "--seconds", 1, "--only", "data.bin")
+            time.sleep(1)
+            refused = run("--with", "strace", *words, cwd=tmp_path)
+            assert refused.returncode == 1
+            assert "strace recorded no call" in refused.stderr
+            assert pattern("--with", "tracepoints", *words, cwd=tmp_path)["reads"]["count"] > 0
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.mark.needs_root
+def test_without_a_wish_it_is_said_which_way_was_taken(tmp_path):
+    done = run("--for", "true", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "followed by the kernel's trace points, which" in done.stderr
+
+
+@pytest.mark.needs_root
+def test_killed_it_leaves_a_readable_recording_and_nothing_else(tmp_path):
+    kept, before = tmp_path / "calls", instances()
+    (tmp_path / "followed.py").write_text(
+        HEAD + "while True:\n    os.read(f, size)\n    time.sleep(0.001)"
+    )
+    command = f"exec {sys.executable} {tmp_path}/followed.py data.bin"
+    words = [sys.executable, "-m", "iolab", "pattern", "--with", "tracepoints", "--keep", kept]
+    with subprocess.Popen([*words, "--for", command], cwd=tmp_path) as running:
+        limit = time.monotonic() + 60
+        while not (kept.exists() and kept.stat().st_size > 4000) and time.monotonic() < limit:
+            time.sleep(0.1)
+        time.sleep(2)
+        running.kill()
+    found = subprocess.run(
+        ["pgrep", "-f", f"{tmp_path}/followed.py"], capture_output=True, text=True, check=False
+    )
+    for pid in found.stdout.split():
+        os.kill(int(pid), signal.SIGKILL)
+    limit = time.monotonic() + 60
+    while not instances() <= before and time.monotonic() < limit:
+        time.sleep(0.5)
+    assert instances() <= before
+    row = pattern(kept, "--only", "data.bin", cwd=tmp_path)
+    assert row["pattern"] == "sequential"

@@ -59,6 +59,8 @@ pub enum Happening {
 pub struct File {
     /// Path, or words if nobody knows it; any bytes.
     pub name: Vec<u8>,
+    /// True if nobody knows its path.
+    pub is_unnamed: bool,
     /// Size, as far as the calls tell it.
     pub size: Option<u64>,
     /// True if no call opened it: offsets count from where it was.
@@ -69,4 +71,6 @@ pub struct File {
     pub is_synchronous: bool,
     /// True if it was mapped into memory.
     pub is_mapped: bool,
+    /// True if it was mapped as code: a program or a library.
+    pub is_code: bool,
 }

@@ -10,6 +10,7 @@ use iolab_trace::format::open_windows;
 use iolab_trace::source::{Input, Source, Window};
 
 use crate::access::{AccessStream, File, FileAccess, Happening};
+use crate::points::{PointReader, has_calls};
 use crate::processes::TracedProcesses;
 use crate::stream::tally::{Budget, FileTally, PlacedAccess, Stream};
 use crate::text::reader::{Reader, knows};
@@ -27,8 +28,14 @@ pub struct PatternAnalysis {
     pub calls: u64,
     /// True if requests went through `io_uring`, which no trace of calls shows.
     pub has_ring: bool,
-    /// Requests of `io_submit` that the text leaves out.
+    /// Requests of `io_submit` that the trace leaves out.
     pub hidden: u64,
+    /// Copies between descriptors whose offsets the trace leaves out.
+    pub unplaced: u64,
+    /// Reads and writes that had not ended.
+    pub cut_off: u64,
+    /// True of a recording of the kernel's trace points.
+    pub is_of_points: bool,
     /// Tasks that came while several others were making one: their files may be another's.
     pub guessed: u64,
     /// True if the trace has times.
@@ -54,12 +61,34 @@ impl PatternAnalysis {
         })?;
         let format = if reader.is_of_truss() { "truss" } else { "strace" };
         format.clone_into(&mut analysis.format);
-        analysis.files = processes.files().to_vec();
-        (analysis.calls, analysis.hidden) = (processes.calls, processes.hidden);
-        analysis.has_ring = processes.has_ring;
-        analysis.guessed = processes.guessed();
-        analysis.finish();
-        Ok(analysis)
+        Ok(analysis.with(&processes))
+    }
+
+    /// Follows the calls of a recording of the kernel's trace points.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    pub fn of_points(source: &mut dyn Source, format: &str) -> Result<Self, Error> {
+        let mut reader = PointReader::new(source);
+        let format = format.to_owned();
+        let mut analysis = Self { format, is_of_points: true, ..Self::default() };
+        let mut processes = TracedProcesses::default();
+        analysis.caveats = processes.follow_points(&mut reader, |happening| {
+            analysis.take(happening);
+            Ok(())
+        })?;
+        analysis.cut_off = reader.cut_off() as u64;
+        Ok(analysis.with(&processes))
+    }
+
+    /// The whole, with what is known of the processes in the end.
+    fn with(mut self, processes: &TracedProcesses) -> Self {
+        self.files = processes.files().to_vec();
+        (self.calls, self.hidden) = (processes.calls, processes.hidden);
+        (self.unplaced, self.has_ring) = (processes.unplaced, processes.has_ring);
+        self.guessed = processes.guessed();
+        self.finish();
+        self
     }
 
     /// Follows the requests of a block trace: every device is a file, and its accesses are the bios
@@ -230,6 +259,9 @@ impl PatternAnalysis {
             return Self::of_calls(windows);
         }
         let (format, mut source) = open_windows(windows).map_err(neither)?;
+        if devices.is_empty() && has_calls(&source.facts()) {
+            return Self::of_points(source.as_mut(), format.name);
+        }
         if !devices.is_empty() {
             source = Box::new(Chosen::new(source, devices));
         }

@@ -169,17 +169,21 @@ pub struct OpenFlags {
 }
 
 impl OpenFlags {
-    /// Flags by name, or as the number that `-X raw` prints: include/uapi/asm-generic/fcntl.h, with
-    /// x86's `O_DIRECT`.
+    /// Flags as the kernel has them: include/uapi/asm-generic/fcntl.h, with x86's `O_DIRECT`.
+    pub const fn of_number(number: i64) -> Self {
+        Self {
+            is_append: number & 0x400 != 0,
+            is_truncated: number & 0x200 != 0,
+            is_direct: number & 0x4000 != 0,
+            is_synchronous: number & 0x1000 != 0,
+            is_closed_on_exec: number & 0x80000 != 0,
+        }
+    }
+
+    /// Flags by name, or as the number that `-X raw` prints.
     pub fn parse(text: &[u8]) -> Self {
         if let Some(number) = scan::number(text) {
-            return Self {
-                is_append: number & 0x400 != 0,
-                is_truncated: number & 0x200 != 0,
-                is_direct: number & 0x4000 != 0,
-                is_synchronous: number & 0x1000 != 0,
-                is_closed_on_exec: number & 0x80000 != 0,
-            };
+            return Self::of_number(number);
         }
         let has = |name: &[u8]| scan::find(text, name).is_some();
         Self {

@@ -50,6 +50,8 @@ pub struct Descriptors {
     /// File that stands for all behind the first [`FILES_MAX`].
     further: Option<FileId>,
     by_name: HashMap<Vec<u8>, FileId>,
+    /// Openings of files whose paths nobody knows, by task and descriptor.
+    unnamed: HashMap<(u32, u64), u64>,
     /// Files by what calls named them, where `-y` shows another path: the last one of each.
     by_text: HashMap<Vec<u8>, FileId>,
 }
@@ -299,6 +301,9 @@ impl Descriptors {
             if path.as_deref().zip(known).is_some_and(|(path, name)| is_same(path, name)) {
                 return Some(id);
             }
+            if self.descriptions[id].file.is_some_and(|file| self.files[file].is_unnamed) {
+                return path.and_then(|path| self.rename(id, path));
+            }
         }
         let is_named = path.is_some();
         if !is_named && descriptor <= STANDARD && !is_placed {
@@ -311,6 +316,37 @@ impl Descriptors {
         let id = self.open(task, descriptor, Some(name), OpenFlags::default());
         let file = self.descriptions[id].file?;
         self.files[file].is_opened_before = true;
+        self.files[file].is_unnamed = !is_named;
+        Some(id)
+    }
+
+    /// A task opened a file whose path nobody knows.
+    pub fn open_unnamed(&mut self, task: u32, descriptor: u64, flags: OpenFlags) -> usize {
+        let mut name = unnamed(task, descriptor);
+        // Each opening may be one of another file.
+        if self.files.len() < FILES_MAX {
+            let openings = self.unnamed.entry((task, descriptor)).or_default();
+            *openings += 1;
+            if *openings > 1 {
+                name.extend_from_slice(format!(" (opening {openings})").as_bytes());
+            }
+        }
+        let id = self.open(task, descriptor, Some(name), flags);
+        if let Some(file) = self.descriptions[id].file.filter(|file| Some(*file) != self.further) {
+            self.files[file].is_unnamed = true;
+        }
+        id
+    }
+
+    /// The path of a description that had none becomes known; what it moved before stays where it
+    /// was counted.
+    fn rename(&mut self, id: usize, path: Vec<u8>) -> Option<usize> {
+        let flags = self.descriptions[id].flags;
+        let file = is_file(&path).then(|| self.file_named(path));
+        self.descriptions[id].file = file;
+        let file = &mut self.files[file?];
+        file.is_direct |= flags.is_direct;
+        file.is_synchronous |= flags.is_synchronous;
         Some(id)
     }
 

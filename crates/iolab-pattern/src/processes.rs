@@ -4,10 +4,12 @@ use std::collections::HashMap;
 
 use iolab_trace::Error;
 use iolab_trace::error::Caveat;
+use iolab_trace::ring::GIVEN;
 
 use crate::access::{AccessStream, File, FileAccess, FileId, Happening};
 use crate::calls::{CallEffect, OpenFlags, Transfer, effect_of};
 use crate::descriptors::Descriptors;
+use crate::points::{Held, PointDeed, PointReader};
 use crate::text::line::{CallOutcome, CallText};
 use crate::text::reader::{CallDeed, Moment, Reader};
 use crate::text::scan;
@@ -26,8 +28,10 @@ pub struct TracedProcesses {
     pub calls: u64,
     /// True if requests went through `io_uring`, which no trace of calls shows.
     pub has_ring: bool,
-    /// Requests of `io_submit` that the text leaves out.
+    /// Requests of `io_submit` that the trace leaves out.
     pub hidden: u64,
+    /// Copies between descriptors whose offsets the trace leaves out.
+    pub unplaced: u64,
 }
 
 impl TracedProcesses {
@@ -49,16 +53,60 @@ impl TracedProcesses {
     ) -> Result<Vec<Caveat>, Error> {
         while let Some(moment) = reader.advance()? {
             self.step(&moment, reader.call());
-            let closed = self
-                .descriptors
-                .take_closed()
-                .map(|(file, description)| Happening::Closed(AccessStream { file, description }));
-            self.happenings.extend(closed);
-            for happening in self.happenings.drain(..) {
-                take(&happening)?;
-            }
+            self.hand_over(&mut take)?;
         }
         Ok(reader.caveats())
+    }
+
+    /// The same with a recording of trace points.
+    pub fn follow_points(
+        &mut self,
+        reader: &mut PointReader<'_>,
+        mut take: impl FnMut(&Happening) -> Result<(), Error>,
+    ) -> Result<Vec<Caveat>, Error> {
+        let mut call = CallText::default();
+        while let Some(deed) = reader.advance()? {
+            match deed {
+                PointDeed::Call { task, begin_ns } => {
+                    let begin_ns = Some(begin_ns);
+                    if call.parse(reader.body()).is_some() {
+                        self.step(&Moment { task, begin_ns, deed: CallDeed::Call }, &call);
+                    }
+                }
+                PointDeed::Made { task, child, shares } => {
+                    self.descriptors.end_fork(task, Some(child), shares);
+                }
+                PointDeed::Held(held) => self.hold(held),
+                PointDeed::Ended(task) => self.descriptors.end_task(task),
+            }
+            self.hand_over(&mut take)?;
+        }
+        Ok(reader.caveats())
+    }
+
+    /// A descriptor that a process has from before the trace.
+    fn hold(&mut self, held: Held) {
+        let Held { task, descriptor, path, flags, position, size } = held;
+        let flags = OpenFlags { is_truncated: false, ..OpenFlags::of_number(flags) };
+        let id = self.descriptors.open(task, descriptor, Some(path), flags);
+        self.descriptors.description_mut(id).position = Some(position);
+        if let Some(file) = self.descriptors.description(id).file {
+            let file = self.descriptors.file_mut(file);
+            file.is_opened_before = true;
+            file.size = size.or(file.size);
+        }
+    }
+
+    fn hand_over(
+        &mut self,
+        take: &mut impl FnMut(&Happening) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let closed = self
+            .descriptors
+            .take_closed()
+            .map(|(file, description)| Happening::Closed(AccessStream { file, description }));
+        self.happenings.extend(closed);
+        self.happenings.drain(..).try_for_each(|happening| take(&happening))
     }
 
     fn step(&mut self, moment: &Moment, call: &CallText) {
@@ -136,6 +184,7 @@ impl TracedProcesses {
                     // The loader maps the libraries of every program: nobody asks for them.
                     let is_library = scan::find(&file.name, b".so").is_some();
                     file.is_mapped |= !is_library;
+                    file.is_code |= is_code(call.argument(2));
                 }
             }
             CallEffect::Submit => self.submit(moment, call, result),
@@ -160,7 +209,10 @@ impl TracedProcesses {
         let name = call.outcome_path().or_else(|| typed.clone());
         let emptied = OpenFlags { is_truncated: true, ..OpenFlags::default() };
         let flags = flags.map_or(emptied, |index| OpenFlags::parse(call.argument(index)));
-        let id = self.descriptors.open(task, result, name, flags);
+        let id = match name {
+            Some(name) => self.descriptors.open(task, result, Some(name), flags),
+            None => self.descriptors.open_unnamed(task, result, flags),
+        };
         if let Some(file) = self.descriptors.description(id).file {
             self.descriptors.remember(typed, file);
             self.happenings.extend(flags.is_truncated.then_some(Happening::Emptied(file)));
@@ -193,7 +245,7 @@ impl TracedProcesses {
 
     fn duplicate(&mut self, task: u32, call: &CallText, result: u64) {
         if let Some(from) = descriptor(call, 0) {
-            let is_closed = scan::find(call.argument(2), b"O_CLOEXEC").is_some();
+            let is_closed = OpenFlags::parse(call.argument(2)).is_closed_on_exec;
             self.known_at(task, call, 0);
             self.descriptors.duplicate(task, from, result, is_closed);
         }
@@ -269,6 +321,8 @@ impl TracedProcesses {
         result: u64,
     ) {
         let Some(id) = self.known_at(moment.task, call, index) else { return };
+        // An offset that is not told: most copies go through both files.
+        self.unplaced += u64::from(at.is_some_and(|index| call.argument(index) == GIVEN));
         // `[0] => [65536]`: the offset before and behind it.
         let given = at.map(|index| call.argument(index)).and_then(|text| text.strip_prefix(b"["));
         let at = given.and_then(scan::number).map(|at| at as u64);
@@ -435,6 +489,12 @@ struct One {
 
 fn descriptor(call: &CallText, index: usize) -> Option<u64> {
     scan::number(call.argument(index)).and_then(|number| u64::try_from(number).ok())
+}
+
+/// `PROT_EXEC` of include/uapi/asm-generic/mman-common.h.
+fn is_code(protection: &[u8]) -> bool {
+    scan::find(protection, b"EXEC").is_some()
+        || scan::number(protection).is_some_and(|bits| bits & 4 != 0)
 }
 
 fn shares_files(call: &CallText) -> bool {

@@ -175,7 +175,7 @@ impl PatternReport {
         let is_wanted = |file: &usize| {
             let name = &analysis.files[*file].name;
             analysis.tallies[*file].accesses() > 0
-                && (is_every || !is_library(name))
+                && (is_every || !(is_library(name) || analysis.files[*file].is_code))
                 && (only.is_empty() || find(name, only.as_bytes()).is_some())
         };
         let mut order: Vec<usize> = (0..analysis.files.len()).filter(is_wanted).collect();
@@ -215,15 +215,22 @@ fn notes(analysis: &PatternAnalysis) -> Vec<String> {
         );
     }
     if analysis.hidden > 0 {
-        notes.push(format!(
-            "the text leaves out {} of the requests of io_submit; add -v to the options of strace",
-            analysis.hidden
-        ));
+        let (what, remedy) = if analysis.is_of_points {
+            ("trace points leave", "strace shows them (--with strace)")
+        } else {
+            ("the text leaves", "add -v to the options of strace")
+        };
+        notes
+            .push(format!("{what} out {} of the requests of io_submit; {remedy}", analysis.hidden));
     }
-    let mapped: Vec<_> = analysis.files.iter().filter(|file| file.is_mapped).collect();
+    notes.extend(notes_of_points(analysis));
+    // Of those without a name the loader's are the most: a note of its own tells of them.
+    let is_mapped = |file: &&File| file.is_mapped && !file.is_code && !file.is_unnamed;
+    let mapped: Vec<_> = analysis.files.iter().filter(is_mapped).collect();
     if let [first, ..] = mapped.as_slice() {
         let others = match mapped.len() - 1 {
             0 => String::new(),
+            1 => " and another file".to_owned(),
             count => format!(" and {count} more files"),
         };
         let name: String = String::from_utf8_lossy(&first.name)
@@ -242,6 +249,34 @@ fn notes(analysis: &PatternAnalysis) -> Vec<String> {
              guessed; add -y to the options of strace"
                 .to_owned(),
         );
+    }
+    notes
+}
+
+/// Sentences about what a recording of trace points does not tell.
+fn notes_of_points(analysis: &PatternAnalysis) -> Vec<String> {
+    let mut notes = Vec::new();
+    let unnamed = analysis.files.iter().zip(&analysis.tallies);
+    let is_unnamed = |file: &File| file.is_unnamed && !file.is_code;
+    let unnamed = unnamed.filter(|(file, tally)| is_unnamed(file) && tally.accesses() > 0).count();
+    if analysis.is_of_points && unnamed > 0 {
+        let (files, they) = if unnamed == 1 { ("file", "it was") } else { ("files", "they were") };
+        notes.push(format!(
+            "the names of {unnamed} {files} are not known: {they} closed before the descriptors \
+             could be looked up; strace names all (--with strace)"
+        ));
+    }
+    if analysis.unplaced > 0 {
+        notes.push(format!(
+            "trace points leave out the offsets of {} copies between descriptors; they are taken \
+             to follow each other (strace shows them: --with strace)",
+            analysis.unplaced
+        ));
+    }
+    match analysis.cut_off {
+        0 => {}
+        1 => notes.push("one read or write had not ended and is not counted".to_owned()),
+        many => notes.push(format!("{many} reads or writes had not ended and are not counted")),
     }
     notes
 }
@@ -284,7 +319,7 @@ impl FilePattern {
             begins_ns: tally.times_ns.map(|(first, _)| first),
             lasted_ns: tally.times_ns.map(|(first, last)| last - first),
             is_direct: file.is_direct,
-            is_mapped: file.is_mapped,
+            is_mapped: file.is_mapped && !file.is_code,
             is_opened_before: file.is_opened_before,
             phases: Vec::new(),
             picture: tally.density().map(Density::picture),

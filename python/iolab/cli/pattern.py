@@ -18,6 +18,7 @@ NAME = "pattern"
 HELP = "say how an application reads and writes its files, from strace, truss or a block trace"
 
 _FORMS: Final = ("study", "fio", "iozone")
+_WAYS: Final = ("tracepoints", "strace")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,14 +32,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     live = parser.add_mutually_exclusive_group()
     live.add_argument(
-        "--for", dest="command", metavar="COMMAND", help="start this shell command under strace"
+        "--for", dest="command", metavar="COMMAND", help="start this shell command and follow it"
     )
     live.add_argument(
         "--pid",
         metavar="PID",
         action="append",
         default=[],
-        help="follow a process that runs already, with strace (may be repeated)",
+        help="follow a process that runs already (may be repeated)",
+    )
+    parser.add_argument(
+        "--with",
+        dest="way",
+        choices=_WAYS,
+        help="follow by the kernel's trace points (root, slow a program little), or by strace "
+        "(your own rights, all names of files); without it: trace points where they may be used",
     )
     parser.add_argument(
         "--seconds",
@@ -46,7 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="follow for N seconds, then report; a command of --for is ended (without it: until it "
         "ends, or Ctrl-C)",
     )
-    parser.add_argument("--keep", metavar="FILE", help="keep the text of strace, to read it again")
+    parser.add_argument(
+        "--keep", metavar="FILE", help="keep the calls that were recorded, to read them again"
+    )
     parser.add_argument(
         "--device",
         metavar="DEVICE",
@@ -97,8 +107,11 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
             seconds=_seconds(arguments.seconds),
             keep=None if arguments.keep is None else Path(arguments.keep),
             overwrite=tuple(arguments.overwrite),
+            way=arguments.way,
         )
-        found, code = patterns.follow(followed, wanted, services)
+        found, code = patterns.follow(
+            followed, wanted, services, lambda text: console.note(f"iolab: note: {text}")
+        )
     workload = found["workload"]
     if workload is not None and arguments.out is not None:
         patterns.write_workload(workload, Path(arguments.out), arguments.overwrite)
@@ -124,8 +137,8 @@ def _check(arguments: argparse.Namespace) -> None:
             else "`iolab pattern` needs a trace, or a program to follow",
             "name a file, or write --for COMMAND, or --pid PID",
         )
-    for name in ("seconds", "keep"):
-        if arguments.files and getattr(arguments, name) is not None:
+    for name, key in (("seconds", "seconds"), ("keep", "keep"), ("with", "way")):
+        if arguments.files and getattr(arguments, key) is not None:
             raise IolabError(f"--{name} is for a program that is followed", "leave it out")
     if arguments.out is not None and arguments.emit is None:
         raise IolabError("--out is for a workload, and none is wanted", "add --emit study")

@@ -1,6 +1,7 @@
-"""Access patterns of applications: from traces that exist, or of a program that strace follows.
+"""Access patterns of applications: from traces that exist, or of a program that is followed.
 
-strace runs with the rights of who asks; iolab needs none for it.
+A program is followed by strace, with the rights of who asks, or by the kernel's trace points, which
+the agent reads as root.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import which
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 
 Form: TypeAlias = Literal["study", "fio", "iozone"]
 """Form of a workload that does what a trace shows."""
+Way: TypeAlias = Literal["tracepoints", "strace"]
+"""Way to follow a program."""
+Tell: TypeAlias = Callable[[str], None]
+"""Hears what there is to say meanwhile."""
 
 FILES_SHOWN: Final = 12
 """Files that are listed unless all are wanted."""
@@ -73,18 +78,20 @@ class PatternsWanted:
 
 @frozen
 class Followed:
-    """A program that strace follows."""
+    """A program that is followed."""
 
     command: str | None = None
     """Shell command that is started."""
     pids: tuple[str, ...] = ()
     """Processes that run already."""
     seconds: float | None = None
-    """Time after which strace leaves them; None: until they end, or Ctrl-C."""
+    """Time after which they are left alone; None: until they end, or Ctrl-C."""
     keep: Path | None = None
-    """File for the text of strace; None keeps none."""
+    """File for the calls, as text of strace or as recording; None keeps none."""
     overwrite: tuple[str, ...] = ()
     """Files of the user's own that may be replaced."""
+    way: Way | None = None
+    """Way; None: trace points where they may be used, and strace where not."""
 
 
 def patterns_of(traced: Traced, wanted: PatternsWanted, services: Services) -> PatternFoundAnswer:
@@ -107,9 +114,16 @@ def patterns_of(traced: Traced, wanted: PatternsWanted, services: Services) -> P
 
 
 def follow(
-    followed: Followed, wanted: PatternsWanted, services: Services
+    followed: Followed, wanted: PatternsWanted, services: Services, tell: Tell
 ) -> tuple[PatternFoundAnswer, int]:
     """Find the access patterns of a program while it runs.
+
+    Parameters
+    ----------
+    followed : the program, and how it is followed.
+    wanted : which files, and what beside the figures.
+    services : the compiled half.
+    tell : hears which way was taken and why, unless it was asked for.
 
     Returns
     -------
@@ -118,14 +132,34 @@ def follow(
 
     Raises
     ------
-    IolabError : strace is missing, or may not follow the process; the file to keep exists.
+    IolabError : strace is missing, or the process may not be followed; the file to keep exists.
     TraceError : nothing was recorded.
     """
+    if followed.keep is not None:
+        refuse_existing([followed.keep], Allowed.of(followed.overwrite))
+    for pid in followed.pids:
+        _checked(pid)
+    if followed.way == "strace":
+        return _follow_by_strace(followed, wanted, services)
+    from iolab.library.point_recording import PointsUnusable, record_calls
+
+    try:
+        with record_calls(followed, tell) as recorded:
+            traced = Traced([str(recorded.calls)])
+            return patterns_of(traced, wanted, services), recorded.command_code
+    except PointsUnusable as error:
+        if followed.way is not None:
+            raise
+        tell(f"followed by strace, which slows every call: {error.message}")
+    return _follow_by_strace(followed, wanted, services)
+
+
+def _follow_by_strace(
+    followed: Followed, wanted: PatternsWanted, services: Services
+) -> tuple[PatternFoundAnswer, int]:
     import tempfile
 
     allowed = Allowed.of(followed.overwrite)
-    if followed.keep is not None:
-        refuse_existing([followed.keep], allowed)
     with tempfile.TemporaryDirectory(prefix="iolab-") as folder:
         text = Path(folder) / "calls"
         code, is_ended_here = _run_strace(followed, text, services)
@@ -142,8 +176,15 @@ def follow(
     return found, 0 if is_ended_here or followed.command is None else code
 
 
-def _run_strace(followed: Followed, text: Path, services: Services) -> tuple[int, bool]:
-    """Run strace to its end; returns its exit code, which is the command's, and who ended it."""
+def strace_words(
+    text: Path, services: Services, *, command: str | None = None, pids: Sequence[str] = ()
+) -> list[str]:
+    """The command line of strace that follows a program, and writes its calls into a file.
+
+    Raises
+    ------
+    IolabError : strace is missing.
+    """
     program = which("strace")
     if program is None:
         raise IolabError(
@@ -152,19 +193,24 @@ def _run_strace(followed: Followed, text: Path, services: Services) -> tuple[int
     core = cast("_Core", services.load_core())
     calls = ",".join(f"?{name}" for name in json.loads(core.pattern_calls()))
     words = [program, *_OPTIONS, "-e", f"trace={calls}", "-o", str(text)]
-    if followed.command is not None:
+    if command is not None:
         # Without it calls that are not wanted stop the program, too.
-        words += ["--seccomp-bpf", "--", "/bin/sh", "-c", followed.command]
-    for pid in followed.pids:
-        words += ["-p", _checked(pid)]
+        words += ["--seccomp-bpf", "--", "/bin/sh", "-c", command]
+    for pid in pids:
+        words += ["-p", pid]
+    return words
+
+
+def _run_strace(followed: Followed, text: Path, services: Services) -> tuple[int, bool]:
+    """Run strace to its end; returns its exit code, which is the command's, and who ended it."""
+    words = strace_words(text, services, command=followed.command, pids=followed.pids)
     with pressed_by_signals() as switch, _started(words) as process:
         return _waited(process, followed.seconds, switch)
 
 
-def _checked(pid: str) -> str:
+def _checked(pid: str) -> None:
     if not pid.isdecimal() or not Path("/proc", pid).exists():
         raise IolabError(f"there is no process {pid}", "name one that runs, see `ps -e`")
-    return pid
 
 
 @contextmanager
@@ -246,8 +292,10 @@ __all__ = [
     "Form",
     "PatternsWanted",
     "Traced",
+    "Way",
     "follow",
     "patterns_of",
     "refuse_workload",
+    "strace_words",
     "write_workload",
 ]

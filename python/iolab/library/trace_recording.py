@@ -8,12 +8,14 @@ leaves what it has written. A command that is recorded is started here, with the
 from __future__ import annotations
 
 import os
+import select
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 _SECONDS_MAX: Final = 30 * 86_400.0
 _PID_DIGITS: Final = 9
+_END_S: Final = 5.0
 _WAITING: Final = """
 import ctypes, os, signal, socket, sys
 gate = socket.socket(fileno=int(sys.argv[1]))
@@ -71,6 +74,10 @@ class RecordingWords:
     """Kernel memory of each CPU."""
     overwrite: tuple[str, ...] = ()
     """Files of the user's own that may be replaced."""
+    is_followed: bool = False
+    """The processes are what it is about: it ends with them, and a command, whose output is not
+    the answer, ends with it.
+    """
 
 
 @frozen
@@ -82,13 +89,18 @@ class RecordedTrace:
     """Exit code of the command, negative for a signal; 0 if there was none."""
 
 
-def record_trace(asked: RecordingWords, note: Callable[[str], None]) -> RecordedTrace:
+def record_trace(
+    asked: RecordingWords,
+    note: Callable[[str], None],
+    begun: Callable[[], None] = lambda: None,
+) -> RecordedTrace:
     """Record until the command ends, the time is over, or Ctrl-C.
 
     Parameters
     ----------
     asked : devices, file and limits.
     note : hears of what the agent has to say.
+    begun : hears, perhaps several times, that events are recorded; before that no command runs.
 
     Raises
     ------
@@ -101,7 +113,7 @@ def record_trace(asked: RecordingWords, note: Callable[[str], None]) -> Recorded
     out, allowed = Path.cwd() / asked.out, Allowed.of(asked.overwrite)
     refuse_existing([out], allowed)
     with pressed_by_signals() as switch:
-        command = _Command(asked.command, switch)
+        command = _Command(asked.command, switch, is_followed=asked.is_followed)
         with (
             command.ended(),
             Agent(agent_command(needs_root=True), stop=command, tell=note) as agent,
@@ -130,10 +142,13 @@ def record_trace(asked: RecordingWords, note: Callable[[str], None]) -> Recorded
 
                 def heed(progress: Progress) -> None:
                     if "recording" in progress:
+                        begun()
                         with _told(out):
                             file.begin()
                     command.heed(progress)
 
+                if asked.is_followed and asked.command is None:
+                    command.watch_others(pids)
                 answer = agent.record_trace(spec, heed)
                 is_there = file.is_there()
         code = command.wait()
@@ -193,11 +208,14 @@ class _Command:
     """The command that is recorded, if there is one: its end is the wish to stop.
 
     It is the agent's `Stop`. Ctrl-C on a terminal reaches the command, too; that both end then
-    counts as one press.
+    counts as one press. One that `is_followed` has a process group of its own, which ends with the
+    recording, and its output is on standard error.
     """
 
-    def __init__(self, line: str | None, switch: StopSwitch) -> None:
+    def __init__(self, line: str | None, switch: StopSwitch, *, is_followed: bool = False) -> None:
         self._line = line
+        self._is_followed = is_followed
+        self._is_ended_here = False
         self._switch = switch
         self._process: subprocess.Popen[bytes] | None = None
         self._watcher: threading.Thread | None = None
@@ -243,7 +261,12 @@ class _Command:
         with its:
             words = ["-I", "-S", "-c", _WAITING, str(its.fileno()), bound, self._line or ":"]
             argv = [sys.executable, *words]
-            self._process = subprocess.Popen(argv, pass_fds=[its.fileno()])
+            self._process = subprocess.Popen(
+                argv,
+                pass_fds=[its.fileno()],
+                start_new_session=self._is_followed,
+                stdout=sys.stderr.fileno() if self._is_followed else None,
+            )
         self._gate = ours
         if not ours.recv(1):
             raise TraceError("the command could not be started", "try it without recording")
@@ -254,6 +277,10 @@ class _Command:
         """Leave no command behind that has never begun."""
         try:
             yield
+        except BaseException:
+            if self._is_followed and self._watcher is not None and not self._is_over:
+                self._signal(signal.SIGKILL)
+            raise
         finally:
             if self._gate is not None and self._process is not None:
                 self._gate.close()
@@ -270,9 +297,48 @@ class _Command:
         with suppress(OSError):  # Of a recording that failed the switch is closed already.
             self._switch.wake()
 
+    def watch_others(self, pids: Sequence[int]) -> None:
+        """Be over when processes that were there before have ended."""
+        handles: list[int] = []
+        for pid in pids:
+            with suppress(OSError):  # The agent says which of them is not there.
+                handles.append(os.pidfd_open(pid))
+        if len(handles) == len(pids):
+            watcher = threading.Thread(target=self._watch_handles, args=(handles,), daemon=True)
+            watcher.start()
+
+    def _watch_handles(self, handles: list[int]) -> None:
+        for handle in handles:
+            select.select([handle], [], [])
+            os.close(handle)
+        self._is_over = True
+        with suppress(OSError):
+            self._switch.wake()
+
     def wait(self) -> int:
-        """Exit code of the command, 0 if there is none; waits for its end."""
+        """Exit code of the command, 0 if there is none or if it was ended here.
+
+        Waits for its end; one that is followed ends now.
+        """
         if self._process is None or self._watcher is None:
             return 0
+        if self._is_followed:
+            self._end()
         self._watcher.join()
-        return self._process.wait()
+        return 0 if self._is_ended_here else self._process.wait()
+
+    def _end(self) -> None:
+        """End the command and what it started in its group: they were followed long enough."""
+        assert self._process is not None
+        assert self._watcher is not None
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            if self._is_over:
+                return
+            self._is_ended_here = True
+            self._signal(number)
+            self._watcher.join(_END_S)
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)

@@ -205,7 +205,7 @@ def _axes(frame: _Frame) -> Markup:
 
 
 def _tick(y: float, text: str) -> Markup:
-    return tag("text", text, x=_LEFT - 6, y=y + 4, text_anchor="end", class_="note")
+    return tag("text", text, x=_LEFT - 6, y=y + 4, text_anchor="end", class_="remark")
 
 
 def _title(text: str, y: float) -> Markup:
@@ -240,7 +240,7 @@ def _moments(panel: DrawnDevice, frame: _Frame, width: float) -> Iterator[Markup
         yield tag("line", tag("title", moment.name), x1=x, x2=x, y1=_TOP, y2=bottom, class_="one")
         room = (len(moment.name) + 1) * CHAR_WIDTH
         if x >= reached and x + room <= width:
-            yield tag("text", moment.name, x=x + 3, y=_TOP + 12, class_="note")
+            yield tag("text", moment.name, x=x + 3, y=_TOP + 12, class_="remark")
             reached = x + room
 
 
@@ -248,7 +248,7 @@ def _legend(width: float) -> Iterator[Markup]:
     for index, (color, name) in enumerate(zip(_COLORS, ("reads", "writes", "both"), strict=True)):
         x = width - 180 + index * 64
         yield tag("rect", x=x, y=24, width=9, height=9, fill="currentColor", class_=color)
-        yield tag("text", name, x=x + 13, y=33, class_="note")
+        yield tag("text", name, x=x + 13, y=33, class_="remark")
 
 
 def _times(frame: _Frame, width: float) -> Iterator[Markup]:
@@ -261,7 +261,7 @@ def _times(frame: _Frame, width: float) -> Iterator[Markup]:
             label = f"{text} {unit}" if value == scale.ticks[0][0] else text
             anchor = "start" if share < 0.05 else "end" if share > 0.95 else "middle"
             yield tag(
-                "text", label, x=share * width, y=bottom + 16, text_anchor=anchor, class_="note"
+                "text", label, x=share * width, y=bottom + 16, text_anchor=anchor, class_="remark"
             )
             yield tag("line", x1=share * width, x2=share * width, y1=_TOP, y2=bottom, class_="grid")
 

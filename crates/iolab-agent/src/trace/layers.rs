@@ -347,6 +347,11 @@ mod tests {
     }
 
     #[test]
+    fn the_layer_of_file_calls_has_the_name_by_which_readers_know_it() {
+        assert_eq!(KernelLayer::FileCalls.typed(), iolab_trace::native::FILE_CALLS);
+    }
+
+    #[test]
     fn every_layer_has_points_with_names_of_their_own() {
         let mut all: Vec<String> = KernelLayer::ALL
             .iter()

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use iolab_trace::native::LAYERS_FACT;
 use iolab_trace::source::Facts;
 
 use super::device::{self, Traced};
@@ -176,7 +177,7 @@ pub(super) fn add_layer_facts(facts: &mut Facts, layers: &[KernelLayer], process
         return;
     }
     let names: Vec<String> = layers.iter().map(|layer| layer.typed()).collect();
-    facts.insert("layers".to_owned(), names.join(", "));
+    facts.insert(LAYERS_FACT.to_owned(), names.join(", "));
     facts.insert("processes".to_owned(), processes);
 }
 

@@ -14,6 +14,10 @@ pub const SEEK_FRAME: u32 = 0x184d_2a5e;
 pub const SEEK_MAGIC: u32 = 0x8f92_eab1;
 /// Name of the fact that says how many events the recorder lost.
 pub const LOST_FACT: &str = "lost events";
+/// Name of the fact that lists the layers beside block events, with commas and blanks between them.
+pub const LAYERS_FACT: &str = "layers";
+/// Word in it for calls by which files are opened, moved in and closed.
+pub const FILE_CALLS: &str = "file-calls";
 /// First bytes of the head's content.
 pub const NAME: &[u8; 8] = b"IOLTRACE";
 /// Last bytes of the index's content.

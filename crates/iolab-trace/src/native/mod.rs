@@ -11,6 +11,6 @@ mod reader;
 mod writer;
 
 pub use index::Index;
-pub use layout::{LOST_FACT, is_file};
+pub use layout::{FILE_CALLS, LAYERS_FACT, LOST_FACT, is_file};
 pub use reader::Reader;
 pub use writer::Writer;

@@ -172,8 +172,8 @@ impl Reader {
     fn tell_lost(&mut self) {
         let Some(lost) = self.facts.get(LOST_FACT).filter(|lost| *lost != "0") else { return };
         let what = format!(
-            "{lost} events were lost while recording: stages of requests of that time are missing \
-             or belong to others"
+            "{lost} events were lost while recording: calls and stages of requests of that time \
+             are missing or belong to others"
         );
         if self.caveats.iter().all(|caveat| caveat.what != what) {
             self.tell(what, false);

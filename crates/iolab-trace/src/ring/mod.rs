@@ -11,4 +11,4 @@ pub use decode::{EVENTS, RecordDecoder, TracePoint};
 pub use description::{Description, Field, FieldForm, check_event_header};
 pub use merge::{Merger, SLACK_NS};
 pub use page::{LostBefore, Page, PageLayout, RingRecord};
-pub use point::{DEVICE_FIELDS, DEVICE_NAME_FIELDS, PointPlan};
+pub use point::{DEVICE_FIELDS, DEVICE_NAME_FIELDS, GIVEN, PointPlan};

@@ -2,7 +2,8 @@
 //!
 //! The kernel's description says which fields there are. Addresses are left out, and so is what
 //! lies behind the fields: newer kernels copy the data of system calls there. So are numbers of
-//! page frames, which nobody but root may know.
+//! page frames, which nobody but root may know. Of the address of an offset is told whether there
+//! is one.
 
 use super::decode::{number, text};
 use super::description::{Description, Field, FieldForm};
@@ -13,6 +14,12 @@ use crate::number::{push, push_signed};
 pub const DEVICE_FIELDS: [&str; 3] = ["dev", "s_dev", "sb_dev"];
 /// Fields of write-back that hold it as text, `MAJOR:MINOR`.
 pub const DEVICE_NAME_FIELDS: [&str; 2] = ["name", "bdi"];
+/// Fields that hold the address of an offset; without one a call moves the position of a file.
+const OFFSETS: [&str; 3] = ["off_in", "off_out", "offset"];
+/// Word for such an address.
+pub const GIVEN: &[u8] = b"given";
+/// Word for none.
+const NOT_GIVEN: &[u8] = b"NULL";
 /// Fields that are nobody's business.
 const SECRET: [&str; 1] = ["pfn"];
 
@@ -39,7 +46,8 @@ impl PointPlan {
             .find_map(find)
             .filter(|(_, field)| field.form == FieldForm::Text);
         let is_told = |name: &str, form: FieldForm| {
-            matches!(form, FieldForm::Number | FieldForm::Signed | FieldForm::Text)
+            let is_offset = form == FieldForm::Pointer && OFFSETS.contains(&name);
+            (is_offset || matches!(form, FieldForm::Number | FieldForm::Signed | FieldForm::Text))
                 && !name.starts_with("common_")
                 && !name.starts_with("__")
                 && !SECRET.contains(&name)
@@ -75,6 +83,10 @@ impl PointPlan {
             match field.form {
                 FieldForm::Text => push_word(text(content, *field), payload),
                 FieldForm::Signed => push_signed(payload, signed(content, *field)),
+                FieldForm::Pointer => payload.extend_from_slice(match number(content, *field) {
+                    0 => NOT_GIVEN,
+                    _ => GIVEN,
+                }),
                 _ => push(payload, number(content, *field)),
             }
         }
@@ -151,6 +163,20 @@ mod tests {
         assert_eq!((event.action, event.pid), (Action::Point, 77));
         let told: (&[u8], &[u8]) = (b"syscalls:sys_enter_pread64", b"fd=3 count=4096 pos=-1");
         assert_eq!(event.point(), told);
+    }
+
+    #[test]
+    fn of_the_address_of_an_offset_is_told_whether_there_is_one() {
+        let form = PREAD.replace("char * buf", "loff_t * off_in").replace("pread64", "splice");
+        let told = |address: u64| {
+            let content = record(&[(16, 3), (24, address), (32, 4096), (40, 0)]);
+            String::from_utf8(read("syscalls", &form, &content).payload).unwrap()
+        };
+        assert_eq!(told(0), "syscalls:sys_enter_splice fd=3 off_in=NULL count=4096 pos=0");
+        assert_eq!(
+            told(0x7fff_1234),
+            "syscalls:sys_enter_splice fd=3 off_in=given count=4096 pos=0"
+        );
     }
 
     #[test]
