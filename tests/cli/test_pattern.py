@@ -4,6 +4,7 @@ import io
 import json
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -174,7 +175,7 @@ def test_what_is_no_call_is_told_and_the_rest_is_used(iolab, tmp_path):
 
 @pytest.mark.parametrize("has_strace", [True, False])
 def test_who_may_not_use_trace_points_is_told_what_to_do(iolab, monkeypatch, tmp_path, has_strace):
-    """Without a wish strace follows instead, and a line says why; nothing runs before that."""
+    """Without a wish strace follows a command; nothing runs before a refusal."""
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(installed, "INSTALLED_AGENT", tmp_path / "nowhere")
     ran = tmp_path / "ran"
@@ -189,8 +190,20 @@ def test_who_may_not_use_trace_points_is_told_what_to_do(iolab, monkeypatch, tmp
     elif shutil.which("strace") is None:
         pytest.skip("needs strace")
     code, _, err = iolab("pattern", "--for", f"touch {ran}")
-    first, *rest = err.splitlines()
+    assert (code == 0, ran.exists()) == (has_strace, has_strace)
+    assert "trace points" not in err if has_strace else "strace is not installed" in err
+
+
+def test_a_program_that_runs_is_followed_by_strace_where_trace_points_are_not_to_be_had(
+    iolab, monkeypatch, tmp_path
+):
+    if shutil.which("strace") is None:
+        pytest.skip("needs strace")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(installed, "INSTALLED_AGENT", tmp_path / "nowhere")
+    with subprocess.Popen(["sleep", "60"]) as process:
+        _, _, err = iolab("pattern", "--pid", str(process.pid), "--seconds", "0.3")
+        process.kill()
+    first = err.splitlines()[0]
     assert "followed by strace, which slows every call: trace points cannot be used" in first
     assert "this needs root" in first
-    assert (code == 0, ran.exists()) == (has_strace, has_strace)
-    assert has_strace or "strace is not installed" in rest[0]

@@ -303,10 +303,16 @@ def test_a_process_that_is_traced_already_is_for_trace_points_alone(tmp_path):
 
 
 @pytest.mark.needs_root
-def test_without_a_wish_it_is_said_which_way_was_taken(tmp_path):
-    done = run("--for", "true", cwd=tmp_path)
-    assert done.returncode == 0
+def test_a_process_is_followed_by_trace_points_and_a_command_by_strace(tmp_path):
+    """Without `--with`: what runs already is slowed little, of a command all names are seen."""
+    with subprocess.Popen(["sleep", "60"]) as process:
+        done = run("--pid", process.pid, "--seconds", "0.3", cwd=tmp_path)
+        process.kill()
     assert "followed by the kernel's trace points, which" in done.stderr
+    done = run("--for", "cat /etc/hostname", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "trace points" not in done.stderr
+    assert "/etc/hostname" in done.stdout
 
 
 @pytest.mark.needs_root

@@ -46,7 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="way",
         choices=_WAYS,
         help="follow by the kernel's trace points (root, slow a program little), or by strace "
-        "(your own rights, all names of files); without it: trace points where they may be used",
+        "(your own rights, all names of files); without it: strace for --for, trace points for "
+        "--pid, where they may be used",
     )
     parser.add_argument(
         "--seconds",

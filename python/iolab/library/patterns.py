@@ -91,7 +91,9 @@ class Followed:
     overwrite: tuple[str, ...] = ()
     """Files of the user's own that may be replaced."""
     way: Way | None = None
-    """Way; None: trace points where they may be used, and strace where not."""
+    """Way; None: strace for a command where it is installed, as it sees every name; else trace
+    points where they may be used.
+    """
 
 
 def patterns_of(traced: Traced, wanted: PatternsWanted, services: Services) -> PatternFoundAnswer:
@@ -139,7 +141,7 @@ def follow(
         refuse_existing([followed.keep], Allowed.of(followed.overwrite))
     for pid in followed.pids:
         _checked(pid)
-    if followed.way == "strace":
+    if _is_by_strace(followed):
         return _follow_by_strace(followed, wanted, services)
     from iolab.library.point_recording import PointsUnusable, record_calls
 
@@ -152,6 +154,15 @@ def follow(
             raise
         tell(f"followed by strace, which slows every call: {error.message}")
     return _follow_by_strace(followed, wanted, services)
+
+
+def _is_by_strace(followed: Followed) -> bool:
+    """Tell whether strace follows, whatever may be used: a program that runs already is slowed as
+    little as can be, of one that is started the names matter more.
+    """
+    if followed.way is None:
+        return followed.command is not None and which("strace") is not None
+    return followed.way == "strace"
 
 
 def _follow_by_strace(
