@@ -185,6 +185,9 @@ def _phase(name: str, levels: dict[str, str], rng: random.Random) -> dict[str, A
         "tenants": [
             {
                 "name": "main",
+                "kind": "read" if is_read else "write",
+                "access": "direct",
+                "io_size_bytes": size,
                 "began_ns": 0,
                 "alike": 0,
                 "share": None,
@@ -203,11 +206,8 @@ def _phase(name: str, levels: dict[str, str], rng: random.Random) -> dict[str, A
                         "first_error": None,
                     }
                 ],
-                "service": {
-                    "read": histogram if is_read else None,
-                    "write": None if is_read else histogram,
-                    "sync": None,
-                },
+                "service": {"read": None, "write": None, "sync": None}
+                | {"read" if is_read else "write": histogram},
                 "response": None,
                 "series": {
                     "interval_ns": SLICE_NS,

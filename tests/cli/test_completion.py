@@ -35,6 +35,12 @@ TYPED = (
     ("iolab trace record --sec\t", "iolab trace record --seconds"),
     ("iolab trace record --backend tr\t", "iolab trace record --backend tracefs"),
     ("iolab sim trace --tri\t", "iolab sim trace --trial"),
+    ("iolab compare --on nu\t", "iolab compare --on null"),
+    ("iolab compare --on sim:fixed-1\t", "iolab compare --on sim:fixed-100us"),
+    ("iolab compare --on sim:stacks/m\t", "iolab compare --on sim:stacks/mine.toml"),
+    ("iolab compare --scheduler mq\t", "iolab compare --scheduler mq-deadline"),
+    ("iolab compare --scheduler none,bf\t", "iolab compare --scheduler none,bfq"),
+    ("iolab compare --test read,random-r\t", "iolab compare --test read,random-read"),
     ("iolab fio --readwr\t", "iolab fio --readwrite"),
     ("iolab ycsb -threa\t", "iolab ycsb -threads"),
 )
@@ -106,9 +112,11 @@ def test_words_are_completed_as_they_are_typed(shell, tmp_path):
         pytest.skip(f"needs {shell}")
     path = tmp_path / "completion"
     path.write_text(script(shell), encoding="utf-8")
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks" / "mine.toml").touch()
     typist = Typist(SHELLS[shell], tmp_path)
     try:
-        typist.send(READY[shell].format(path) + "; echo rea''dy\r")
+        typist.send(f"cd {tmp_path}; " + READY[shell].format(path) + "; echo rea''dy\r")
         typist.wait("ready\r")
         for typed, wanted in TYPED:
             typist.seen = b""

@@ -110,6 +110,33 @@ def test_quiet_leaves_the_sentence_of_a_run(tmp_path):
     assert err.startswith("iolab: ")
 
 
+def test_a_caveat_is_told_once_in_an_output(tmp_path):
+    """Caveats that can still be heeded were told before the run and again in the answer."""
+    words = ["compare", "--on", f"dir:{tmp_path}", "--record-size", "4k,8k", "--file-size", "256k"]
+    words += ["--buffered", "--test", "read", "--rounds", "2", "--full"]
+    told = "lie on the file system that is measured"
+    both = io.StringIO()
+    console = Console(both, both)
+    assert main([*words, "--out", str(tmp_path / "a")], console=console) == 0, both.getvalue()
+    text = " ".join(both.getvalue().split())
+    assert text.count(told) == 1
+    assert text.index(told) < text.index("read")
+    assert "Told above, before the first trial." in text
+    assert told in " ".join((tmp_path / "a" / "report.html").read_text().split())
+    # An answer that is read without the notes, as from a file, is complete.
+    out = " ".join(iolab(*words, "--out", tmp_path / "b")[1].split())
+    assert out.count(told) == 1
+    assert "old above" not in out
+
+
+def test_of_a_model_only_the_answer_tells_what_it_rests_on(tmp_path):
+    words = ("--on", "sim:fixed-100us", "--record-size", "4k,8k", "--file-size", "256k", "--direct")
+    code, out, err = iolab("compare", *words, "--rounds", "2", "--full", "--out", tmp_path / "a")
+    assert code == 0, err
+    assert "iolab sim profiles fixed-100us" not in err
+    assert "iolab sim profiles fixed-100us" in " ".join(out.split())
+
+
 def test_the_page_is_shown_by_the_browser_of_the_user(study, tmp_path, monkeypatch):
     told = tmp_path / "told"
     browser = tmp_path / "browser"

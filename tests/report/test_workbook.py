@@ -14,6 +14,7 @@ from typing import Any
 
 import openpyxl
 import pytest
+from openpyxl.utils import column_index_from_string
 
 from iolab.report import xlsx_runs
 from iolab.report.collect import draw_all
@@ -262,14 +263,68 @@ def test_libreoffice_opens_the_workbook_with_its_charts(
     assert any(b"<chart:error-indicator" in text for text in charts)
 
 
-def test_every_sheet_keeps_its_heads_and_prints_two_pages_wide(canned: ModuleType) -> None:
-    book = openpyxl.load_workbook(BytesIO(_workbook(canned.demo())))
-    for sheet in book:
+def _pixels_of_columns(sheet: Any) -> list[int]:
+    """Widths of the printed columns, as Excel counts them."""
+    set_widths = {
+        place: round(about.width * 7)
+        for about in sheet.column_dimensions.values()
+        for place in range(about.min, about.max + 1)
+    }
+    area = re.search(r"\$([A-Z]+)\$\d+$", sheet.print_area or "")
+    last = column_index_from_string(area[1]) if area else sheet.max_column
+    return [set_widths.get(place, 64) for place in range(1, last + 1)]
+
+
+def _printed(sheet: Any) -> tuple[float, list[int]]:
+    """Scale of a sheet that is fitted to its pages, and the pixels at which these end."""
+    widths = _pixels_of_columns(sheet)
+    margins = sheet.page_margins.left + sheet.page_margins.right
+    room = (297 / 25.4 - margins) * 96
+    for percent in range(100, 9, -1):
+        ends, used = [0], 0
+        for width in widths:
+            if used + width - ends[-1] > room * 100 / percent:
+                ends.append(used)
+            used += width
+        if len(ends) <= int(sheet.page_setup.fitToWidth or 1):
+            return percent / 100, ends[1:]
+    raise AssertionError(sheet.title)
+
+
+TEXT_POINTS = 11
+POINTS_LEAST = 8
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("name", ["demo", "record_sizes", "published_d2"])
+def test_every_sheet_prints_in_letters_of_8_points(canned: ModuleType, name: str) -> None:
+    """Symptom: Values and Percentiles were fitted to one page, with text of 6 points."""
+    for sheet in openpyxl.load_workbook(BytesIO(_workbook(getattr(canned, name)()))):
         assert sheet.freeze_panes, sheet.title
         assert sheet.page_setup.orientation == "landscape"
         assert sheet.sheet_properties.pageSetUpPr.fitToPage
         assert int(sheet.page_setup.fitToWidth or 1) <= 2, sheet.title
         assert int(sheet.page_setup.fitToHeight or 0) == 0, sheet.title
+        scale, ends = _printed(sheet)
+        assert scale * TEXT_POINTS >= POINTS_LEAST, (sheet.title, scale)
+        for chart in sheet._charts:
+            left = 510 if chart.anchor._from.col or chart.anchor._from.colOff else 0
+            assert not any(left < end < left + 500 for end in ends), (sheet.title, ends)
+
+
+def test_a_table_too_wide_for_paper_says_so_at_its_foot(canned: ModuleType) -> None:
+    study = canned.make_study(rounds=60, workloads=(canned.Workload("iozone", ("read",), ("4k",)),))
+    book = openpyxl.load_workbook(BytesIO(_workbook(study)))
+    runs, rounds = book["Runs"], book["Rounds"]
+    assert [runs.cell(2, c).value for c in (3, 7)] == ["mean (bytes/s)", "n"]
+    for sheet in (runs, rounds):
+        assert _printed(sheet)[0] * TEXT_POINTS >= POINTS_LEAST
+        wide = len(_pixels_of_columns(sheet))
+        assert (
+            sheet.oddFooter.left.text == f"{sheet.max_column - wide} more columns are in the "
+            "workbook, not on paper"
+        )
+    assert len(_pixels_of_columns(runs)) > 7
 
 
 def test_raw_values_stand_in_long_form(canned: ModuleType) -> None:
@@ -277,9 +332,10 @@ def test_raw_values_stand_in_long_form(canned: ModuleType) -> None:
     sheet = openpyxl.load_workbook(BytesIO(_workbook(study)))["Values"]
     head, *rows = list(sheet.values)
     assert head[:6] == ("trial", "round", "position", "workload", "scheduler", "record_size")
-    assert head[-2:] == ("metric", "value")
+    assert head[-3:] == ("metric", "value", "unit")
     assert len(rows) == len(study.measurements)
-    assert [row[-1] for row in rows] == pytest.approx([m.value for m in study.measurements])
+    assert {row[-1] for row in rows if row[-3] == "throughput_bytes_per_s"} == {"bytes/s"}
+    assert [row[-2] for row in rows] == pytest.approx([m.value for m in study.measurements])
     assert [row[4] for row in rows] == [m.levels["scheduler"] for m in study.measurements]
     assert sheet.auto_filter.ref == f"A1:{sheet.cell(1, len(head)).column_letter}{len(rows) + 1}"
 
@@ -342,7 +398,7 @@ def test_texts_are_folded_and_values_have_room(canned: ModuleType) -> None:
     study = canned.demo()
     book = openpyxl.load_workbook(BytesIO(_workbook(study)))
     values = book["Values"]
-    last = values.cell(1, values.max_column).column_letter
+    last = values.cell(1, values.max_column - 1).column_letter
     longest = max(len(f"{m.value:,.4f}") for m in study.measurements)
     assert values.column_dimensions[last].width > longest
     verdict = book["Verdict"]

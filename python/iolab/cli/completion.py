@@ -1,22 +1,23 @@
 """Completion of the command line in bash, zsh and fish, generated from the parsers of the commands.
 
 A script knows every command, the commands of a command (`iolab trace show`), their options with
-their help, and the values of options that have a fixed list. Everything else is completed as the
-name of a file. The options of other programs are those of their reference tables. Left out: levels
-inside a list with commas.
+their help, and the values of options that have a fixed list: also testbeds with the names of
+simulated devices, and levels, each of a list with commas. Everything else is completed as the name
+of a file. The options of other programs are those of their reference tables.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from iolab.cli.all_parsers import command_parser, subject_parsers
 from iolab.errors import IolabError
 from iolab.library.program_options import program_options
+from iolab.library.value_words import PLACE, level_words, place_words
 
 _TYPED: Final = re.compile(r"--?\+?[A-Za-z0-9][\w.-]*")
 _REFUSED: Final = "here: refused"
@@ -33,6 +34,8 @@ class Option:
     about: str
     takes_value: bool
     choices: tuple[str, ...]
+    kind: Literal["one", "list", "place"] = "one"
+    """One of the choices; several with commas between; or a testbed, maybe with a file's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,8 @@ def completion(
             f"--completion {shell or '(nothing)'}: there is no such shell",
             f"shells are {', '.join(SHELLS)}; for bash: source <(iolab --completion bash)",
         )
-    found = [_command(*row) for row in commands]
+    words = level_words()
+    found = [_command(row, words) for row in commands]
     found += [
         Command(name, f"the command line of {name}", tuple(_options_of_program(name)))
         for name in programs
@@ -73,22 +77,31 @@ def completion(
     return _WRITERS[shell](found)
 
 
-def _command(name: str, module: str, about: str) -> Command:
+def _command(row: tuple[str, str, str], levels: Mapping[str, tuple[str, ...]]) -> Command:
+    name, module, about = row
     inner = tuple(
-        Command(subject, (parser.description or "").rstrip("."), tuple(_options(parser)))
+        Command(subject, (parser.description or "").rstrip("."), tuple(_options(parser, levels)))
         for subject, parser in subject_parsers(module).items()
     )
-    options = () if inner else tuple(_options(command_parser(module)))
+    options = () if inner else tuple(_options(command_parser(module), levels))
     return Command(name, about, options, inner)
 
 
-def _options(parser: argparse.ArgumentParser) -> Iterator[Option]:
+def _options(
+    parser: argparse.ArgumentParser, levels: Mapping[str, tuple[str, ...]]
+) -> Iterator[Option]:
     for action in parser._actions:
         names = tuple(name for name in action.option_strings if name.startswith("--"))
         if names and action.help is not argparse.SUPPRESS:
             about = (action.help or "").replace("%%", "%")
             choices = tuple(str(choice) for choice in action.choices or ())
-            yield Option(names, about, action.nargs != 0, choices)
+            takes_value = action.nargs != 0
+            if names[0] == PLACE:
+                yield Option(names, about, takes_value, place_words(), "place")
+            elif takes_value and not choices and names[0] in levels:
+                yield Option(names, about, takes_value, levels[names[0]], "list")
+            else:
+                yield Option(names, about, takes_value, choices)
 
 
 def _options_of_program(program: str) -> Iterator[Option]:
@@ -104,20 +117,48 @@ def _brief(about: str) -> str:
     return about if len(about) <= _ABOUT_MAX else about[: _ABOUT_MAX - 3].rstrip() + "..."
 
 
+# Bash ends a word at a colon: the whole of it is taken from the line, and what stands before its
+# colon already is cut off the answer.
+_BASH_HEAD: Final = """\
+# Completion of iolab for bash; use it with: source <(iolab --completion bash)
+_iolab_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$now"); }
+_iolab_list() {
+    local head= word words=()
+    [[ $now == *,* ]] && head=${now%,*},
+    for word in $1; do words+=("$head$word"); done
+    compopt +o filenames -o nospace
+    _iolab_words "${words[*]}"
+}
+_iolab_place() {
+    local begin=
+    compopt +o filenames -o nospace
+    [[ $typed == *:* ]] && begin=${typed%%:*}:
+    mapfile -t COMPREPLY < <(compgen -W "$1" -- "$typed"; compgen -P "$begin" -f -- \
+"${typed#"$begin"}")
+    [[ $COMP_WORDBREAKS == *:* ]] && COMPREPLY=("${COMPREPLY[@]#"$begin"}")
+}
+_iolab() {
+    local now=${COMP_WORDS[COMP_CWORD]} line=${COMP_LINE:0:COMP_POINT}
+    local typed=${line##*[[:blank:]]}
+    line=${line%"$typed"}
+    line=${line%"${line##*[![:blank:]]}"}
+    local before=${line##*[[:blank:]]}
+    COMPREPLY=()"""
+
+
 def _bash(commands: Sequence[Command]) -> str:
     return "\n".join(
         [
-            "# Completion of iolab for bash; use it with: source <(iolab --completion bash)",
-            '_iolab_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$now"); }',
-            "_iolab() {",
-            "    local now=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}",
-            "    COMPREPLY=()",
+            _BASH_HEAD,
             *_bash_choice(commands, 1),
             '    [ "${#COMPREPLY[@]}" = 0 ] && mapfile -t COMPREPLY < <(compgen -f -- "$now")',
             "}",
             "complete -o filenames -F _iolab iolab",
         ]
     )
+
+
+_BASH_CALLS: Final = {"one": "_iolab_words", "list": "_iolab_list", "place": "_iolab_place"}
 
 
 def _bash_choice(commands: Sequence[Command], place: int) -> Iterator[str]:
@@ -137,17 +178,26 @@ def _bash_end(command: Command) -> Iterator[str]:
     if valued:
         yield '        case "$before" in'
         for o in valued:
-            yield f"            {'|'.join(o.names)}) _iolab_words {_joined(o.choices)}; return ;;"
+            call = f"{_BASH_CALLS[o.kind]} {_joined(o.choices)}"
+            yield f"            {'|'.join(o.names)}) {call}; return ;;"
         yield "        esac"
     names = _joined([name for option in command.options for name in option.names])
     yield f"        [[ $now == -* ]] && {{ _iolab_words {names}; return; }}"
 
 
+_ZSH_HEAD: Final = """\
+#compdef iolab
+# Completion of iolab for zsh; use it with: source <(iolab --completion zsh)
+_iolab_place() {{
+    compadd -S '' -- {places}
+    if compset -P '(sim|dir|device):'; then _files; fi
+}}"""
+
+
 def _zsh(commands: Sequence[Command]) -> str:
     return "\n".join(
         [
-            "#compdef iolab",
-            "# Completion of iolab for zsh; use it with: source <(iolab --completion zsh)",
+            _ZSH_HEAD.format(places=" ".join(place_words())),
             "_iolab() {",
             "    local -a commands",
             *_zsh_choice(commands),
@@ -186,7 +236,12 @@ def _zsh_end(command: Command) -> Iterator[str]:
 def _zsh_value(option: Option) -> str:
     if not option.takes_value:
         return ""
-    return f":value:({' '.join(option.choices)})" if option.choices else ":value:_files"
+    words = " ".join(option.choices)
+    if option.kind == "list":
+        return f":value: _sequence compadd - {words}"
+    if option.kind == "place":
+        return ":value: _iolab_place"
+    return f":value:({words})" if words else ":value:_files"
 
 
 _FISH_HEAD: Final = """\
@@ -201,6 +256,19 @@ end
 function __iolab_after
     set -l words (commandline -opc)
     test (count $words) = (math (count $argv) + 1); and __iolab_within $argv
+end
+function __iolab_list
+    set -l head (commandline -ct | string match -r '^.*,')
+    printf '%s\\n' "$head"$argv
+end
+function __iolab_place
+    printf '%s\\n' $argv
+    set -l parts (commandline -ct | string match -r '^((?:sim|dir|device):)(.*)$')
+    or return
+    for path in $parts[3]*
+        test -d $path; and set path $path/
+        echo $parts[2]$path
+    end
 end"""
 
 
@@ -220,8 +288,12 @@ def _fish_choice(commands: Sequence[Command], path: tuple[str, ...]) -> Iterator
             names = " ".join(map(_fish_name, o.names))
             value = " -r" if o.takes_value else ""
             if o.choices:
-                value = f" -x -a {_joined(o.choices)}"
+                call = _FISH_CALLS[o.kind].format(" ".join(o.choices))
+                value = f" -x -a {_quoted(call)}"
             yield f"complete -c iolab -n {within} {names}{value} -d {_quoted(o.about)}"
+
+
+_FISH_CALLS: Final = {"one": "{0}", "list": "(__iolab_list {0})", "place": "(__iolab_place {0})"}
 
 
 def _fish_name(name: str) -> str:

@@ -40,11 +40,17 @@ class Console:
         """True if neither progress nor notices of the work are wanted."""
         self._is_err_gone = False
         self._printed_at_s = -SPARSE_INTERVAL_S
+        self._remarks = list[str]()
 
     @property
     def is_terminal(self) -> bool:
         """Tell whether results go to a terminal."""
         return self._is_out_terminal
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Remarks that stand above the results, if both go to the same place."""
+        return tuple(self._remarks) if _is_same_place(self._out, self._err) else ()
 
     @property
     def width(self) -> int:
@@ -109,6 +115,7 @@ class Console:
         """Print a message that is not wanted with ``--quiet``, folded at blanks on a terminal."""
         if self.is_quiet:
             return
+        self._remarks.append(text)
         if self._is_terminal:
             import textwrap
 
@@ -203,6 +210,16 @@ def _writable(text: str, stream: TextIO) -> str:
     except UnicodeEncodeError:
         return to_ascii(text)
     return text
+
+
+def _is_same_place(one: TextIO, other: TextIO) -> bool:
+    """Tell whether two streams write into the same terminal, file or pipe."""
+    if one is other:
+        return True
+    try:
+        return os.path.sameopenfile(one.fileno(), other.fileno())
+    except (OSError, ValueError):  # One of them is closed, or no file.
+        return False
 
 
 def _terminal_columns() -> int:

@@ -27,6 +27,7 @@ def answer_form(arguments: argparse.Namespace, console: Console) -> AnswerForm:
         width=console.width,
         is_full=arguments.full,
         overwrite=tuple(arguments.overwrite),
+        told=console.told,
     )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from iolab import units
 from iolab.errors import AnalysisError, IolabError, RefusedError
 from iolab.frozen import frozen
-from iolab.library.placed import placed
+from iolab.library.placed import placed, told_once
 from iolab.library.rejudged import ON_COMMAND_LINE, rejudged
 from iolab.library.services import Services
 from iolab.library.stored import directory_of, find_database, is_archive, load_database, opened
@@ -49,6 +49,8 @@ class AnswerForm:
     """True for all of it; False for at most 25 lines."""
     overwrite: tuple[str, ...] = ()
     """Files of the user's own that the report may replace."""
+    told: tuple[str, ...] = ()
+    """Notes that stand above the answer already: it only names the caveats that they tell."""
 
 
 @frozen
@@ -167,7 +169,7 @@ def _answer(
                 f"the report cannot be written to {out_dir}: {error.strerror}",
                 "name another directory with --out DIR",
             ) from None
-        shown = placed(verdict, directory_of(source))
+        shown = told_once(placed(verdict, directory_of(source)), form.told)
         if form.is_full:
             text = means.render(data, shown, form.width)
         else:

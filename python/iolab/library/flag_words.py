@@ -51,6 +51,8 @@ class FactorFlag:
     aliases: tuple[str, ...]
     about: str
     """Description: meaning, levels and default."""
+    levels: tuple[str, ...] = ()
+    """All levels that there are, in simulation too; none if they have no list."""
 
 
 def factor_flags() -> tuple[FactorFlag, ...]:
@@ -73,7 +75,8 @@ def _factor_flag(definition: FactorDefinition) -> FactorFlag:
     elif definition.default is not None:
         text += f" ({definition.default})"
     aliases = tuple("--" + alias.replace("_", "-") for alias in definition.aliases)
-    return FactorFlag(definition.name, definition.flag, opposites, aliases, text)
+    levels = (*definition.choices, *(name for name, _ in definition.former_choices))
+    return FactorFlag(definition.name, definition.flag, opposites, aliases, text, levels)
 
 
 @frozen

@@ -1,14 +1,17 @@
-"""A verdict whose commands name the directory of its study."""
+"""A verdict as it is printed: commands name the directory of its study, nothing is told twice."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from iolab.store.continuing import named
 
 T = TypeVar("T")
+TOLD: Final = "told above, before the first trial"
+"""Stands in the place of a caveat that could still be heeded then."""
 
 
 def placed(verdict: T, directory: Path | None) -> T:
@@ -24,4 +27,17 @@ def placed(verdict: T, directory: Path | None) -> T:
     if directory is None or not isinstance(verdict, StudyVerdict):
         return verdict
     caveats = [replace(one, hint=named(one.hint, directory)) for one in verdict.caveats]
+    return replace(verdict, caveats=caveats)
+
+
+def told_once(verdict: T, told: Sequence[str]) -> T:
+    """The same verdict, to be printed below notes of which some have the words of its caveats."""
+    from iolab.stats.verdict import StudyVerdict
+
+    if not told or not isinstance(verdict, StudyVerdict):
+        return verdict
+    caveats = [
+        replace(one, says=TOLD, hint="") if any(one.says in text for text in told) else one
+        for one in verdict.caveats
+    ]
     return replace(verdict, caveats=caveats)

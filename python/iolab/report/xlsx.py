@@ -39,8 +39,15 @@ from iolab.report.xlsx_cells import (
     write_table,
     write_value,
 )
-from iolab.report.xlsx_charts import COLUMNS_OF_CHARTS, Spot, layout, write_charts
-from iolab.report.xlsx_runs import write_rounds, write_runs
+from iolab.report.xlsx_charts import (
+    CHARTS_PIXELS,
+    COLUMNS_OF_CHARTS,
+    Spot,
+    layout,
+    write_charts,
+)
+from iolab.report.xlsx_paper import lay_on_paper
+from iolab.report.xlsx_runs import FIRST_ROUND, write_rounds, write_runs
 from iolab.report.xlsx_secondary import write_closer
 from iolab.report.xlsx_values import write_long_form
 from iolab.stats.ledger import factor_head
@@ -62,20 +69,8 @@ SHEETS: Final = (
     "Environment",
 )
 """Sheets that every workbook has."""
-PAGES_WIDE: Final = {
-    "Verdict": 2,
-    "Rounds": 2,
-    "Runs": 2,
-    "Percentiles": 2,
-    xlsx_traced.NAME: 2,
-}
-"""Pages that a printed sheet is wide; the others are one."""
 PAGE_ROOM: Final = 110
 """Characters of a line over the columns of a page."""
-PAPER_A4: Final = 9
-"""Excel's number for A4."""
-ROUNDS_BESIDE_CHARTS: Final = 30
-"""With more rounds than this the charts of Runs stand below the tables, not beside them."""
 
 
 def render_xlsx(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]) -> bytes:
@@ -106,11 +101,6 @@ def render_xlsx(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]
     names = sheet_names(data)
     sheets = {name: SheetWriter(typed, book.add_worksheet(name), formats) for name in names}
     specs = {name: [s for d in charts if d.row.sheet == name for s in d.specs] for name in SHEETS}
-    for out in sheets.values():
-        out.sheet.set_landscape()
-        out.sheet.set_paper(PAPER_A4)
-        out.sheet.set_margins(left=0.4, right=0.4, top=0.35, bottom=0.35)
-        out.sheet.fit_to_pages(PAGES_WIDE.get(out.name, 1), 0)
     links = Links()
     lines = write_rounds(sheets["Rounds"], verdict, links)
     _verdict_sheet((sheets["Verdict"], links), data, verdict, charts, lines)
@@ -123,6 +113,10 @@ def render_xlsx(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]
         xlsx_traced.write_traced(sheets[xlsx_traced.NAME], data, verdict, stages)
     write_long_form(sheets["Values"], data)
     _environment_sheet(sheets["Environment"], data, verdict)
+    for name in ("Rounds", "CloserLook", xlsx_traced.NAME, "Values", "Environment"):
+        if name in sheets:  # The others know which part of them are data of their charts.
+            out = sheets[name]
+            lay_on_paper(out, out.used_columns, None, has_charts=name == "CloserLook")
     book.close()
     return buffer.getvalue()
 
@@ -166,10 +160,10 @@ def _verdict_sheet(
     lines: list[int],
 ) -> None:
     out, links = sheet
-    out.sheet.set_column(0, 0, 34)
-    out.sheet.set_column(1, 1, 14)
-    out.sheet.set_column(2, 2, 24)
-    out.sheet.set_column(3, 14, 14)
+    out.columns(0, 0, 34)
+    out.columns(1, 1, 14)
+    out.columns(2, 2, 24)
+    out.columns(3, 14, 14)
     out.text(0, 0, data.study.name, "title")
     out.wrapped(1, (0, 5), question(data), "question", PAGE_ROOM)
     out.sheet.merge_range(2, 0, 2, 5, verdict.sentence, out.formats["sentence"])
@@ -216,7 +210,7 @@ def _verdict_sheet(
     specs = [s for d in charts if d.row.sheet == out.name for s in d.specs]
     below = row + layout(specs)[1] + 1
     write_charts(out, specs, Spot(below, row, 0), links)
-    out.sheet.print_area(0, 0, below - 1, len(columns) - 1)  # Without the data of the charts.
+    lay_on_paper(out, len(columns), below - 1, has_charts=bool(specs))  # Not the charts' data.
     out.sheet.freeze_panes(0, 1)
 
 
@@ -266,15 +260,29 @@ def _runs_sheet(
             read = table.for_reading()
             out.text(row, 0, title, "title")
             row = write_table(out, row + 1, read.columns, read.rows) + 1
-    rounds = len({t.round for t in data.trials})
+    wide = FIRST_ROUND + len({t.round for t in data.trials})
     out.sheet.freeze_panes(0, 2)
-    high, wide = layout(specs)[1], rounds + 9
-    if rounds <= ROUNDS_BESIDE_CHARTS:
-        write_charts(out, specs, Spot(row + 1, 0, wide), links)
-        out.sheet.print_area(0, 0, max(row, high), wide + (COLUMNS_OF_CHARTS if specs else 0))
-    else:
-        below = row + high + 2
-        write_charts(out, specs, Spot(below, row + 1, 0), links)
+    _charts_and_paper(sheet, specs, row, wide)
+
+
+def _charts_and_paper(
+    sheet: tuple[SheetWriter, Links], specs: list[ChartSpec], row: int, columns: int
+) -> None:
+    """Write charts below the tables of a sheet, their data below them, which is not printed.
+
+    Parameters
+    ----------
+    sheet, specs : the sheet and its charts.
+    row : first free row.
+    columns : of the tables.
+    """
+    out, links = sheet
+    below = row + (layout(specs)[1] + 1 if specs else 0)
+    write_charts(out, specs, Spot(below + 1, row, 0), links)
+    wide = max(columns, COLUMNS_OF_CHARTS if specs else 0)
+    while specs and wide > columns and sum(map(out.pixels, range(wide - 1))) >= CHARTS_PIXELS:
+        wide -= 1
+    lay_on_paper(out, wide, below - 1, has_charts=bool(specs))
 
 
 def _percentiles_sheet(
@@ -282,7 +290,7 @@ def _percentiles_sheet(
 ) -> None:
     out, links = sheet
     columns = summary_columns(verdict, "µs")
-    out.sheet.set_column(0, len(columns), 16)
+    out.columns(0, len(columns) - 1, 14)
     rows: list[tuple[Value, ...]] = []
     for t in verdict.treatments:
         if METRIC_BY_NAME[t.metric].unit != "ns":
@@ -292,9 +300,7 @@ def _percentiles_sheet(
         point = summary_point(t, None, 0)
         links.add(point.title, (point.x, point.low, point.high), place)
     end = write_table(out, 0, columns, rows)
-    write_charts(out, specs, Spot(end + 2, 0, len(columns) + 1), links)
-    right = len(columns) + (COLUMNS_OF_CHARTS + 1 if specs else 0)
-    out.sheet.print_area(0, 0, max(end, layout(specs)[1]), right)
+    _charts_and_paper(sheet, specs, end + 1, len(columns))
     out.sheet.freeze_panes(1, 0)
     out.sheet.repeat_rows(0)
 
@@ -305,7 +311,7 @@ def _series_sheet(out: SheetWriter, specs: list[ChartSpec]) -> None:
         out.text(0, 0, "No series were recorded.", "soft")
     below = layout(specs)[1] + 1
     write_charts(out, specs, Spot(below, 0, 0), Links())
-    out.sheet.print_area(0, 0, below - 1, COLUMNS_OF_CHARTS)
+    lay_on_paper(out, COLUMNS_OF_CHARTS, max(0, below - 1), has_charts=bool(specs))
     out.sheet.freeze_panes(0, 1)
 
 
@@ -314,9 +320,9 @@ def _series_sheet(out: SheetWriter, specs: list[ChartSpec]) -> None:
 
 def _environment_sheet(out: SheetWriter, data: StudyData, verdict: StudyVerdict) -> None:
     paragraph = out.formats["paragraph"]
-    out.sheet.set_column(0, 0, 36, paragraph)
-    out.sheet.set_column(1, 1, 78, paragraph)
-    out.sheet.set_column(2, 2, 10)
+    out.columns(0, 0, 36, paragraph)
+    out.columns(1, 1, 78, paragraph)
+    out.columns(2, 2, 10)
     out.sheet.freeze_panes(0, 1)
     first = 0
     if kind_word(data.study):

@@ -23,6 +23,8 @@ ROWS_MAX: Final = 1_000_000
 LINE_POINTS: Final = 15.0
 ROW_POINTS_MAX: Final = 400.0
 """Excel has rows of at most 409 points."""
+USUAL_PIXELS: Final = 64
+"""Width of a column that nothing was set for."""
 TEXT_MAX: Final = 32_000
 """A cell of Excel holds 32,767 characters."""
 
@@ -34,11 +36,29 @@ class SheetWriter:
     book: Book
     sheet: Any
     formats: Mapping[str, CellFormat]
+    _pixels: dict[int, int] = field(default_factory=dict[int, int])
 
     @property
     def name(self) -> str:
         """Name of the sheet."""
         return str(self.sheet.get_name())
+
+    def columns(
+        self, first: int, last: int, characters: float, style: CellFormat | None = None
+    ) -> None:
+        """Set the width of columns."""
+        self.sheet.set_column(first, last, characters, style)
+        pixels = round(characters * 7) + 5  # As Excel counts in its usual font.
+        self._pixels.update(dict.fromkeys(range(first, last + 1), pixels))
+
+    @property
+    def used_columns(self) -> int:
+        """Number of columns up to the last one that has a cell."""
+        return (self.sheet.dim_colmax or 0) + 1
+
+    def pixels(self, column: int) -> int:
+        """Return the width of a column."""
+        return self._pixels.get(column, USUAL_PIXELS)
 
     def text(self, row: int, column: int, text: str, style: str = "") -> None:
         """Write a text as it is; one that no cell can hold is cut."""

@@ -41,6 +41,8 @@ CATEGORIES_MAX: Final = 10
 """More names than this do not fit below a chart of half the width."""
 NEXT_PIXELS: Final = 510
 """Distance of the second chart of a line from the first."""
+CHARTS_PIXELS: Final = NEXT_PIXELS + 500
+"""Width of the charts of a line."""
 COLUMNS_OF_CHARTS: Final = 16
 """Columns of the usual width (64 pixels) that the charts of a line take."""
 SERIES_MAX: Final = 200

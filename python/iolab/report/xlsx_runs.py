@@ -35,6 +35,10 @@ from iolab.stats.verdict import Comparison, StudyVerdict, TreatmentSummary, mode
 from iolab.store.rows import Measurement, StudyData
 
 MARGIN_ROW = 2
+FIRST_MEAN = 2
+"""Column of the first mean in a table of Runs."""
+FIRST_ROUND = 7
+"""Column of the first round there."""
 ROUNDS_NOTE = (
     "One ratio per round, oriented: above 1 is better. Ratio, intervals and verdict are formulas:"
     " change a round or the margin, and they follow, here and in the chart of the first sheet."
@@ -47,9 +51,9 @@ ROUNDS_NOTE = (
 def write_rounds(out: SheetWriter, verdict: StudyVerdict, links: Links) -> list[int]:
     """Write the sample behind every comparison; return the line of each, in order."""
     lines = list[int]()
-    out.sheet.set_column(0, 1, 13)
-    out.sheet.set_column(2, 2, 24)
-    out.sheet.set_column(3, 13, 13)
+    out.columns(0, 1, 13)
+    out.columns(2, 2, 24)
+    out.columns(3, 13, 13)
     out.sheet.freeze_panes(0, 4)
     out.text(0, 0, "Ratios by round", "title")
     out.text(1, 0, ROUNDS_NOTE, "soft")
@@ -193,10 +197,13 @@ Values = dict[tuple[object, ...], dict[int, list[float]]]
 
 
 def write_runs(out: SheetWriter, data: StudyData, verdict: StudyVerdict, links: Links) -> int:
-    """Write one table per level: cells down, rounds across, then the means; return a free row."""
+    """Write one table per level: cells down, the means, then rounds across; return a free row.
+
+    The means stand first, so that they are on paper however many rounds there are.
+    """
     rounds = sorted({t.round for t in data.trials})
-    out.sheet.set_column(0, 1, 16)
-    out.sheet.set_column(2, min(len(rounds), COLUMNS_MAX) + 7, 15)
+    out.columns(0, 1, 17)
+    out.columns(2, min(len(rounds), COLUMNS_MAX) + FIRST_ROUND - 1, 15)
     groups = primary_summaries(verdict)
     values = _values_by_cell(data, {t.metric for found in groups.values() for t in found})
     row = 0
@@ -254,9 +261,9 @@ def _runs_table(
     headers = [
         "record size / cell",
         "operation",
-        *(f"round {r} ({unit})" for r in shown),
         *(f"{name} ({unit})" for name in after),
         "n",
+        *(f"round {r} ({unit})" for r in shown),
     ]
     write_headers(out, row, headers)
     labels = [t.cell_label for t in found]
@@ -265,13 +272,13 @@ def _runs_table(
         by_round = values.get(_cell_of(t), {})
         out.text(row, 0, t.cell_label or t.levels.get("record_size", ""))
         out.text(row, 1, t.operation)
-        for column, r in enumerate(shown, start=2):
+        for column, r in enumerate(shown, start=FIRST_ROUND):
             if r in by_round:
                 mean = sum(by_round[r]) / len(by_round[r])
                 out.sheet.write_number(row, column, mean, out.formats["rate"])
         _mean_cells(out, row, t, {r: by_round[r] for r in shown if r in by_round}, len(shown))
         scale = METRIC_BY_NAME[t.metric].display_scale
-        place = Place.of_row(out.name, row, len(shown) + 3, scale)
+        place = Place.of_row(out.name, row, FIRST_MEAN + 1, scale)
         point = summary_point(t, None, 0)
         links.add(point.title, (point.x, point.low, point.high), place)
     return row + 1
@@ -289,8 +296,8 @@ def _mean_cells(
     """Write the means; formulas where each round is one trial and all of them are in the row."""
     from xlsxwriter.utility import xl_range
 
-    column = rounds + 2
-    cells = xl_range(row, 2, row, column - 1)
+    column = FIRST_MEAN
+    cells = xl_range(row, FIRST_ROUND, row, FIRST_ROUND + rounds - 1)
     if by_round:
         means = [sum(found) / len(found) for found in by_round.values()]
         mean = sum(means) / len(means)

@@ -74,8 +74,8 @@ Drawn = tuple[NativeChart, Ratios | Shares]
 
 def write_closer(out: SheetWriter, verdict: StudyVerdict) -> None:
     """Write all tables below each other, then their charts, two on a line."""
-    out.sheet.set_column(0, 0, 28)
-    out.sheet.set_column(1, COLUMNS - 1, 12)
+    out.columns(0, 0, 33)  # Ten columns are as wide as two charts, and fit on a page.
+    out.columns(1, COLUMNS - 1, 12)
     row, charts = 0, list[Drawn]()
     for part in _parts(verdict.closer):
         if isinstance(part, Ratios):

@@ -37,8 +37,8 @@ def write_traced(
     data, verdict : the study and its verdict.
     stages : charts of the stages; the views of a workload share a table.
     """
-    out.sheet.set_column(0, _NAMES - 1, 28)
-    out.sheet.set_column(_NAMES, _WIDE, 13)
+    out.columns(0, _NAMES - 1, 28)
+    out.columns(_NAMES, _WIDE, 13)
     out.sheet.freeze_panes(0, _NAMES)
     why = sentence_case(why_text(data, verdict))
     if why:

@@ -1,7 +1,7 @@
 """The sheet of raw values: one row per value with the level of each factor, ready to be filtered.
 
-Columns are those of `iolab export`. A study with more values than a sheet is pleasant with names
-the command instead.
+Columns are those of `iolab export`, and the unit of each value. A study with more values than a
+sheet is pleasant with names the command instead.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from iolab.report.xlsx_cells import SheetWriter, write_headers, write_value
+from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.store.long_form import AFTER, BEFORE, factor_columns
 from iolab.store.rows import Nature, StudyData
 
@@ -21,7 +22,7 @@ VALUES_MAX: Final = 20_000
 def write_long_form(out: SheetWriter, data: StudyData) -> None:
     """Write the values of all finished trials."""
     factors = factor_columns(data.study.kind, data.study.factors)
-    columns = (*BEFORE, *factors.values(), *AFTER)
+    columns = (*BEFORE, *factors.values(), *AFTER, "unit")
     if len(data.measurements) > VALUES_MAX:
         text = (
             f"{len(data.measurements)} values are too many for a sheet: "
@@ -37,16 +38,16 @@ def write_long_form(out: SheetWriter, data: StudyData) -> None:
             *(m.trial_id, m.round, m.position, m.workload),
             *(m.levels.get(name) for name in factors),
             *(m.operation, nature.kind, nature.access, nature.io_size_bytes),
-            *(m.cache_share, m.metric, m.value),
+            *(m.cache_share, m.metric, m.value, METRIC_BY_NAME[m.metric].unit),
         )
         for column, value in enumerate(values):
             write_value(out, row, column, value)
-    out.sheet.set_column(0, len(columns) - 1, 13)
-    out.sheet.set_column(len(columns) - 2, len(columns) - 2, 28)
-    out.sheet.set_column(len(columns) - 1, len(columns) - 1, VALUE_WIDTH)
-    sizes = [i for i, name in enumerate(columns) if name.endswith("bytes")]
-    for column in sizes:
-        out.sheet.set_column(column, column, VALUE_WIDTH)
+    out.columns(0, len(columns) - 1, 13)
+    for column, name in enumerate(columns):
+        if name == "metric":
+            out.columns(column, column, 28)
+        elif name == "value" or name.endswith("bytes"):
+            out.columns(column, column, VALUE_WIDTH)
     out.sheet.freeze_panes(1, 0)
     out.sheet.repeat_rows(0)
     if data.measurements:

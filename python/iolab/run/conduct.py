@@ -207,8 +207,8 @@ def _run_campaign(
     stop: StopSwitch,
 ) -> Outcome:
     observer, caveats = prepared.observer, caveats_of(opened.warnings)
-    if prepared.options.is_announced:
-        note_caveats(observer, caveats)
+    if prepared.options.is_announced and not prepared.testbed.is_simulated:
+        note_caveats(observer, caveats)  # Of a model nothing can be changed: the answer has it.
     plan, shard, description = prepared.plan, prepared.options.shard, opened.description
     if shard is not None:
         plan, caveats = shard_plan(plan, shard), (*caveats, shard.caveat)

@@ -62,14 +62,17 @@ def unknown_natures(connection: sqlite3.Connection) -> dict[Place, Nature]:
     if not rows or kind == "imported":
         return {}
     source = _of_text(spec_toml) or _of_command(spec_toml, connection)
-    found = dict[Place, Nature]()
+    found, alike = dict[Place, Nature](), dict[tuple[Nature, int | None], Nature]()
     for record_id, operation, size, workload, levels, is_direct in rows:
         trial = _Trial(record_id, workload, levels, bool(is_direct))
         nature = source.nature(trial, _whole(operation)) if source is not None else None
         if "/" in operation:  # The size that was stored is that of the first stream.
             found[record_id, operation] = nature or Nature()
         elif nature is not None:
-            found[record_id, operation] = replace(nature, io_size_bytes=size)
+            key = (nature, size)
+            if key not in alike:
+                alike[key] = replace(nature, io_size_bytes=size)
+            found[record_id, operation] = alike[key]
     return found
 
 

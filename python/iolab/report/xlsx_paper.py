@@ -1,0 +1,61 @@
+"""Paper of a sheet: how many pages it is wide, and which columns fit there in readable letters.
+
+A sheet prints on one page side by side, or on two. A page ends between two columns. Columns that
+do not fit are in the workbook alone, and the foot of each page says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from iolab.report.xlsx_cells import SheetWriter
+
+PAPER_A4: Final = 9
+"""Excel's number for A4."""
+MARGIN_INCHES: Final = 0.4
+"""Left and right."""
+PAGES_MAX: Final = 2
+PAGE_PIXELS: Final = int((297 / 25.4 - 2 * MARGIN_INCHES) * 96)
+"""Width of A4 across between its margins; a pixel of a sheet is 1/96 inch."""
+SCALE_LEAST: Final = 0.73
+"""Text of 11 points, the usual one, prints at 8 points."""
+
+
+def lay_on_paper(out: SheetWriter, columns: int, last_row: int | None, *, has_charts: bool) -> None:
+    """Set paper, pages and the printed part of a sheet.
+
+    Parameters
+    ----------
+    out : the sheet, with the widths of its columns.
+    columns : so many from the left should be printed.
+    last_row : the last printed row; None for all rows.
+    has_charts : their text is of 8 points, so that they print in full size wherever that fits.
+    """
+    out.sheet.set_landscape()
+    out.sheet.set_paper(PAPER_A4)
+    out.sheet.set_margins(left=MARGIN_INCHES, right=MARGIN_INCHES, top=0.35, bottom=0.35)
+    widths = [out.pixels(column) for column in range(columns)]
+    pages, fitting = pages_wide(widths, PAGE_PIXELS / SCALE_LEAST)
+    if has_charts and pages_wide(widths, PAGE_PIXELS)[1] == columns:
+        pages, fitting = pages_wide(widths, PAGE_PIXELS)
+    out.sheet.fit_to_pages(pages, 0)
+    if fitting < columns:
+        left = columns - fitting
+        more = "1 more column is" if left == 1 else f"{left} more columns are"
+        out.sheet.set_footer(f"&L{more} in the workbook, not on paper")
+    if fitting < columns or last_row is not None:
+        last = out.sheet.dim_rowmax if last_row is None else last_row
+        out.sheet.print_area(0, 0, max(0, last or 0), max(0, fitting - 1))
+
+
+def pages_wide(widths: Sequence[int], room: float) -> tuple[int, int]:
+    """Return how many pages columns take side by side, and how many of the columns fit there."""
+    pages, used = 1, 0.0
+    for index, width in enumerate(widths):
+        if used and used + width > room:
+            if pages == PAGES_MAX:
+                return pages, index
+            pages, used = pages + 1, 0.0
+        used += width
+    return pages, len(widths)
