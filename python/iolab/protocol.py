@@ -2522,7 +2522,7 @@ class FileRules(TypedDict):
 
 
 NamedKind: TypeAlias = Literal["file", "folder", "store"]
-"""What the name of a file stands for."""
+"""Kind of what the name of a file stands for."""
 
 
 class FileUse(TypedDict):

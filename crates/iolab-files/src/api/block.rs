@@ -103,8 +103,8 @@ pub struct Mapped {
 }
 
 impl Mapped {
-    /// Where dirty data go whose blocks were given when they were copied: the same blocks, which
-    /// hold them afterwards. `ENOSPC`: they have none.
+    /// Blocks to which dirty data are written that were given their places when they were copied:
+    /// the same ones, which hold data afterwards. `ENOSPC`: they have none.
     pub const fn to_write(self) -> Result<Self, Errno> {
         match self.place {
             Place::Unwritten(device, first) | Place::Written(device, first) => {

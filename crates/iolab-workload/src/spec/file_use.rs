@@ -20,11 +20,11 @@ pub struct FileUse {
     pub is_expected: bool,
     /// Some phase makes, removes or changes it.
     pub is_changed: bool,
-    /// What has the name.
+    /// Kind of what has the name.
     pub kind: NamedKind,
 }
 
-/// What the name of a file stands for.
+/// Kind of what the name of a file stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NamedKind {
