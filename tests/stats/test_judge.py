@@ -354,6 +354,20 @@ def test_first_workload_carries_the_headline(canned: ModuleType) -> None:
     ]
 
 
+def test_several_levels_that_depend_are_told_in_whole_clauses(canned: ModuleType) -> None:
+    """Symptom: "it depends for bfq compared with none is about the same in ..."."""
+    workload = canned.Workload("mix", ("mix/reader", "mix/writer"))
+    study = canned.make_study(levels=("none", "kyber", "bfq"), workloads=(workload,), noise=0.01)
+    bent = [
+        dataclasses.replace(m, value=m.value * (1.5 if m.operation == "mix/reader" else 0.6))
+        if m.levels["scheduler"] == "bfq" and m.metric == "throughput_bytes_per_s"
+        else m
+        for m in study.measurements
+    ]
+    sentence = judge(dataclasses.replace(study, measurements=bent)).sentence
+    assert "it depends for bfq: 49 % faster in mix/reader, 40 % slower in mix/writer" in sentence
+
+
 def test_mixed_workload_operations_and_disagreement(canned: ModuleType) -> None:
     workload = canned.Workload("mix", ("mix/reader", "mix/writer"))
     study = canned.make_study(workloads=(workload,), noise=0.01)
