@@ -151,13 +151,13 @@ file_size = "1m"
     )
     command = [sys.executable, "-m", "iolab.cli", "run", str(study), "--out", str(tmp_path / "o")]
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ, text=True) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if "parameters: 4 assumed" in line:
-                break
-        time.sleep(1)
-        process.send_signal(signal.SIGINT)
         try:
+            assert process.stderr is not None
+            for line in process.stderr:
+                if "2 treatments, 2 rounds" in line:
+                    break
+            time.sleep(1)
+            process.send_signal(signal.SIGINT)
             rest = process.communicate(timeout=25)[1]
         finally:
             process.kill()

@@ -219,7 +219,7 @@ impl Recorder {
                 log.begin(submission.intended);
             }
         }
-        if submission.is_timed {
+        if submission.is_timed && self.origin.is_none() {
             self.begin(submission.intended);
         }
     }

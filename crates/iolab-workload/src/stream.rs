@@ -118,6 +118,8 @@ pub struct StreamWorker<G> {
     has_pauses: bool,
     /// Its ops are transfers of the pattern's records, one after the other ([`run`]).
     is_plain: bool,
+    /// Its ops are transfers of the pattern's records, each as soon as a slot is free.
+    is_unhindered: bool,
     /// Transfer of a run, but for its place.
     of_a_run: Transfer,
     /// State that is put back when a rehearsal is over.
@@ -137,6 +139,7 @@ impl<G: GroupState> StreamWorker<G> {
         };
         let tickets = tenant.draws.as_ref().filter(|_| tenant.pattern == Pattern::Uniform);
         let budget = tickets.map_or(budget, |d| d.share(index, tenant.workers).min(budget));
+        let is_unhindered = run::is_unhindered(tenant) && following.is_none();
         let generator = match tickets {
             Some(draws) => {
                 Generator::of_tickets(draws.dealt(index, tenant.workers, tenant.records()))
@@ -180,6 +183,7 @@ impl<G: GroupState> StreamWorker<G> {
             read_back: read_back::Unread::of(tenant),
             has_pauses: tenant.has_pauses(),
             is_plain: run::is_plain(tenant),
+            is_unhindered,
             of_a_run: run::transfer_of(tenant),
             rehearsing: None,
             report: StreamReport { worker: index, ..StreamReport::default() },
@@ -334,32 +338,33 @@ impl<G: GroupState> StreamWorker<G> {
         });
     }
 
-    /// The end of an op that is not measured.
-    fn complete_untimed(&mut self, completion: &Completion) {
-        if let Err(errno) = completion.outcome {
-            let when = if self.stage <= Stage::WaitStart { "before" } else { "after" };
-            let what = self.untimed.as_ref().map_or("an operation", untimed_name);
-            self.fail(errno, &format!("{what}, {when} the timed region,"));
-        }
-    }
-}
-
-impl<G: GroupState> Worker for StreamWorker<G> {
-    fn so_far(&self) -> Option<(StreamReport, Vec<OperationCount>)> {
-        Some((self.report(), Vec::new()))
-    }
-
+    /// The end of a whole transfer of a worker that nothing hinders.
     #[inline]
-    fn next(&mut self, now: Ns) -> Step {
-        if self.stage == Stage::Timed && self.report.errors == 0 {
-            self.next_timed(now)
+    fn complete_unhindered(&mut self, completion: &Completion, moved: Bytes) -> bool {
+        let slot = completion.token.0;
+        let InFlight { class, at, length, .. } = self.slots[slot as usize];
+        self.free.push(slot);
+        // The op in flight when a stonewall falls is not counted, as in IOzone.
+        if self.is_cut_off() {
+            return false;
+        }
+        self.ended_at(completion.submitted, completion.completed);
+        if class == OpClass::Write {
+            self.report.write_bytes += moved.0;
+        } else if moved.0 < length {
+            self.fell_short(at, length, moved.0);
+            return false;
         } else {
-            self.next_untimed(now)
+            self.report.read_bytes += moved.0;
         }
+        self.report.ops += 1;
+        self.report.bytes += moved.0;
+        true
     }
 
-    #[inline]
-    fn complete(&mut self, completion: &Completion) -> bool {
+    /// The end of any op.
+    #[inline(never)]
+    fn complete_any(&mut self, completion: &Completion) -> bool {
         let slot = completion.token.0;
         let InFlight { class, at, length, is_aside } = self.slots[slot as usize];
         if self.drained_slots > 0 && self.free.is_empty() {
@@ -423,6 +428,40 @@ impl<G: GroupState> Worker for StreamWorker<G> {
         self.report.ops += 1;
         self.report.bytes += moved;
         self.following.is_none() || self.obey(completion, class, moved)
+    }
+
+    /// The end of an op that is not measured.
+    fn complete_untimed(&mut self, completion: &Completion) {
+        if let Err(errno) = completion.outcome {
+            let when = if self.stage <= Stage::WaitStart { "before" } else { "after" };
+            let what = self.untimed.as_ref().map_or("an operation", untimed_name);
+            self.fail(errno, &format!("{what}, {when} the timed region,"));
+        }
+    }
+}
+
+impl<G: GroupState> Worker for StreamWorker<G> {
+    fn so_far(&self) -> Option<(StreamReport, Vec<OperationCount>)> {
+        Some((self.report(), Vec::new()))
+    }
+
+    #[inline]
+    fn next(&mut self, now: Ns) -> Step {
+        if self.stage == Stage::Timed && self.report.errors == 0 {
+            self.next_timed(now)
+        } else {
+            self.next_untimed(now)
+        }
+    }
+
+    #[inline]
+    fn complete(&mut self, completion: &Completion) -> bool {
+        match completion.outcome {
+            Ok(moved) if self.is_unhindered && self.stage == Stage::Timed => {
+                self.complete_unhindered(completion, moved)
+            }
+            _ => self.complete_any(completion),
+        }
     }
 
     #[inline]
@@ -508,3 +547,6 @@ fn advice(errno: Errno) -> &'static str {
         _ => "",
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,10 +17,15 @@ use crate::worker::{RunKind, Step};
 /// Tell whether the timed region of the workers of `tenant` is a run.
 pub(super) fn is_plain(tenant: &Tenant) -> bool {
     let is_one_way = matches!(tenant.direction, Direction::Read | Direction::Write);
+    is_one_way && tenant.depth == 1 && is_unhindered(tenant)
+}
+
+/// Tell whether the timed region of the workers of `tenant` is nothing but transfers of the
+/// pattern's records, each of which begins as soon as a slot is free.
+pub(super) fn is_unhindered(tenant: &Tenant) -> bool {
     let manner =
         Manner { begin_step_ns: Ns(0), advice: None, call_bytes: 0, ..tenant.manner.clone() };
-    is_one_way
-        && tenant.depth == 1
+    !matches!(tenant.direction, Direction::Update { .. })
         && tenant.period_ns().is_none()
         && tenant.think_ns.0 == 0
         && tenant.lock != LockPolicy::Record

@@ -73,6 +73,28 @@ impl Unflushed {
 impl<G: GroupState> StreamWorker<G> {
     #[inline]
     pub(super) fn next_timed(&mut self, now: Ns) -> Step {
+        if !self.is_unhindered {
+            return self.next_hindered(now);
+        }
+        if self.group.is_stopped() || now >= self.deadline {
+            return self.end_out_of_time(now.min(self.deadline), now);
+        }
+        if self.issued == self.budget {
+            return self.end_timed(now);
+        }
+        if self.free.is_empty() {
+            return Step::Await;
+        }
+        if now < self.earliest {
+            return Step::SleepUntil(self.earliest);
+        }
+        let op = self.draw();
+        self.submission(now, true, op)
+    }
+
+    /// The next op where something may have to come before it.
+    #[inline(never)]
+    fn next_hindered(&mut self, now: Ns) -> Step {
         if !self.chain.is_empty() {
             return self.next_in_chain(now);
         }
@@ -170,19 +192,11 @@ impl<G: GroupState> StreamWorker<G> {
     /// The transfer of the next record.
     #[inline]
     pub(super) fn record(&mut self) -> Transfer {
-        if !self.tenant.manner.replay.is_empty() {
+        if !self.is_unhindered && !self.tenant.manner.replay.is_empty() {
             return self.replayed();
         }
-        let length = self.tenant.io_size_bytes;
-        Transfer {
-            handle: FILE,
-            at: Position::At(Bytes(self.origin + self.generator.next() * length.0)),
-            length,
-            vectors: self.tenant.vectors.max(1),
-            flags: self.tenant.flags,
-            call_bytes: self.tenant.manner.call_bytes,
-            is_unchecked: false,
-        }
+        let at = Bytes(self.origin + self.generator.next() * self.of_a_run.length.0);
+        Transfer { at: Position::At(at), ..self.of_a_run }
     }
 
     /// Locks the record of `op`; the op and the unlocking follow.
