@@ -127,6 +127,34 @@ def test_words_are_completed_as_they_are_typed(shell, tmp_path):
         typist.close()
 
 
+@pytest.mark.timeout(150)
+@pytest.mark.parametrize("shell", SHELLS)
+def test_what_is_typed_is_not_run_by_completing_it(shell, tmp_path):
+    if shutil.which(shell) is None:
+        pytest.skip(f"needs {shell}")
+    path = tmp_path / "completion"
+    path.write_text(script(shell), encoding="utf-8")
+    typist = Typist(SHELLS[shell], tmp_path)
+    # Nothing in it that ends a word.
+    command = "(touch\\ ran)" if shell == "fish" else "`touch${IFS}ran`"
+    try:
+        typist.send(f"cd {tmp_path}; " + READY[shell].format(path) + "; echo rea''dy\r")
+        typist.wait("ready\r")
+        for option in (f"--scheduler none,{command},b", f"--on sim:{command}", f"--test {command}"):
+            typist.seen = b""
+            typist.send(f"iolab compare {option}")
+            typist.wait(option)
+            typist.send("\t")
+            time.sleep(0.5)
+            typist.send("\x15")
+        typist.seen = b""
+        typist.send("echo aft''er\r")
+        typist.wait("after\r")
+    finally:
+        typist.close()
+    assert not (tmp_path / "ran").exists()
+
+
 def test_another_shell_is_refused_by_name():
     for words in (["--completion", "tcsh"], ["--completion"], ["--completion=ksh"]):
         out, err = io.StringIO(), io.StringIO()

@@ -425,7 +425,7 @@ fn held(task: u32, fields: &[u8]) -> Option<Held> {
     Some(Held {
         task,
         descriptor: u64::from(number(fields, "fd")?),
-        path: scan::escaped(&path(fields)?)?,
+        path: scan::unescaped(&path(fields)?)?,
         flags: value(fields, "flags").unwrap_or(0),
         position: value(fields, "pos").unwrap_or(0) as u64,
         size: value(fields, "size").map(|size| size as u64),

@@ -267,10 +267,13 @@ fn notes_of_points(analysis: &PatternAnalysis) -> Vec<String> {
         ));
     }
     if analysis.unplaced > 0 {
+        let copies = match analysis.unplaced {
+            1 => "the offset of a copy".to_owned(),
+            many => format!("the offsets of {many} copies"),
+        };
         notes.push(format!(
-            "trace points leave out the offsets of {} copies between descriptors; they are taken \
-             to follow each other (strace shows them: --with strace)",
-            analysis.unplaced
+            "trace points leave out {copies} between descriptors: taken as going on where the \
+             last one ended (strace shows it: --with strace)"
         ));
     }
     match analysis.cut_off {

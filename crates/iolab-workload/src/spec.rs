@@ -302,7 +302,7 @@ impl Workload {
         self.file_sets.iter().filter(is_used)
     }
 
-    /// Uses of all its files, in the order in which they are first named.
+    /// Uses of all its files, by name and kind, in the order in which they come first.
     pub fn file_uses(&self) -> Vec<FileUse> {
         FileUse::of_phases(&self.phases)
     }

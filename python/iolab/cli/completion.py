@@ -123,11 +123,10 @@ _BASH_HEAD: Final = """\
 # Completion of iolab for bash; use it with: source <(iolab --completion bash)
 _iolab_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$now"); }
 _iolab_list() {
-    local head= word words=()
+    local head=
     [[ $now == *,* ]] && head=${now%,*},
-    for word in $1; do words+=("$head$word"); done
     compopt +o filenames -o nospace
-    _iolab_words "${words[*]}"
+    mapfile -t COMPREPLY < <(compgen -P "$head" -W "$1" -- "${now##*,}")
 }
 _iolab_place() {
     local begin=

@@ -303,7 +303,10 @@ class _Command:
         for pid in pids:
             with suppress(OSError):  # The agent says which of them is not there.
                 handles.append(os.pidfd_open(pid))
-        if len(handles) == len(pids):
+        if len(handles) < len(pids):
+            for handle in handles:
+                os.close(handle)
+        else:
             watcher = threading.Thread(target=self._watch_handles, args=(handles,), daemon=True)
             watcher.start()
 

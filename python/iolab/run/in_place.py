@@ -33,8 +33,7 @@ from iolab.study.plan import Trial
 from iolab.testbed.model import DirectoryTestbed, Testbed, make_testbed
 
 if TYPE_CHECKING:
-    from iolab.json_text import JsonText
-    from iolab.protocol import FileUse, Progress, Record, Replaceable, TrialSpec, Workload
+    from iolab.protocol import FileUse, Progress, Record, Replaceable, TrialSpec
 
 FOREIGN_FILE: Final = "foreign_file"
 """Code of the agent's warning that a file of the user's own had been touched."""
@@ -152,11 +151,13 @@ class NamedFiles:
     def __init__(self, workloads: Sequence[DialectWorkload]) -> None:
         rows = [row for one in workloads for row in one.rows]
         self._keeps_files = rows[-1].workload["phases"][-1]["keeps_files"]
-        self._uses = _merged(row.description for row in rows)
+        core = load_core()
+        uses = [use for row in rows for use in read_json(core.workload_file_uses(row.description))]
+        self._uses = _by_name(uses)
         named = dict.fromkeys(name for one in workloads for name in one.files)
-        stores = {name for name, use in self._uses.items() if use["kind"] == "store"}
+        stores = {use["name"] for use in uses if use["kind"] == "store"}
+        # Directories of key-value stores: who made them, the agent sees when it opens them.
         self.stores = frozenset(stores & named.keys())
-        """Directories of key-value stores: who made them, the agent sees when it opens them."""
         self.names = tuple(name for name in named if name not in self.stores)
         self._dialect = find_dialect(workloads[0].dialect)
         asked = [one.request for one in workloads]
@@ -242,12 +243,10 @@ class NamedFiles:
         return found
 
 
-def _merged(descriptions: Iterable[JsonText[Workload]]) -> dict[str, FileUse]:
-    """Uses of files by several workloads, one after the other."""
-    core = load_core()
+def _by_name(uses: Iterable[FileUse]) -> dict[str, FileUse]:
+    """Uses of files by several workloads, one after the other, and of whatever kind."""
     found: dict[str, FileUse] = {}
-    for description in descriptions:
-        for use in read_json(core.workload_file_uses(description)):
-            known = found.setdefault(use["name"], use)
-            known["is_changed"] |= use["is_changed"]
+    for use in uses:
+        known = found.setdefault(use["name"], use)
+        known["is_changed"] |= use["is_changed"]
     return found

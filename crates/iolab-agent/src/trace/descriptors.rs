@@ -3,7 +3,7 @@
 //! A look comes after the call, so it says when it was made: who reads the recording sees whether
 //! the descriptor was closed meanwhile. Left out: files of processes that have ended by then.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -20,9 +20,15 @@ const KNOWN_MAX: usize = 1 << 16;
 const HELD_MAX: usize = 1 << 16;
 
 /// Descriptors of tasks that have been looked up.
+///
+/// Events come CPU by CPU, so what a task did before it moved to another one may come after what it
+/// did there.
 #[derive(Debug, Default)]
 pub struct Looks {
-    known: HashSet<(u32, u64)>,
+    /// Times of the events that they were looked up for.
+    known: HashMap<(u32, u64), u64>,
+    /// Times at which tasks began another program: names from before end there.
+    begun: HashMap<u32, u64>,
 }
 
 impl Looks {
@@ -37,7 +43,9 @@ impl Looks {
                 self.look(event, number(fields, b"ret=")?, true)
             }
             b"execve" | b"execveat" if number(fields, b"ret=") == Some(0) => {
-                self.known.retain(|(task, _)| *task != event.pid);
+                let (pid, now_ns) = (event.pid, event.time_ns);
+                self.known.retain(|(task, _), seen_ns| *task != pid || *seen_ns > now_ns);
+                self.begun.insert(pid, now_ns);
                 None
             }
             _ => None,
@@ -57,7 +65,7 @@ impl Looks {
             b"close_range" => {
                 let (first, last) = (number(fields, b"fd=")?, number(fields, b"max_fd=")?);
                 let is_gone = |fd: &u64| (first..=last).contains(fd);
-                self.known.retain(|(task, fd)| *task != event.pid || !is_gone(fd));
+                self.known.retain(|(task, fd), _| *task != event.pid || !is_gone(fd));
                 None
             }
             b"sendfile64" => self.look(event, number(fields, b"in_fd=")?, false),
@@ -68,10 +76,15 @@ impl Looks {
     }
 
     fn look(&mut self, event: &Event, descriptor: u64, is_new: bool) -> Option<Event> {
-        if self.known.len() >= KNOWN_MAX {
+        if self.known.len() >= KNOWN_MAX || self.begun.len() >= KNOWN_MAX {
             self.known.clear();
+            self.begun.clear();
         }
-        if !self.known.insert((event.pid, descriptor)) && !is_new {
+        if self.begun.get(&event.pid).is_some_and(|begun_ns| event.time_ns < *begun_ns) {
+            return None;
+        }
+        let known = self.known.insert((event.pid, descriptor), event.time_ns);
+        if known.is_some() && !is_new {
             return None;
         }
         let path = path_of(event.pid, descriptor)?;
@@ -189,6 +202,19 @@ mod tests {
         assert_eq!(told(looks.heed(&point("syscalls:sys_exit_openat ret=-2".into()))), None);
         looks.heed(&point(format!("syscalls:sys_enter_close fd={fd}")));
         assert!(told(looks.heed(&used)).is_some());
+    }
+
+    /// A task reads, begins another program on another CPU and reads there; that CPU comes first.
+    #[test]
+    fn what_comes_late_from_before_another_program_is_not_taken_for_its_own() {
+        let file = tempfile::tempfile().unwrap();
+        let used = format!("syscalls:sys_enter_read fd={} count=1", file.as_raw_fd());
+        let at = |time_ns, text: &str| Event { time_ns, ..point(text.to_owned()) };
+        let mut looks = Looks::default();
+        assert!(looks.heed(&at(1, &used)).is_some());
+        assert!(looks.heed(&at(5, "syscalls:sys_exit_execve ret=0")).is_none());
+        assert!(looks.heed(&at(3, &used)).is_none());
+        assert!(looks.heed(&at(7, &used)).is_some());
     }
 
     #[test]

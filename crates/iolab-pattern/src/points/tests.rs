@@ -269,7 +269,7 @@ fn what_trace_points_do_not_tell_is_said() {
     let notes = report.notes.join("\n");
     for part in [
         "trace points leave out 3 of the requests of io_submit",
-        "offsets of 1 copies",
+        "leave out the offset of a copy between descriptors",
         "one read or write had not ended",
     ] {
         assert!(notes.contains(part), "{part}: {notes}");

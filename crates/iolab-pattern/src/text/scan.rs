@@ -108,18 +108,13 @@ pub fn path(text: &[u8]) -> Option<Vec<u8>> {
     unescaped(path.strip_suffix(b" (deleted)").unwrap_or(path))
 }
 
-/// A text whose escapes are those of strace; None if one of them is none.
-pub fn escaped(text: &[u8]) -> Option<Vec<u8>> {
-    unescaped(text)
-}
-
 /// The content of a string argument; cut where strace cut it.
 pub fn string(text: &[u8]) -> Option<Vec<u8>> {
     unescaped(text.trim_ascii().strip_prefix(b"\"")?)
 }
 
 /// A text up to its quote, with its escapes resolved; None if one of them is none.
-fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
+pub fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
     let mut index = 0;
     while index < text.len() && text[index] != b'"' {

@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::{Opening, Phase, Tenant};
 
-/// Use of a file, or of a directory of many, by the phases of a workload.
+/// Use of a file, or of a directory of many, by the phases of a workload. A name that stands for
+/// both has a use of each kind: a check of files must not miss one for what else has its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FileUse {
     /// Its name, below the directory of the workload.
@@ -25,7 +26,7 @@ pub struct FileUse {
 }
 
 /// Kind of what the name of a file stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NamedKind {
     /// A file.
@@ -47,14 +48,14 @@ impl NamedKind {
 }
 
 impl FileUse {
-    fn new(name: String, phase: &str, tenant: &Tenant) -> Self {
+    fn new((name, kind): (String, NamedKind), phase: &str, tenant: &Tenant) -> Self {
         Self {
             name,
             phase: phase.to_owned(),
             opening: tenant.opening,
             is_expected: false,
             is_changed: false,
-            kind: NamedKind::of(tenant),
+            kind,
         }
     }
 
@@ -63,15 +64,16 @@ impl FileUse {
         matches!(self.opening, Opening::Create | Opening::New)
     }
 
-    /// Uses of all files of some phases, in the order in which they are first named.
+    /// Uses by name and kind, in the order in which they come first.
     pub fn of_phases(phases: &[Phase]) -> Vec<Self> {
         let (mut found, mut places) = (Vec::<Self>::new(), BTreeMap::new());
         for phase in phases {
             let earlier: BTreeSet<usize> = places.values().copied().collect();
             for tenant in &phase.tenants {
                 for name in tenant.file_names() {
-                    let place = *places.entry(name).or_insert_with_key(|name| {
-                        found.push(Self::new(name.clone(), &phase.name, tenant));
+                    let key = (name, NamedKind::of(tenant));
+                    let place = *places.entry(key).or_insert_with_key(|key| {
+                        found.push(Self::new(key.clone(), &phase.name, tenant));
                         found.len() - 1
                     });
                     let is_new = !earlier.contains(&place);

@@ -74,6 +74,27 @@ fn issue_14_point_2_what_changes_a_file_without_a_transfer_writes_it_too() {
     }
 }
 
+/// A request of an attacker: the name is that of a directory of many first.
+#[test]
+fn issue_14_point_2_a_name_that_stands_for_a_directory_first_is_a_file_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a"), [7; 8192]).unwrap();
+    let mut of_many = tenant(&["a"], "read", "existing");
+    of_many["file_set"] =
+        json!({"action": "read", "order": "sequential", "files": 1, "directories": 0});
+    for opening in ["existing", "create"] {
+        let phases = [of_many.clone(), tenant(&["a"], "write", opening)];
+        let why = take(folder.path(), &json!({}), &phases).err();
+        assert!(why.is_some_and(|why| why.contains("not a file that iolab made")), "{opening}");
+    }
+    // The one that has another name may not be written in place, whoever has the name first.
+    fs::hard_link(folder.path().join("a"), folder.path().join("b")).unwrap();
+    of_many["opening"] = json!("create");
+    let phases = [of_many, tenant(&["a"], "write", "existing")];
+    assert!(take(folder.path(), &json!({"a": "named"}), &phases).is_err());
+    assert!(folder.path().join("a").exists());
+}
+
 #[test]
 fn a_mark_holds_until_the_file_is_changed_or_copied() {
     let folder = tempfile::tempdir().unwrap();
