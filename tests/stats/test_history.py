@@ -117,6 +117,8 @@ def test_other_machines_kinds_and_cells_are_apart_with_their_reason(canned: Modu
     reasons = {one.name: " ".join(one.reasons) for one in history.apart}
     assert "it ran on another machine than day-02 (cpu.model: Example" in reasons["day-05"]
     assert "it is simulated, and day-02 is real" in reasons["model"]
+    stacks = [study(base, day, sim__stack=name) for day, name in enumerate(("old", "new"))]
+    assert "(sim.stack: new there, old here)" in " ".join(history_of(stacks).apart[0].reasons)
     assert "it has no cell in common with day-02: operations or levels differ" in reasons["other"]
     assert "no finished trial of it has throughput" in reasons["none"]
     same = reasons.get("twice") or reasons["day-00"]

@@ -34,10 +34,13 @@ MOMENTARY: Final = (
     "source.file",
     "source.sha256",
     "source.printed_means",
+    "sim.mechanism",
 )
-"""Facts of a moment, which differ between any two trials, and what is said of a file itself."""
-MACHINE: Final = ("cpu.model", "cpu.count", "dmi.product", "virtualization")
-"""Facts that two studies of one machine share; a kernel may be what is compared."""
+"""Facts of a moment, which differ between any two trials, what is said of a file itself, and what
+are results."""
+MACHINE: Final = ("cpu.model", "cpu.count", "dmi.product", "virtualization", "sim.stack")
+"""Facts that two studies of one machine, or of one simulated stack, share; a kernel may be what is
+compared."""
 KIND: Final = "kind"
 """Name of the difference between a simulated study and another one."""
 SESSIONS_MIN: Final = 3

@@ -11,7 +11,7 @@ and changes of spread.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
@@ -33,8 +33,6 @@ from iolab.stats.metrics import METRIC_BY_NAME, Metric
 from iolab.stats.verdict import Effect, Interval, to_plain
 from iolab.store.rows import StudyData
 
-_RESULTS: Final = ("sim.mechanism",)
-"""Facts that are results themselves."""
 _DIFFER: Final = "operations or levels differ"
 STUDIES_MIN: Final = 2 * SEGMENT_MIN
 """Studies of a group from which on changes can be found."""
@@ -310,7 +308,7 @@ def _entry(
     if place:
         before = members[place - 1].data
         diff = compare_studies(before, data, margin=margin, metrics=(metric.name,))
-        step, differences = diff.overall.get(metric.name), _causes(diff.environment)
+        step, differences = diff.overall.get(metric.name), diff.environment
     return Entry(
         name=members[place].name,
         created_at_unix_ns=data.study.created_at_unix_ns,
@@ -322,11 +320,6 @@ def _entry(
         step=step,
         differences=differences,
     )
-
-
-def _causes(found: Iterable[Difference]) -> list[Difference]:
-    """Differences that may explain a change: not those that are results."""
-    return [difference for difference in found if difference.name not in _RESULTS]
 
 
 def _changes(
@@ -353,7 +346,7 @@ def _changes(
                 after=end - place,
                 ratio=math.exp(estimate.mean),
                 interval=bounds,
-                differences=_causes(environment_differences(before, first.data)),
+                differences=list(environment_differences(before, first.data)),
             )
         )
     return found
