@@ -100,7 +100,7 @@ def test_the_first_screen_has_the_first_doubts_and_counts_the_rest(
     shown = [kind.name for kind in LISTED if _mark(kind.name) in page[0]]
     doubts = [kind.name for kind in LISTED if kind.severity == "doubt"]
     assert shown == doubts[:FIRST_SCREEN_MAX]
-    assert f"{len(LISTED) - FIRST_SCREEN_MAX} more below." in page[0]
+    assert f"{len(LISTED) - FIRST_SCREEN_MAX} more, under" in page[0]
 
 
 def test_a_study_of_notes_alone_says_that_there_are_some(canned: ModuleType) -> None:
@@ -108,7 +108,7 @@ def test_a_study_of_notes_alone_says_that_there_are_some(canned: ModuleType) -> 
     note = Finding("fixed_order", "Rows ran in order.")
     verdict = dataclasses.replace(judge(data), caveats=[note])
     first = render_html(data, verdict, draw_all(data, verdict)).partition("<main>")[0]
-    assert "1 more below." in first
+    assert "1 more, under" in first
     assert "No caveats." not in first
     assert "Rows ran in order." not in first
     bare = dataclasses.replace(verdict, caveats=[])

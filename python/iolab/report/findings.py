@@ -197,7 +197,7 @@ def first_screen_list(verdict: StudyVerdict) -> Markup:
     items = [tag("li", shown_text(f.kind, sentence_case(f.says)), _times_markup(f)) for f in shown]
     rest = len(listed(verdict, "page")) - len(shown)
     if rest:
-        items.append(tag("li", f"{rest} more below."))
+        items.append(tag("li", f"{rest} more, under 'Caveats'."))
     return tag("ul", *items) if items else tag("p", "No caveats.", class_="soft")
 
 

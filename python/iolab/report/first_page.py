@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from iolab.report.answer import Answer, Take, answer
 from iolab.report.chart import ChartSpec
@@ -38,8 +39,8 @@ ROWS_FIRST = 8
 _DIR_NOTE = f" ({PLACE}: the directory of this page)"
 _WIDE = ("Why", "Workload")
 """Row of the scope that has a line of its own; the others stand in pairs."""
-COLUMNS = 8
-"""Of the verdict table."""
+_CPU_TIME: Final = "CPU per I/O"
+"""Column of the verdict table that is left out where no level has a value."""
 
 
 def answer_part(
@@ -171,13 +172,14 @@ def _ends(ranked: list[Condition], mine: list[Condition], room: int) -> list[Con
 def _table(rows: Sequence[Condition], verdict: StudyVerdict) -> Markup:
     groups = dict.fromkeys(row.group for row in rows)
     label = rows[0].metric.label if len({row.metric.name for row in rows}) == 1 else "metric"
+    has_cpu = _has_cpu(rows)
     head = (
         f"against {verdict.baseline}",
         "verdict",
         "p99",
         "p99 verdict",
         "stalls",
-        "CPU per I/O",
+        *((_CPU_TIME,) if has_cpu else ()),
     )
     table = tag(
         "table",
@@ -199,6 +201,10 @@ def _table(rows: Sequence[Condition], verdict: StudyVerdict) -> Markup:
         " one, of those long enough to show one. p99 and what follows are exploratory."
     )
     return join(tag("div", table, class_="scroll"), tag("p", note, class_="soft small"))
+
+
+def _has_cpu(rows: Sequence[Condition]) -> bool:
+    return any(row.cpu_ns_per_op is not None for row in rows)
 
 
 def _value_head(label: str, *, are_pooled: bool) -> Markup:
@@ -227,16 +233,16 @@ def _are_pooled(verdict: StudyVerdict, rows: Sequence[Condition]) -> bool:
 
 def _lines(group: Group, rows: Sequence[Condition], verdict: StudyVerdict) -> list[Markup]:
     """Draw the rows of a group, below its name if there are several groups."""
-    mine = [row for row in rows if row.group == group]
-    lines = [_row(row, verdict) for row in mine]
+    mine, has_cpu = [row for row in rows if row.group == group], _has_cpu(rows)
+    lines = [_row(row, verdict, has_cpu=has_cpu) for row in mine]
     if len(mine) == len(rows):
         return lines
     mode = mode_text(verdict.compared_factor, group[1])
     name = ", ".join(text for text in (group[0], mode, group[2]) if text)
-    return [tag("tr", tag("td", name, colspan=COLUMNS), class_="group"), *lines]
+    return [tag("tr", tag("td", name, colspan=8 if has_cpu else 7), class_="group"), *lines]
 
 
-def _row(row: Condition, verdict: StudyVerdict) -> Markup:
+def _row(row: Condition, verdict: StudyVerdict, *, has_cpu: bool) -> Markup:
     star = "★ " if row.is_winner else "☆ " if row.may_be_best else ""
     name = level_text(verdict.compared_factor, row.level)
     label = METRIC_BY_NAME[row.metric.name]
@@ -252,7 +258,7 @@ def _row(row: Condition, verdict: StudyVerdict) -> Markup:
         ),
         _word(row.p99_comparison),
         _two(*stall_texts(row.stalled)),
-        tag("td", cpu),
+        *((tag("td", cpu),) if has_cpu else ()),
         class_="best" if row.is_winner else None,
     )
 
