@@ -22,7 +22,8 @@ ROLES: Final[dict[Role, tuple[str, ...]]] = {
     "notes": ("notes", "note", "comment", "remarks"),
 }
 """Role to the header names that mean it without being asked."""
-_OPTION: Final = "option"
+OPTION: Final = "option"
+"""Column of levels whose factor is what they are names of: schedulers, if all are."""
 _SIZES: Final = ("record_size", "block_size", "io_size", "bs")
 _SIZE_SUFFIXES: Final = {"_bytes": 1, "_b": 1, "_kb": 1024, "_kib": 1024, "": 1}
 
@@ -80,13 +81,13 @@ def understand_columns(table: Table, wishes: Wishes) -> Mapping:
     option: str | None = None
     for column in rest:
         values = list(dict.fromkeys(row.cells[column] for row in table.rows if row.cells[column]))
-        is_option = column == _OPTION or column in wishes.factors
+        is_option = column == OPTION or column in wishes.factors
         if wishes.factors and column not in wishes.factors:
             constants += [column] if len(values) == 1 else []
         elif len(values) > 1 or (values and (is_option or _is_known(column))):
             factor = _factor(column, wishes.factors.get(column, ""), values)
             factors.append(factor)
-            option = factor.name if column == _OPTION else option
+            option = factor.name if column == OPTION else option
         elif values:
             constants.append(column)
     return Mapping(roles, tuple(factors), tuple(constants), option)
@@ -143,12 +144,15 @@ def _require(table: Table, column: str, flag: str) -> None:
         )
 
 
-def _factor(column: str, wish: str, values: Iterable[str]) -> FactorColumn:
+def factor_of_levels(levels: Iterable[str]) -> str:
+    """Name the factor whose levels these are, as far as they tell."""
     known = {scheduler.name for scheduler in simulated.SCHEDULERS}
     known |= set(find_factor("scheduler").choices)
-    name = wish or column
-    if not wish and column == _OPTION and set(values) <= known:
-        name = "scheduler"
+    return "scheduler" if set(levels) <= known else OPTION
+
+
+def _factor(column: str, wish: str, values: Iterable[str]) -> FactorColumn:
+    name = wish or (factor_of_levels(values) if column == OPTION else column)
     folded = name.lower()
     for size in _SIZES:
         for suffix, scale in _SIZE_SUFFIXES.items():

@@ -16,7 +16,8 @@ from iolab.imported.table import Background, Row, Table
 Kind = Literal["run", "mean", "derived"]
 RUN_MAX: Final = 100_000
 _DERIVED: Final = re.compile(r"\d+\s*\(derived\)", re.IGNORECASE)
-_MEANS: Final = ("mean", "average", "avg")
+MEANS: Final = ("mean", "average", "avg")
+"""Words in place of a run that mean: this is what the table says their mean is."""
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
 _OPERATION: Final = "all"
 """Name of the operation where a table has no column for it."""
@@ -222,7 +223,7 @@ def _run(table: Table, mapping: Mapping, row: Row) -> tuple[Kind | None, int]:
     text = row.cells[column]
     if not text:
         return None, 0
-    if text.lower() in _MEANS:
+    if text.lower() in MEANS:
         return "mean", 0
     if _DERIVED.fullmatch(text):
         return "derived", 0
