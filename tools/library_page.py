@@ -18,9 +18,19 @@ INTRO: Final = """\
 exceptions until a name is used. All functions can be called from any thread and sent to worker
 processes; none of them prints or asks. Sizes are in bytes, times in nanoseconds, unless a name or a
 unit says otherwise. [The notebook](../tutorial/notebook.ipynb) uses all of it."""
-ORDER: Final = ("Study", "run", "open", "Result", "Chart", "simulate", "SimulatedTrial", "Progress")
+ORDER: Final = (
+    "Study",
+    "run",
+    "ProgressBar",
+    "open",
+    "Result",
+    "Chart",
+    "simulate",
+    "SimulatedTrial",
+    "Progress",
+)
 """Names in the order of use; the others follow."""
-CONSTRUCTED: Final = ("Study", "StopSwitch")
+CONSTRUCTED: Final = ("Study", "ProgressBar", "StopSwitch")
 """Classes whose objects a program makes; those of others come from functions."""
 INTERNAL: Final = ("StopSwitch.wake", "StopSwitch.fileno", "StopSwitch.drain")
 """Members that the runner calls."""

@@ -36,6 +36,7 @@ from iolab.lazy import lazy_package
 if TYPE_CHECKING:
     from iolab.library.chart import Chart
     from iolab.library.open_result import open  # noqa: A004 - a verb of the library, as gzip.open
+    from iolab.library.progress_bar import ProgressBar
     from iolab.library.result import Result
     from iolab.library.run_study import run
     from iolab.library.simulate_trial import SimulatedTrial, simulate
@@ -51,6 +52,7 @@ __all__ = [
     "IolabError",
     "MismatchError",
     "Progress",
+    "ProgressBar",
     "RefusedError",
     "RestoreError",
     "Result",
@@ -70,6 +72,7 @@ sys.modules[__name__].__class__ = lazy_package(
     {
         "Chart": "iolab.library.chart",
         "Progress": "iolab.run.progress",
+        "ProgressBar": "iolab.library.progress_bar",
         "Result": "iolab.library.result",
         "SimulatedTrial": "iolab.library.simulate_trial",
         "StopSwitch": "iolab.run.stop",

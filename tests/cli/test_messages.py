@@ -18,7 +18,6 @@ from types import SimpleNamespace
 import pytest
 
 from iolab.cli.all_parsers import command_parser, subject_parsers
-from iolab.cli.console import progress_text
 from iolab.cli.main import COMMANDS, DIALECTS
 from iolab.run.progress import Progress
 from iolab.study.dialects import find_dialect
@@ -122,8 +121,8 @@ def test_nothing_is_compared_is_told_only_where_nothing_was_refused(iolab):
 def test_no_time_is_left_after_the_last_trial():
     trial = SimpleNamespace(trial_id="t1", ordinal=10, round=5, levels=(), workload="w")
     last = Progress("finished", trial, 10, 10, 5, 0)
-    assert "left" not in progress_text(last)
-    assert "about 4 s left" in progress_text(replace(last, n_done=9, eta_ns=4 * 10**9))
+    assert "left" not in last.text
+    assert "about 4 s left" in replace(last, n_done=9, eta_ns=4 * 10**9).text
 
 
 def test_a_file_that_is_nothing_of_ours_is_not_called_an_archive(iolab, tmp_path):

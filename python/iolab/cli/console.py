@@ -150,7 +150,7 @@ class Console:
         if progress.kind == "failed" and progress.trial is not None:
             self.note(f"iolab: {progress.trial.trial_id} failed: {progress.message}")
             return
-        text = visible_line(progress_text(progress))
+        text = visible_line(progress.text)
         if self._is_terminal:
             columns = _terminal_columns()
             self._tell("\r\x1b[K" + text[: columns - 1])
@@ -243,22 +243,3 @@ def _lead_nowhere(stream: TextIO) -> None:
     """Let what is still buffered go to the null device, also at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def progress_text(progress: Progress) -> str:
-    """``trial 12 of 90, round 2 of 5: iozone bfq 4k, random-read, about 3 min 20 s left``."""
-    trial = progress.trial
-    if trial is None:
-        return progress.message
-    of_trials = f" of {progress.n_planned}" if progress.n_planned is not None else ""
-    of_rounds = f" of {progress.rounds}" if progress.rounds is not None else ""
-    levels = " ".join(level for _, level in trial.levels)
-    parts = [f"trial {trial.ordinal}{of_trials}, round {trial.round}{of_rounds}: "]
-    parts[0] += f"{trial.workload} {levels}".strip()
-    if progress.message:
-        parts.append(progress.message)
-    if progress.eta_ns and progress.n_done != progress.n_planned:
-        from iolab import units
-
-        parts.append(f"about {units.format_duration_rounded(progress.eta_ns)} left")
-    return ", ".join(parts)

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from iolab.errors import RefusedError
+from iolab.errors import AnalysisError, RefusedError
 from iolab.library.placed import placed
 from iolab.library.rejudged import rejudged
 from iolab.library.stored import directory_of, is_archive
@@ -254,6 +254,15 @@ class Result:
 
         measured = [metric.name for metric in METRICS if metric.name in metrics]
         return table_of([*_FIXED, *factors, *measured], list(rows.values()))
+
+    def _repr_html_(self) -> str | None:
+        """The answer, for a notebook; None of trials that do not allow a verdict."""
+        from iolab.report.notebook import notebook_html
+
+        try:
+            return notebook_html(self._data, self.verdict)
+        except AnalysisError:
+            return None
 
     def __repr__(self) -> str:
         done = sum(trial.status == "ok" for trial in self._data.trials)

@@ -50,6 +50,7 @@ def run(  # noqa: PLR0913 - keyword arguments, each with a name of its own
     resume : continue what `out` holds (None: the newest study of this name).
     progress : called, in this thread, when a trial begins a phase, ends or fails, and with
         ``kind == "notice"`` for messages; times in it are nanoseconds. What it raises ends the run.
+        ``iolab.ProgressBar()`` shows it, in a notebook or a terminal.
     stop : its ``press()``, from another thread, does what Ctrl-C does.
     erase_serial : serial number of the device that may be erased; needed by ``device:`` testbeds.
     accept_writes : size of what may be written to a device that wears: ``"2t"``.

@@ -179,7 +179,7 @@ def _sure(data: StudyData, verdict: StudyVerdict) -> tuple[str, ...]:
         sure.append(_decided(settled, len(words)))
     if verdict.caveats:
         count = len(verdict.caveats)
-        sure.append(f"{counted(count, 'caveat')}, under 'Caveats'")
+        sure.append(counted(count, "caveat"))
     if data.study.is_simulated:
         sure.append("simulated: as good as the model, no more")
     return tuple(sure)

@@ -33,3 +33,25 @@ class Progress:
     rounds: int | None
     eta_ns: int | None
     message: str = ""
+
+    @property
+    def text(self) -> str:
+        """Place and message for people, in one line.
+
+        As in ``trial 12 of 90, round 2 of 5: iozone bfq 4k, random-read, about 3 min 20 s left``.
+        """
+        trial = self.trial
+        if trial is None:
+            return self.message
+        of_trials = f" of {self.n_planned}" if self.n_planned is not None else ""
+        of_rounds = f" of {self.rounds}" if self.rounds is not None else ""
+        levels = " ".join(level for _, level in trial.levels)
+        parts = [f"trial {trial.ordinal}{of_trials}, round {trial.round}{of_rounds}: "]
+        parts[0] += f"{trial.workload} {levels}".strip()
+        if self.message:
+            parts.append(self.message)
+        if self.eta_ns and self.n_done != self.n_planned:
+            from iolab import units
+
+            parts.append(f"about {units.format_duration_rounded(self.eta_ns)} left")
+        return ", ".join(parts)
