@@ -101,7 +101,8 @@ def test_a_worker_process_can_run_a_study(study, by_command, tmp_path):
     assert result.summary() == iolab.open(by_command).summary()
     assert isinstance(refused, iolab.StudyError)
     assert "already holds the study" in refused.message
-    assert "resume=True" in refused.hint
+    assert "choose another out=..." in refused.hint
+    assert f"`iolab run {tmp_path / 'out'} --resume --rounds 6`" in refused.hint
 
 
 def test_a_program_can_run_a_study(text, by_command, tmp_path):
@@ -127,7 +128,7 @@ def test_a_switch_stops_a_study_from_another_thread(study, tmp_path):
     with pytest.raises(StoppedError) as caught:
         iolab.run(study, out=tmp_path / "out", progress=press, stop=stop)
     stop.close()
-    assert "resume=True" in caught.value.hint
+    assert f"`iolab.run(study, out='{tmp_path / 'out'}', resume=True)`" in caught.value.hint
     assert f"iolab.open('{tmp_path / 'out'}')" in caught.value.hint
     assert [t.status for t in iolab.open(tmp_path / "out").trials].count("ok") == 1
 

@@ -25,6 +25,7 @@ _ARGUMENTS: Final = (
 )
 """Flags as hints write them, and the arguments of the library that do the same."""
 _FLAGS: Final = tuple((re.compile(rf"`?{flag}\b`?"), text) for flag, text in _ARGUMENTS)
+_RESUMING: Final = re.compile(r"`iolab run ([^\s`]+) --resume`")
 _COMMAND: Final = re.compile(r"(`iolab [^`]*`)")
 
 
@@ -46,7 +47,7 @@ def in_python(function: Callable[P, T]) -> Callable[P, T]:
 
 def _translated(text: str) -> str:
     """Name arguments for flags, except in whole command lines, which stay what can be typed."""
-    parts = _COMMAND.split(text)
+    parts = _COMMAND.split(_RESUMING.sub(r"`iolab.run(study, out='\1', resume=True)`", text))
     for flag, argument in _FLAGS:
         parts[::2] = [flag.sub(argument, part) for part in parts[::2]]
     return "".join(parts)
