@@ -25,6 +25,7 @@ from functools import cache
 from itertools import chain
 
 from iolab.stats.diff import as_sessions, compare_studies
+from iolab.stats.fleet import NamedHost, judge_fleet
 from iolab.stats.gate import gate
 from iolab.stats.judge_pooled import judge_pooled
 from iolab.stats.ledger import build_ledger
@@ -422,6 +423,58 @@ def promised(rng: random.Random) -> tuple[bool, bool]:
     return True, decide(estimate_mean(drawn), MARGIN).word != "undecided"
 
 
+def hosts_of(
+    rng: random.Random, hosts: int, spread: float, shifts: Sequence[float] = ()
+) -> list[NamedHost]:
+    """Five rounds on each host: effects around 10 % with a deviation, noise of 4 %, and shifts."""
+    found: list[NamedHost] = []
+    for number in range(hosts):
+        shift = shifts[number] if number < len(shifts) else 0.0
+        effect, speed = 0.10 + rng.gauss(0, spread) + shift, rng.gauss(0, 0.5)
+
+        def value(rng: random.Random, number: int, level: str, size: str) -> float:
+            del number, size
+            return speed + rng.gauss(0, 0.04) + (effect if level != "a" else 0.0)  # noqa: B023
+
+        data = made_up(rng, ("a", "b"), 5, value)
+        data = replace(data, study=replace(data.study, study_id=f"host-{number}"))
+        found.append(NamedHost(f"host-{number}", data))
+    return found
+
+
+def fleet_covers(hosts: Sequence[NamedHost]) -> bool:
+    """Tell whether the interval over hosts holds the mean effect."""
+    data = as_sessions([one.data for one in hosts])
+    return covers(judge_pooled(build_ledger(data)).comparisons[0], 0.10)
+
+
+def apart(hosts: Sequence[NamedHost]) -> list[str]:
+    """Names of the hosts that are said to stand apart."""
+    return [one.host for one in judge_fleet(hosts).comparisons[0].hosts if one.is_apart]
+
+
+def _fleets(fleets: int) -> Iterator[Row]:
+    """Rows on the interval over hosts, and on hosts that are named."""
+    for hosts, spread in ((3, 0.05), (10, 0.05), (10, 0.0), (100, 0.05)):
+        # A fleet of a hundred takes as long as ten of ten.
+        n = max(200, fleets // max(1, hosts // 10))
+        rng = random.Random(f"fleet/{hosts}/{spread}")
+        hits = sum(fleet_covers(hosts_of(rng, hosts, spread)) for _ in range(n))
+        range_ = clopper_pearson(hits, n)
+        what = f"interval over {hosts} hosts whose effects differ by {spread:.0%} covers their mean"
+        is_met = range_.high >= 0.93 and range_.low <= 0.97
+        yield Row(what, hits, n, "93 to 97 % not refuted", is_met)
+    rng = random.Random("fleet/apart")
+    named = [apart(hosts_of(rng, 10, 0.0)) for _ in range(fleets)]
+    wrong = sum(map(bool, named))
+    what = "a host stands apart where all are alike (of 10)"
+    yield Row(what, wrong, fleets, *_at_most(wrong, fleets, 0.05))
+    named = [apart(hosts_of(rng, 10, 0.0, (-0.25,))) for _ in range(fleets)]
+    right = sum(names == ["host-0"] for names in named)
+    what = "the one host that differs by 25 % is named, and no other (of 10)"
+    yield Row(what, right, fleets, "90 % not refuted", _floor(right, fleets, 0.90))
+
+
 def calibration(sessions: int) -> Iterator[Row]:
     """Rows on what is between levels, cells, trials and sessions."""
 
@@ -467,6 +520,7 @@ def calibration(sessions: int) -> Iterator[Row]:
         what = f"advised resuming up to 8 times, sd {sd:.0%}: wrong same/trivial"
         yield row(what, lambda r, sd=sd: resumed(r, sd) in ("same", "trivial"), 0.05)
     yield _promises(sessions)
+    yield from _fleets(max(200, sessions // 8))
 
 
 def _promises(sessions: int) -> Row:

@@ -82,6 +82,7 @@ EXAMPLES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("iolab history iolab-out --metric p99", "Show p99 of all studies in a folder."),
         ("iolab history a b c --out history.html", "Draw the studies a, b and c."),
     ),
+    "fleet": (("iolab fleet a=a.iolab b=b.iolab c=c.iolab", "Judge three hosts together."),),
     "gate": (("iolab gate iolab-out/new-1 --baseline baseline.iolab", "Find a regression."),),
     "lint": (("iolab lint study.toml", "Check a study before it runs."),),
     "archive": (("iolab archive iolab-out/mine-1", "Put a study into one file."),),
@@ -146,7 +147,7 @@ EXITS: Final[dict[int, dict[str, str]]] = {
     3: dict.fromkeys(("compare", "run", "aa", "restore", "trace"), ""),
     4: {
         **dict.fromkeys(
-            ("compare", "run", "merge", "aa", "report", "import"),
+            ("compare", "run", "merge", "aa", "report", "import", "fleet"),
             "undecided, or it depends, with `--strict`",
         ),
         "gate": "undecided",
@@ -155,7 +156,7 @@ EXITS: Final[dict[int, dict[str, str]]] = {
     5: {
         **dict.fromkeys(("compare", "run", "aa"), _VERIFIED),
         **dict.fromkeys(
-            ("merge", "report", "watch", "export", "diff", "history", "archive", "iostat"),
+            ("merge", "report", "watch", "export", "diff", "history", "fleet", "archive", "iostat"),
             _DAMAGED,
         ),
         "gate": "the new study is worse than the baseline, or a study is damaged",

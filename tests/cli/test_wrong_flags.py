@@ -44,6 +44,7 @@ BASES = {
     "diff": ("stored", "stored"),
     "gate": ("stored", "stored"),
     "history": ("stored", "a.iolab"),
+    "fleet": ("stored", "other=stored"),
     "watch": ("stored",),
     "lint": ("stored",),
     "check": ("", "--list"),

@@ -56,6 +56,7 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
         "history",
         "show one metric over stored studies, where it changed, and which are comparable",
     ),
+    ("fleet", "fleet", "judge one study that several hosts have run"),
     (
         "gate",
         "gate",

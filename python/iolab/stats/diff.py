@@ -24,7 +24,7 @@ from iolab.stats.methods.student import MeanEstimate, estimate_mean
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
 from iolab.stats.pairing import TOTAL, oriented_log_ratio
 from iolab.stats.verdict import Effect, Interval, StudyVerdict, to_plain
-from iolab.store.rows import Measurement, StudyData, TrialRow
+from iolab.store.rows import Measurement, PhaseDetail, StudyData, TrialRow
 
 MOMENTARY: Final = (
     "load.average",
@@ -204,13 +204,15 @@ def as_sessions(studies: Sequence[StudyData]) -> StudyData:
     """Put several studies of one thing together, each of them one round: the unit is the session.
 
     What is equal in a session (files, layout, the day) makes its rounds alike, so that two sessions
-    differ by more than their rounds tell. Rounds of a session are averaged.
+    differ by more than their rounds tell. Rounds of a session are averaged; what a study has beside
+    its metrics (series, distributions, traces) is left out.
     """
     first = studies[0]
     if len(studies) == 1:
         return first
     trials: list[TrialRow] = []
     measurements: list[Measurement] = []
+    details: list[PhaseDetail] = []
     for number, data in enumerate(studies, start=1):
         ok = {trial.trial_id for trial in data.trials if trial.status == "ok"}
         trials += [
@@ -222,7 +224,28 @@ def as_sessions(studies: Sequence[StudyData]) -> StudyData:
             for m in data.measurements
             if m.trial_id in ok
         ]
-    return replace(first, trials=trials, measurements=measurements)
+        details += [
+            PhaseDetail({**detail, "trial_id": f"{number}/{detail['trial_id']}"})
+            for detail in data.phase_details
+        ]
+    testbeds = dict.fromkeys(data.study.testbed for data in studies)
+    return StudyData(
+        replace(first.study, testbed=", ".join(testbeds)),
+        trials,
+        measurements,
+        facts=_common([data.facts for data in studies]),
+        caveats=tuple(dict.fromkeys(c for data in studies for c in data.caveats)),
+        phase_details=details,
+    )
+
+
+def _common(facts: Sequence[dict[str, str]]) -> dict[str, str]:
+    """Facts that are equal in all."""
+    return {
+        name: value
+        for name, value in facts[0].items()
+        if all(other.get(name) == value for other in facts[1:])
+    }
 
 
 def diff_of_levels(verdict: StudyVerdict, name: str) -> StudyDiff:

@@ -53,8 +53,12 @@ from iolab.stats.winner_rows import best_levels, count_trials, position_note
 from iolab.store.rows import StudyData, StudyRow
 
 
-def judge(data: StudyData) -> StudyVerdict:
+def judge(data: StudyData, *, unit: str = "") -> StudyVerdict:
     """Judge one stored study.
+
+    Parameters
+    ----------
+    unit : unit of analysis in sentences, where the rounds of `data` stand for something else.
 
     Returns
     -------
@@ -104,6 +108,7 @@ def judge(data: StudyData) -> StudyVerdict:
         changes=midway_changes(data),
         position=position,
         closer=closer,
+        unit=unit,
     )
     return dataclasses.replace(
         draft,

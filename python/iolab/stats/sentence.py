@@ -326,8 +326,8 @@ def level_shown(verdict: StudyVerdict) -> str:
 
 
 def unit_of(verdict: StudyVerdict) -> str:
-    """Say what a verdict counts: rounds of a study, runs of a table."""
-    return "round" if verdict.is_paired else "run"
+    """Say what a verdict counts: rounds of a study, runs of a table, hosts of a fleet."""
+    return verdict.unit or ("round" if verdict.is_paired else "run")
 
 
 def _one_level(verdict: StudyVerdict, c: Comparison) -> str:
@@ -479,7 +479,7 @@ def _undecided_list(
         if len(found) == 1:
             measured += f", {bounds_text(metric, c.effect, form, rounds=c.rounds_used)}"
         if c.effect.sign != "none":
-            measured += f", so perhaps by less than {margin_text(verdict.margin)}"
+            measured += f", but perhaps by less than {margin_text(verdict.margin)}"
         texts.append(f"{name} ({measured}; {rounds})")
     return "undecided: " + _with_rest(texts, len(found), "undecided")
 

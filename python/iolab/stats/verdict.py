@@ -371,6 +371,8 @@ class StudyVerdict:
     """The most that throughputs could have been, by name."""
     changes: list[MidwayChange] = field(default_factory=list)
     """Streams before and after what changed while they ran."""
+    unit: str = ""
+    """Unit of analysis, where it is neither a round nor a run."""
 
     @property
     def headline(self) -> list[Comparison]:
@@ -392,7 +394,10 @@ class StudyVerdict:
             {"code": f.kind, "message": f.says, "hint": f.hint, "count": f.count}
             for f in self.caveats
         ]
-        return cast("dict[str, object]", to_plain(self)) | {"caveats": caveats}
+        found = cast("dict[str, object]", to_plain(self)) | {"caveats": caveats}
+        if not self.unit:
+            del found["unit"]
+        return found
 
 
 def mode_word(is_direct: bool | None) -> str:
