@@ -719,6 +719,18 @@ class Burst(TypedDict):
     pause_ns: Ns
 
 
+Preallocation: TypeAlias = Literal["extended", "reserved", "length"]
+"""Way in which room is made in a new file before anything is written."""
+
+
+class RangeSync(TypedDict):
+    """Parts of a `sync_file_range(2)`; usually all of them."""
+
+    waits_after: bool
+    waits_before: bool
+    writes: bool
+
+
 class ReadingBack(TypedDict):
     """Reading back what a writer has written, oldest first. In its end the rest is read, unless
     its time was over.
@@ -810,6 +822,8 @@ class Manner(TypedDict):
     jumps_every: NotRequired[int]
     op_log: NotRequired[str | None]
     op_log_window_ns: NotRequired[Ns]
+    preallocation: NotRequired[Preallocation]
+    range_sync: NotRequired[RangeSync]
     read_back: NotRequired[ReadingBack | None]
     refill_at: NotRequired[int | None]
     replay: NotRequired[list[ReplayOp]]
@@ -1240,6 +1254,7 @@ class Node(TypedDict):
     locals: NotRequired[list[Local]]
     path: NotRequired[DataPath | None]
     position: NotRequired[Positioned | None]
+    range_sync: NotRequired[RangeSync]
     rotates: NotRequired[int]
     semaphore: NotRequired[str | None]
     size_bytes: NotRequired[Amount | None]

@@ -4,13 +4,13 @@
 //! an errno in the middle of a phase; before a run of the whole workload ([`refusals`]), and once
 //! more of each worker that gets a lane ([`check`]).
 
-use iolab_model::op::{Access, Durability};
+use iolab_model::op::{Access, Durability, RangeSync};
 use iolab_model::target::Limit;
 use iolab_model::{Capabilities, Error, Target};
 use iolab_workload::Workload;
 use iolab_workload::file_set::{FileSetWork, LinkKind};
 use iolab_workload::program::{DataPath, Deed, Group, Node, Positioned};
-use iolab_workload::spec::{LockPolicy, Phase, Tenant};
+use iolab_workload::spec::{LockPolicy, Phase, Preallocation, Tenant};
 use iolab_workload::verify::Verify;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -90,7 +90,7 @@ fn needs(can: &Capabilities, tenant: &Tenant, verify: Verify) -> impl Iterator<I
 }
 
 /// Needs of the way in which each transfer is asked for.
-fn needs_of_calls(can: &Capabilities, tenant: &Tenant) -> [Need; 5] {
+fn needs_of_calls(can: &Capabilities, tenant: &Tenant) -> [Need; 6] {
     [
         need(
             "vectors",
@@ -133,6 +133,15 @@ fn needs_of_calls(can: &Capabilities, tenant: &Tenant) -> [Need; 5] {
             tenant.lock == LockPolicy::None || can.has_lock,
             ["locks files", "lock files", "leave out lock"],
         ),
+        need(
+            "range_sync",
+            tenant.manner.range_sync == RangeSync::default() || !can.is_simulated,
+            [
+                "makes parts of a sync_file_range",
+                "make parts of a sync_file_range",
+                "let it wait before, write and wait after, or use a testbed on the running kernel",
+            ],
+        ),
     ]
 }
 
@@ -161,7 +170,9 @@ fn needs_of_data(can: &Capabilities, tenant: &Tenant, verify: Verify) -> [Need; 
         ),
         need(
             "allocate",
-            !tenant.is_preallocated || can.has_allocate,
+            !tenant.is_preallocated
+                || can.has_allocate
+                || tenant.manner.preallocation == Preallocation::Length,
             [
                 "allocates blocks without writing them",
                 "allocate blocks without writing them",
@@ -333,6 +344,10 @@ fn missing(can: &Capabilities, node: &Node, verify: Verify) -> Option<Missing> {
         (
             !matches!(does, Deed::Link | Deed::SymbolicLink | Deed::Copy) || can.has_links,
             ("links", "link or copy files"),
+        ),
+        (
+            node.range_sync == RangeSync::default() || !can.is_simulated,
+            ("range_sync", "make parts of a sync_file_range; use all of them"),
         ),
         (
             !matches!(does, Deed::SyncFileRange) || can.has_plain,

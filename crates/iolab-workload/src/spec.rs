@@ -18,7 +18,7 @@ pub mod rules;
 mod tenant;
 
 pub use file_use::{FileUse, NamedKind};
-pub use manner::{Burst, Manner, ReadingBack, ReplayOp};
+pub use manner::{Burst, Manner, Preallocation, ReadingBack, ReplayOp};
 pub use tenant::{PROGRAM_FILE, Tenant};
 
 /// The version of this description that this program understands.

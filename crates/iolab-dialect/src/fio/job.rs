@@ -1,5 +1,6 @@
 //! One job as its options describe it, before anything is made of it.
 
+use iolab_model::op::RangeSync;
 use iolab_model::target::BytePattern;
 use iolab_workload::program::Weighted;
 
@@ -96,6 +97,10 @@ pub enum Fallocate {
     /// fallocate(2).
     #[default]
     Native,
+    /// fallocate(2) with `KEEP_SIZE`.
+    Keep,
+    /// ftruncate(2): the length alone.
+    Truncate,
 }
 
 /// Choice of results of reads and writes that are told.
@@ -226,6 +231,8 @@ pub struct Job {
     pub fsync: u64,
     /// fdatasync.
     pub fdatasync: u64,
+    /// `sync_file_range`: its parts, and writes between two; absent: none.
+    pub range_sync: Option<(RangeSync, u64)>,
     /// `end_fsync`.
     pub is_flushed_at_end: bool,
     /// `fsync_on_close`.
@@ -443,6 +450,12 @@ impl Job {
     /// transfers, the second those of random ones.
     pub fn place_of_sizes(&self, direction: usize) -> usize {
         if self.is_sized_by_order { usize::from(self.rw.is_random()) } else { direction }
+    }
+
+    /// Writes between two flushes; 0: none.
+    pub fn flush_every(&self) -> u64 {
+        let of_ranges = self.range_sync.map_or(0, |(_, every)| every);
+        self.fsync.max(self.fdatasync).max(of_ranges)
     }
 
     /// Place where an option was given last, its section's beginning if it was not.

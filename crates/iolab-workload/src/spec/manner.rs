@@ -5,7 +5,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use iolab_model::op::{Access, Advice};
+use iolab_model::op::{Access, Advice, RangeSync};
 use iolab_model::{Bytes, Ns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,12 @@ pub struct Manner {
     /// Advice to the kernel about a mapping, right after it was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advice>,
+    /// Parts of each flush with `sync_file_range`; absent: all of them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub range_sync: RangeSync,
+    /// Way in which blocks are allocated before anything is written, if they are.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub preallocation: Preallocation,
     /// Directory of the logs of single ops, one file per worker; absent: none is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op_log: Option<PathBuf>,
@@ -68,6 +74,19 @@ pub struct Manner {
     /// Data of a writer are read back while it works; absent: they are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_back: Option<ReadingBack>,
+}
+
+/// Way in which room is made in a new file before anything is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Preallocation {
+    /// Blocks, and the length that they reach (fallocate(2)).
+    #[default]
+    Extended,
+    /// Blocks; the file stays empty (fallocate(2), `KEEP_SIZE`).
+    Reserved,
+    /// The length alone (ftruncate(2)).
+    Length,
 }
 
 /// Reading back what a writer has written, oldest first. In its end the rest is read, unless its

@@ -1,6 +1,6 @@
 //! The timed region: which op comes next, and when.
 
-use iolab_model::op::{LockKind, Op, Position, Transfer};
+use iolab_model::op::{LockKind, Op, Position, RangeSync, Transfer};
 use iolab_model::{Bytes, Ns};
 
 use super::{FILE, Stage, StreamWorker};
@@ -57,13 +57,13 @@ impl Unflushed {
     }
 
     /// The flush of all of it.
-    fn flush(&mut self, how: Flush) -> Op {
+    fn flush(&mut self, how: Flush, range: RangeSync) -> Op {
         let (at, length) = (Bytes(self.from), Bytes(self.to - self.from));
         *self = Self::default();
         match how {
             Flush::Fsync => Op::Fsync { handle: FILE },
             Flush::Fdatasync => Op::Fdatasync { handle: FILE },
-            Flush::SyncFileRange => Op::SyncFileRange { handle: FILE, at, length },
+            Flush::SyncFileRange => Op::SyncFileRange { handle: FILE, at, length, how: range },
             Flush::Msync => Op::Msync { handle: FILE, at, length, is_async: false },
             Flush::MsyncAsync => Op::Msync { handle: FILE, at, length, is_async: true },
         }
@@ -102,7 +102,7 @@ impl<G: GroupState> StreamWorker<G> {
             return self.end_out_of_time(now.min(self.deadline), now);
         }
         if self.is_flush_due() && !self.free.is_empty() {
-            let op = self.unflushed.flush(self.tenant.flush);
+            let op = self.unflushed.flush(self.tenant.flush, self.tenant.manner.range_sync);
             return self.submit(now, true, op);
         }
         if self.read_back.is_some()

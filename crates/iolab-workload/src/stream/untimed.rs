@@ -78,7 +78,8 @@ impl<G: GroupState> StreamWorker<G> {
             }
             // One that is kept must not become shorter.
             Stage::Extend if self.is_mapped() && self.tenant.opening == Opening::Keep => {
-                self.then(Stage::Map, now, Op::Allocate { handle: FILE, at: Bytes(0), length })
+                let op = Op::Allocate { handle: FILE, at: Bytes(0), length, keeps_length: false };
+                self.then(Stage::Map, now, op)
             }
             Stage::Extend => self.go(Stage::Map),
             Stage::Map if self.is_mapped() => {

@@ -158,17 +158,13 @@ pub const ROWS: &[Row] = done_rows! { "Files";
         Ok(())
     };
     "fallocate": Choice(FALLOCATE), "native", T1, "how space is allocated when a file is made",
-        Differs("posix is native, truncate is none; keep is refused") => |job, value| {
+        Differs("posix is native; beside several files or sizes keep is native, and none is \
+                 truncate") => |job, value| {
             job.fallocate = match value.word() {
-                0 | 4 | 5 => Fallocate::None,
-                1 | 2 | 6 => Fallocate::Native,
-                _ => {
-                    let problem = Problem::new(
-                        format!("fallocate={} is not done", FALLOCATE[value.word()]),
-                        "write fallocate=native or none",
-                    );
-                    return Err(problem);
-                }
+                0 | 5 => Fallocate::None,
+                3 => Fallocate::Keep,
+                4 => Fallocate::Truncate,
+                _ => Fallocate::Native,
             };
             Ok(())
         };

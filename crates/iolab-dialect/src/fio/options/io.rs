@@ -170,6 +170,14 @@ pub const ROWS: &[Row] = done_rows! { "Transfers";
             job.fdatasync = value.number();
             Ok(())
         };
+    "sync_file_range": Text, "", T2,
+        "sync_file_range(2) after so many writes: wait_before,write,wait_after:N",
+        Differs("beside several files or sizes of the whole file, not only of what was written \
+                 since the last one") =>
+        |job, value| {
+            job.range_sync = Some(shape::range_sync(&value.text())?);
+            Ok(())
+        };
     "end_fsync": Flag, "0", T1, "one fsync(2) at the end, inside the time", Done => |job, value| {
         job.is_flushed_at_end = value.flag();
         Ok(())

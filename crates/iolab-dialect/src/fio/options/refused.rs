@@ -14,9 +14,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "lockfile": Choice(&["none", "exclusive", "readwrite"]), "none", T2,
         "lock of the file around transfers",
         "locks between jobs are not done", "leave it out";
-    "sync_file_range": Text, "", T2,
-        "sync_file_range(2) after so many writes",
-        "it is not done yet", "write fdatasync=N";
     "write_barrier": Count(0, i64::MAX), "0", T3,
         "a barrier every so many writes",
         "today's kernels have no barriers", "write fdatasync=N";

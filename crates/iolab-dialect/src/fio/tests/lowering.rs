@@ -1,10 +1,11 @@
 //! Lowering of jobs: expected meaning of options.
 
-use iolab_model::op::Access;
+use iolab_model::op::{Access, RangeSync};
 use iolab_model::{Bytes, Ns};
 use iolab_workload::program::{Amount, Deed, FileBy, FileSet, Pace, Program};
 use iolab_workload::spec::{
-    Direction, FsyncPolicy, Limit, Opening, Pattern, ReadingBack, Tenant, WorkersAs,
+    Direction, Flush, FsyncPolicy, Limit, Opening, Pattern, Preallocation, ReadingBack, Tenant,
+    WorkersAs,
 };
 
 use super::super::dialect::plan;
@@ -83,6 +84,29 @@ fn options_become_fields() {
     let t = tenant("--rw=randrw --size=1m --rate_iops=100,50");
     assert_eq!(t.rate_ops_per_s, Some(150.0));
     assert_eq!(t.direction, Direction::Mixed { read_share: 100.0 / 150.0 });
+}
+
+/// Before, `fallocate=keep` and `sync_file_range` were refused, and `fallocate=truncate` was none.
+#[test]
+fn room_is_made_and_ranges_are_synced_as_asked() {
+    let made = |value: &str| {
+        let t = tenant(&format!("--rw=write --size=16k --fallocate={value}"));
+        (t.is_preallocated, t.manner.preallocation)
+    };
+    assert_eq!(made("keep"), (true, Preallocation::Reserved));
+    assert_eq!(made("truncate"), (true, Preallocation::Length));
+    assert_eq!(made("posix"), (true, Preallocation::Extended));
+    assert!(!made("none").0 && !made("0").0);
+    let t = tenant("--rw=write --size=16k --sync_file_range=wait_before,write:3");
+    let parts = RangeSync { waits_before: true, writes: true, waits_after: false };
+    assert_eq!((t.flush, t.manner.range_sync), (Flush::SyncFileRange, parts));
+    assert_eq!(t.fsync, FsyncPolicy::Between { ops: 3, is_ended: false });
+    let (program, _) =
+        program_of("--name=a --rw=write --nrfiles=3 --size=64k --sync_file_range=write:4");
+    let step = &program.steps[1];
+    assert_eq!((step.does, step.range_sync.waits_after), (Deed::SyncFileRange, false));
+    let both = "--name=a --size=4k --rw=write --fsync=1 --sync_file_range=write:1";
+    assert!(refusal(both).contains("both fsync and sync_file_range"));
 }
 
 #[test]
