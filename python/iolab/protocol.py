@@ -708,14 +708,17 @@ Limit: TypeAlias = LimitOnce | LimitOps | LimitTime
 """Condition that ends a worker."""
 
 
-LockPolicy: TypeAlias = Literal["none", "whole_file", "record"]
+LockPolicy: TypeAlias = Literal["none", "whole_file", "record", "exclusive", "read_write"]
 """Part of a file that is locked with fcntl(2) while a worker operates."""
 
 
 class Burst(TypedDict):
-    """A pause after so much data."""
+    """Pauses after so much data, or after so much time; whichever comes first."""
 
+    burning_ns: NotRequired[Ns]
     bytes: Bytes
+    delays_schedule: NotRequired[bool]
+    lasting_ns: NotRequired[Ns]
     pause_ns: Ns
 
 
@@ -820,6 +823,8 @@ class Manner(TypedDict):
     call_bytes: NotRequired[int]
     expects_written: NotRequired[bool]
     jumps_every: NotRequired[int]
+    kernel_thread_every: NotRequired[int]
+    nice: NotRequired[int]
     op_log: NotRequired[str | None]
     op_log_window_ns: NotRequired[Ns]
     preallocation: NotRequired[Preallocation]
@@ -1610,6 +1615,7 @@ class Capabilities(TypedDict):
     has_direct: bool
     has_end: bool
     has_flags: bool
+    has_kernel_threads: bool
     has_key_value: bool
     has_links: bool
     has_lock: bool

@@ -102,3 +102,42 @@ def test_ranges_of_several_sizes_are_synced_too(folder: Path) -> None:
     synced = [one for one in calls_of(folder, words) if one.startswith("sync_file_range")]
     assert len(synced) >= 2
     assert set(synced) == {"sync_file_range 0, 65536, SYNC_FILE_RANGE_WRITE"}
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        ("--rw=randread", ["POSIX_FADV_RANDOM"]),
+        ("--rw=read", ["POSIX_FADV_SEQUENTIAL"]),
+        ("--rw=read --bsrange=4k-8k", ["POSIX_FADV_SEQUENTIAL"]),
+        ("--rw=read --fadvise_hint=0", []),
+    ],
+)
+def test_the_kernel_is_told_of_the_order(folder: Path, words: str, advice: list[str]) -> None:
+    found = calls_of(folder, f"--size=64k {words}", calls="fadvise64")
+    told = [one.split(", ")[-1] for one in found if "DONTNEED" not in one]
+    assert told == advice
+
+
+@pytest.mark.parametrize(
+    ("words", "locks"),
+    [
+        ("--rw=write --lockfile=exclusive", ["F_WRLCK", "F_UNLCK"] * 4),
+        ("--rw=read --lockfile=exclusive", ["F_WRLCK", "F_UNLCK"] * 4),
+        ("--rw=read --lockfile=readwrite", ["F_RDLCK", "F_UNLCK"] * 4),
+    ],
+)
+def test_the_whole_file_is_locked_around_each_transfer(
+    folder: Path, words: str, locks: list[str]
+) -> None:
+    found = calls_of(folder, f"--size=16k {words}", calls="fcntl")
+    found = [one for one in found if "F_OFD_SETLK" in one]
+    assert all("l_start=0, l_len=0" in one for one in found)
+    # The last one is that of the close.
+    assert re.findall(r"l_type=(\w+)", " ".join(found)) == [*locks, "F_UNLCK"]
+
+
+def test_workers_have_their_nice_value(folder: Path) -> None:
+    calls_of(folder, "--rw=write --size=16k --nice=7", calls="setpriority")
+    log = (folder.parent / "strace.txt").read_text()
+    assert len(re.findall(r"setpriority\(PRIO_PROCESS, 0, 7\) += 0", log)) == 1

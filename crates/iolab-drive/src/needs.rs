@@ -84,13 +84,14 @@ fn needs(can: &Capabilities, tenant: &Tenant, verify: Verify) -> impl Iterator<I
     let files = tenant.file_set.as_ref().map(|work| needs_of_files(can, work));
     let clients = need("key_value", tenant.kv.is_none(), OF_CLIENTS);
     let access = [clients, access_need(can, tenant.access)].into_iter();
-    let all = access.chain(needs_of_calls(can, tenant)).chain(needs_of_data(can, tenant, verify));
+    let calls = needs_of_calls(can, tenant).into_iter().chain(needs_of_the_kernel(can, tenant));
+    let all = access.chain(calls).chain(needs_of_data(can, tenant, verify));
     let is_stream = files.is_none();
     files.into_iter().flatten().chain(all.filter(move |_| is_stream))
 }
 
 /// Needs of the way in which each transfer is asked for.
-fn needs_of_calls(can: &Capabilities, tenant: &Tenant) -> [Need; 6] {
+fn needs_of_calls(can: &Capabilities, tenant: &Tenant) -> [Need; 5] {
     [
         need(
             "vectors",
@@ -132,6 +133,30 @@ fn needs_of_calls(can: &Capabilities, tenant: &Tenant) -> [Need; 6] {
             "lock",
             tenant.lock == LockPolicy::None || can.has_lock,
             ["locks files", "lock files", "leave out lock"],
+        ),
+    ]
+}
+
+/// Needs of what only the kernel does.
+fn needs_of_the_kernel(can: &Capabilities, tenant: &Tenant) -> [Need; 3] {
+    [
+        need(
+            "kernel_threads",
+            tenant.manner.kernel_thread_every == 0 || can.has_kernel_threads,
+            [
+                "has transfers done by threads of the kernel",
+                "have transfers done by threads of the kernel",
+                "use the engine io_uring",
+            ],
+        ),
+        need(
+            "nice",
+            tenant.manner.nice == 0 || !can.is_simulated,
+            [
+                "gives its workers a nice value",
+                "give workers a nice value: processors are simulated for nobody else",
+                "leave it out, or use a testbed on the running kernel",
+            ],
         ),
         need(
             "range_sync",

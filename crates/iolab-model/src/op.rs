@@ -129,6 +129,8 @@ pub struct Transfer {
     pub call_bytes: u32,
     /// Data of this read are not compared with what was written, where others are.
     pub is_unchecked: bool,
+    /// A thread of the kernel does it, whether it would have to wait or not (`IOSQE_ASYNC`).
+    pub is_of_kernel_thread: bool,
 }
 
 /// Way from a handle to its file.
@@ -399,8 +401,16 @@ impl Transfer {
     /// One buffer, no flags.
     #[inline]
     pub const fn plain(handle: Handle, at: Position, length: Bytes) -> Self {
-        let flags = TransferFlags::NONE;
-        Self { handle, at, length, vectors: 1, flags, call_bytes: 0, is_unchecked: false }
+        Self {
+            handle,
+            at,
+            length,
+            vectors: 1,
+            flags: TransferFlags::NONE,
+            call_bytes: 0,
+            is_unchecked: false,
+            is_of_kernel_thread: false,
+        }
     }
 }
 

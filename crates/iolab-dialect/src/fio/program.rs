@@ -7,7 +7,7 @@ use iolab_workload::program::{
     Amount, Course, DataPath, Deed, Every, FileBy, FileChoice, FileSet, Fill, Flow, Limits, Node,
     Pace, Pick, Place, Program, Reuse, Spread, Tree, WhenNone, Zones,
 };
-use iolab_workload::spec::{Manner, Opening, Tenant};
+use iolab_workload::spec::{LockPolicy, Manner, Opening, Tenant};
 
 use super::engine::Engine;
 use super::expand::Unit;
@@ -166,6 +166,10 @@ fn refuse_what_programs_lack(job: &Job) -> Result<(), Wrong> {
         ("ramp_time", job.ramp_ns > 0),
         ("startdelay", job.delay_ns.1 > 0),
         ("create_only", job.is_only_created),
+        ("lockfile", job.lock != LockPolicy::None),
+        ("force_async", job.kernel_thread_every > 0),
+        ("thinktime_spin", job.pauses.burning_ns > 0),
+        ("thinktime_iotime", job.pauses.every_ns > 0),
         ("buffer_compress_percentage", job.compress_percent > 0 && job.compress_percent < 100),
         ("dedupe_percentage", job.dedupe_percent > 0),
     ];
@@ -465,6 +469,7 @@ fn opened(job: &Job, engine: Engine, does: Deed) -> Node {
             Sync::Dsync => Durability::DataSync,
         },
         is_read_only: !job.rw.writes(),
+        advice: job.advised().filter(|_| !engine.is_without_files),
         ..Node::new(does)
     }
 }
@@ -530,6 +535,6 @@ fn pace(job: &Job, work: &Work) -> Result<Pace, Wrong> {
             wrong("rate_process", "rate_process=poisson without a rate", "write rate_iops= as well")
         }
         (None, 0) => Ok(Pace::Closed),
-        (None, pause) => Ok(Pace::Bursts { passes: job.think_blocks, pause_ns: Ns(pause) }),
+        (None, pause) => Ok(Pace::Bursts { passes: job.thinks_after(), pause_ns: Ns(pause) }),
     }
 }

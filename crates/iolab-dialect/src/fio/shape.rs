@@ -124,7 +124,9 @@ pub fn distribution(text: &str) -> Read<Option<Pick>> {
 
 /// A distribution that has a number: of places, or of files.
 pub fn named(name: &str, more: Option<&str>) -> Read<Pick> {
-    let wrong = |value: f64, remedy: &str| Err(Problem::new(format!("{name}:{value}"), remedy));
+    let wrong = |value: f64, remedy: &str| {
+        Err(Problem::new(format!("{name}:{value} is out of range"), remedy))
+    };
     match name {
         "zipf" => match number(more, Some(ZIPF), name)? {
             theta if (theta - 1.0).abs() < 1e-9 => {

@@ -11,7 +11,7 @@ use iolab_workload::spec::{
 use super::engine::Engine;
 use super::expand::Unit;
 use super::geometry::{Geometry, Wrong};
-use super::job::{Fallocate, Job, Sync};
+use super::job::{Fallocate, Job, Pauses, Sync};
 use super::places::Path;
 use super::{rules, verify};
 use crate::diagnostic::Problem;
@@ -75,7 +75,8 @@ pub fn tenant_of(
         is_preallocated: opening == Opening::Keep && job.fallocate != Fallocate::None,
         opening,
         rate_ops_per_s: rate(job, io)?,
-        think_ns: Ns(if job.think_blocks == 1 { job.think_ns } else { 0 }),
+        think_ns: Ns(if is_simple_pause(job) { job.think_ns } else { 0 }),
+        lock: job.lock,
         begins_ns: delay(job, unit).0,
         priority: priority(job),
         limit: limit(job, geometry),
@@ -92,6 +93,9 @@ fn manner(job: &Job, unit: &Unit, engine: Engine, io: u64) -> Result<Manner, Wro
         rules: rules::of(job)?,
         range_sync: job.range_sync.map_or_else(RangeSync::default, |(how, _)| how),
         preallocation: preallocation(job),
+        advice: job.advised().filter(|_| !engine.is_without_files),
+        nice: job.nice,
+        kernel_thread_every: job.kernel_thread_every,
         op_log_window_ns: job.logs.engine_window(),
         refill_at: refill_at(job, engine),
         submission_group: submission_group(job, engine),
@@ -181,14 +185,25 @@ pub(super) fn rate(job: &Job, io: u64) -> Result<Option<f64>, Wrong> {
     Ok((total > 0.0).then_some(total / unit))
 }
 
+/// Tell whether each transfer is followed by a pause, and nothing more is said of pauses.
+fn is_simple_pause(job: &Job) -> bool {
+    job.thinks_after() == 1 && job.pauses == Pauses::default()
+}
+
 fn burst(job: &Job, io: u64) -> Result<Option<Burst>, Wrong> {
-    if job.think_ns == 0 || job.think_blocks == 1 {
+    if job.think_ns == 0 || is_simple_pause(job) {
         return Ok(None);
     }
-    let Some(bytes) = job.think_blocks.checked_mul(io) else {
+    let Some(bytes) = job.thinks_after().checked_mul(io) else {
         return wrong("thinktime_blocks", "a pause after very many transfers", "write fewer");
     };
-    Ok(Some(Burst { bytes: Bytes(bytes), pause_ns: Ns(job.think_ns) }))
+    Ok(Some(Burst {
+        bytes: Bytes(bytes),
+        lasting_ns: Ns(job.pauses.every_ns),
+        pause_ns: Ns(job.think_ns),
+        burning_ns: Ns(job.pauses.burning_ns),
+        delays_schedule: job.pauses.delays_schedule,
+    }))
 }
 
 fn fsync(job: &Job) -> Result<FsyncPolicy, Wrong> {

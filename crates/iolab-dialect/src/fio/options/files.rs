@@ -1,6 +1,8 @@
 //! Options of files: which, how large, how they are made.
 
 use super::done_rows;
+use iolab_workload::spec::LockPolicy;
+
 use crate::diagnostic::Problem;
 use crate::fio::job::Fallocate;
 use crate::fio::row::{Kind, Row};
@@ -140,6 +142,18 @@ pub const ROWS: &[Row] = done_rows! { "Files";
     "unlink_each_loop": Flag, "0", T1, "files are removed after each pass",
         Differs("one pass; as unlink") => |job, value| {
             job.is_unlinked_each_loop = value.flag();
+            Ok(())
+        };
+    "lockfile": Choice(&["none", "exclusive", "readwrite"]), "none", T2,
+        "lock of the file around each transfer: of everybody, or with readers together",
+        Differs("by fcntl(2), of the file's own; one transfer under way, not for several files or \
+                 sizes") =>
+        |job, value| {
+            job.lock = match value.word() {
+                1 => LockPolicy::Exclusive,
+                2 => LockPolicy::ReadWrite,
+                _ => LockPolicy::None,
+            };
             Ok(())
         };
     "overwrite": Flag, "0", T1, "files are laid out before they are written", Done => |job, value| {
