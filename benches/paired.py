@@ -147,6 +147,13 @@ def below(values: Sequence[float], bar: float) -> float:
     return float(stats.ttest_1samp(values, math.log(bar), alternative="less").pvalue)
 
 
+def above(values: Sequence[float], bar: float) -> float:
+    """One-sided p of the hypothesis that the ratio is at most `bar`."""
+    from scipy import stats
+
+    return float(stats.ttest_1samp(values, math.log(bar), alternative="greater").pvalue)
+
+
 def holm(p_values: Mapping[str, float]) -> dict[str, float]:
     """Holm's adjusted p values."""
     adjusted, largest = {}, 0.0

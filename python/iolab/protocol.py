@@ -708,15 +708,30 @@ Limit: TypeAlias = LimitOnce | LimitOps | LimitTime
 """Condition that ends a worker."""
 
 
-LockPolicy: TypeAlias = Literal["none", "whole_file", "record"]
+LockPolicy: TypeAlias = Literal["none", "whole_file", "record", "exclusive", "read_write"]
 """Part of a file that is locked with fcntl(2) while a worker operates."""
 
 
 class Burst(TypedDict):
-    """A pause after so much data."""
+    """Pauses after so much data, or after so much time; whichever comes first."""
 
+    burning_ns: NotRequired[Ns]
     bytes: Bytes
+    delays_schedule: NotRequired[bool]
+    lasting_ns: NotRequired[Ns]
     pause_ns: Ns
+
+
+Preallocation: TypeAlias = Literal["extended", "reserved", "length"]
+"""Way in which room is made in a new file before anything is written."""
+
+
+class RangeSync(TypedDict):
+    """Parts of a `sync_file_range(2)`; usually all of them."""
+
+    waits_after: bool
+    waits_before: bool
+    writes: bool
 
 
 class ReadingBack(TypedDict):
@@ -808,8 +823,12 @@ class Manner(TypedDict):
     call_bytes: NotRequired[int]
     expects_written: NotRequired[bool]
     jumps_every: NotRequired[int]
+    kernel_thread_every: NotRequired[int]
+    nice: NotRequired[int]
     op_log: NotRequired[str | None]
     op_log_window_ns: NotRequired[Ns]
+    preallocation: NotRequired[Preallocation]
+    range_sync: NotRequired[RangeSync]
     read_back: NotRequired[ReadingBack | None]
     refill_at: NotRequired[int | None]
     replay: NotRequired[list[ReplayOp]]
@@ -1240,6 +1259,7 @@ class Node(TypedDict):
     locals: NotRequired[list[Local]]
     path: NotRequired[DataPath | None]
     position: NotRequired[Positioned | None]
+    range_sync: NotRequired[RangeSync]
     rotates: NotRequired[int]
     semaphore: NotRequired[str | None]
     size_bytes: NotRequired[Amount | None]
@@ -1595,6 +1615,7 @@ class Capabilities(TypedDict):
     has_direct: bool
     has_end: bool
     has_flags: bool
+    has_kernel_threads: bool
     has_key_value: bool
     has_links: bool
     has_lock: bool

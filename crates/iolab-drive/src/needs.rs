@@ -4,13 +4,13 @@
 //! an errno in the middle of a phase; before a run of the whole workload ([`refusals`]), and once
 //! more of each worker that gets a lane ([`check`]).
 
-use iolab_model::op::{Access, Durability};
+use iolab_model::op::{Access, Durability, RangeSync};
 use iolab_model::target::Limit;
 use iolab_model::{Capabilities, Error, Target};
 use iolab_workload::Workload;
 use iolab_workload::file_set::{FileSetWork, LinkKind};
 use iolab_workload::program::{DataPath, Deed, Group, Node, Positioned};
-use iolab_workload::spec::{LockPolicy, Phase, Tenant};
+use iolab_workload::spec::{LockPolicy, Phase, Preallocation, Tenant};
 use iolab_workload::verify::Verify;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -84,7 +84,8 @@ fn needs(can: &Capabilities, tenant: &Tenant, verify: Verify) -> impl Iterator<I
     let files = tenant.file_set.as_ref().map(|work| needs_of_files(can, work));
     let clients = need("key_value", tenant.kv.is_none(), OF_CLIENTS);
     let access = [clients, access_need(can, tenant.access)].into_iter();
-    let all = access.chain(needs_of_calls(can, tenant)).chain(needs_of_data(can, tenant, verify));
+    let calls = needs_of_calls(can, tenant).into_iter().chain(needs_of_the_kernel(can, tenant));
+    let all = access.chain(calls).chain(needs_of_data(can, tenant, verify));
     let is_stream = files.is_none();
     files.into_iter().flatten().chain(all.filter(move |_| is_stream))
 }
@@ -136,6 +137,39 @@ fn needs_of_calls(can: &Capabilities, tenant: &Tenant) -> [Need; 5] {
     ]
 }
 
+/// Needs of what only the kernel does.
+fn needs_of_the_kernel(can: &Capabilities, tenant: &Tenant) -> [Need; 3] {
+    [
+        need(
+            "kernel_threads",
+            tenant.manner.kernel_thread_every == 0 || can.has_kernel_threads,
+            [
+                "has transfers done by threads of the kernel",
+                "have transfers done by threads of the kernel",
+                "use the engine io_uring",
+            ],
+        ),
+        need(
+            "nice",
+            tenant.manner.nice == 0 || !can.is_simulated,
+            [
+                "gives its workers a nice value",
+                "give workers a nice value: processors are simulated for nobody else",
+                "leave it out, or use a testbed on the running kernel",
+            ],
+        ),
+        need(
+            "range_sync",
+            tenant.manner.range_sync == RangeSync::default() || !can.is_simulated,
+            [
+                "makes parts of a sync_file_range",
+                "make parts of a sync_file_range",
+                "let it wait before, write and wait after, or use a testbed on the running kernel",
+            ],
+        ),
+    ]
+}
+
 /// Needs of the treatment of data.
 fn needs_of_data(can: &Capabilities, tenant: &Tenant, verify: Verify) -> [Need; 3] {
     let is_in_memory = matches!(tenant.access, Access::Mapped | Access::Stdio);
@@ -161,7 +195,9 @@ fn needs_of_data(can: &Capabilities, tenant: &Tenant, verify: Verify) -> [Need; 
         ),
         need(
             "allocate",
-            !tenant.is_preallocated || can.has_allocate,
+            !tenant.is_preallocated
+                || can.has_allocate
+                || tenant.manner.preallocation == Preallocation::Length,
             [
                 "allocates blocks without writing them",
                 "allocate blocks without writing them",
@@ -333,6 +369,10 @@ fn missing(can: &Capabilities, node: &Node, verify: Verify) -> Option<Missing> {
         (
             !matches!(does, Deed::Link | Deed::SymbolicLink | Deed::Copy) || can.has_links,
             ("links", "link or copy files"),
+        ),
+        (
+            node.range_sync == RangeSync::default() || !can.is_simulated,
+            ("range_sync", "make parts of a sync_file_range; use all of them"),
         ),
         (
             !matches!(does, Deed::SyncFileRange) || can.has_plain,

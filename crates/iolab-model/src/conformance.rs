@@ -352,7 +352,7 @@ fn honest<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), String> {
         (has.has_mapping, Op::Map { handle: FILE, length: RECORD }),
         (has.has_stream, Op::StreamRead { handle: FILE, length: RECORD }),
         (has.has_lock, Op::Lock { handle: FILE, kind: LockKind::Exclusive, at, length: RECORD }),
-        (has.has_allocate, Op::Allocate { handle: FILE, at, length: RECORD }),
+        (has.has_allocate, Op::Allocate { handle: FILE, at, length: RECORD, keeps_length: false }),
         (has.has_deallocate, deallocate),
         (has.has_end, Op::Write(Transfer { at: Position::End, ..transfer })),
         (has.has_links, Op::Link { from: PathId(0), to: PathId(2), is_symbolic: false }),

@@ -129,6 +129,8 @@ pub struct Transfer {
     pub call_bytes: u32,
     /// Data of this read are not compared with what was written, where others are.
     pub is_unchecked: bool,
+    /// A thread of the kernel does it, whether it would have to wait or not (`IOSQE_ASYNC`).
+    pub is_of_kernel_thread: bool,
 }
 
 /// Way from a handle to its file.
@@ -225,6 +227,24 @@ pub enum Deallocation {
     Discard,
 }
 
+/// Parts of a `sync_file_range(2)`; usually all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RangeSync {
+    /// Waits first for what is being written already (`WAIT_BEFORE`).
+    pub waits_before: bool,
+    /// Begins to write what is dirty (`WRITE`).
+    pub writes: bool,
+    /// Waits at the end until all of it is written (`WAIT_AFTER`).
+    pub waits_after: bool,
+}
+
+impl Default for RangeSync {
+    fn default() -> Self {
+        Self { waits_before: true, writes: true, waits_after: true }
+    }
+}
+
 /// A request to a key-value store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyValueKind {
@@ -257,8 +277,8 @@ pub enum Op {
     Fdatasync { handle: Handle },
     /// msync(2) of a mapped handle.
     Msync { handle: Handle, at: Bytes, length: Bytes, is_async: bool },
-    /// `sync_file_range(2)`: start and wait for write-back of a range.
-    SyncFileRange { handle: Handle, at: Bytes, length: Bytes },
+    /// `sync_file_range(2)`: start write-back of a range, wait for it, or both.
+    SyncFileRange { handle: Handle, at: Bytes, length: Bytes, how: RangeSync },
     /// Create a file that must not exist, and open it.
     Create { path: PathId, handle: Handle, how: OpenHow },
     /// Open an existing file.
@@ -285,8 +305,9 @@ pub enum Op {
     RemoveDirectory { path: PathId },
     /// Set a file's length.
     Truncate { handle: Handle, length: Bytes },
-    /// Allocate blocks without writing (fallocate(2), mode 0).
-    Allocate { handle: Handle, at: Bytes, length: Bytes },
+    /// Allocate blocks without writing (fallocate(2)): the file becomes as long as they reach, or
+    /// keeps its length (`KEEP_SIZE`).
+    Allocate { handle: Handle, at: Bytes, length: Bytes, keeps_length: bool },
     /// Give the blocks of a range back.
     Deallocate { handle: Handle, at: Bytes, length: Bytes, how: Deallocation },
     /// Copy a range from one file to another inside the target (`copy_file_range(2)`).
@@ -380,8 +401,16 @@ impl Transfer {
     /// One buffer, no flags.
     #[inline]
     pub const fn plain(handle: Handle, at: Position, length: Bytes) -> Self {
-        let flags = TransferFlags::NONE;
-        Self { handle, at, length, vectors: 1, flags, call_bytes: 0, is_unchecked: false }
+        Self {
+            handle,
+            at,
+            length,
+            vectors: 1,
+            flags: TransferFlags::NONE,
+            call_bytes: 0,
+            is_unchecked: false,
+            is_of_kernel_thread: false,
+        }
     }
 }
 

@@ -67,6 +67,9 @@ pub struct Capabilities {
     pub flags: TransferFlags,
     /// A transfer may be made by several calls ([`crate::op::Transfer::call_bytes`]).
     pub has_small_calls: bool,
+    /// Transfers may be done by threads of the kernel
+    /// ([`crate::op::Transfer::is_of_kernel_thread`]).
+    pub has_kernel_threads: bool,
     /// Blocks can be allocated without writing.
     pub has_allocate: bool,
     /// Ranges of files give their blocks back ([`crate::op::Op::Deallocate`]).
@@ -101,6 +104,7 @@ impl Capabilities {
         has_flags: false,
         flags: TransferFlags::ALL,
         has_small_calls: false,
+        has_kernel_threads: false,
         has_allocate: false,
         has_deallocate: false,
         has_end: false,

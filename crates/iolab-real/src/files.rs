@@ -222,11 +222,12 @@ impl Files {
                 // SAFETY: as above.
                 answer(unsafe { libc::fdatasync(fd) })
             }
-            Op::SyncFileRange { handle, at, length } => {
+            Op::SyncFileRange { handle, at, length, how } => {
                 let fd = self.flushed(handle)?;
-                let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
-                    | libc::SYNC_FILE_RANGE_WRITE
-                    | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+                let flag = |is_asked, flag: libc::c_uint| if is_asked { flag } else { 0 };
+                let flags = flag(how.waits_before, libc::SYNC_FILE_RANGE_WAIT_BEFORE)
+                    | flag(how.writes, libc::SYNC_FILE_RANGE_WRITE)
+                    | flag(how.waits_after, libc::SYNC_FILE_RANGE_WAIT_AFTER);
                 // SAFETY: as above.
                 answer(unsafe { libc::sync_file_range(fd, at.0 as i64, length.0 as i64, flags) })
             }
@@ -244,10 +245,11 @@ impl Files {
                 // SAFETY: as above.
                 answer(unsafe { libc::ftruncate(fd, length.0 as i64) })
             }
-            Op::Allocate { handle, at, length } => {
+            Op::Allocate { handle, at, length, keeps_length } => {
                 let fd = self.flushed(handle)?;
+                let mode = if keeps_length { libc::FALLOC_FL_KEEP_SIZE } else { 0 };
                 // SAFETY: as above.
-                answer(unsafe { libc::fallocate(fd, 0, at.0 as i64, length.0 as i64) })
+                answer(unsafe { libc::fallocate(fd, mode, at.0 as i64, length.0 as i64) })
             }
             Op::Lock { handle, kind, at, length } => self.lock(handle, kind, at, length),
             Op::Deallocate { handle, at, length, how } => self.deallocate(handle, at, length, how),

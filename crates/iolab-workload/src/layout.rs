@@ -12,7 +12,7 @@ use iolab_model::op::{Access, Durability, Handle, Op, OpenHow, PathId, Submissio
 use iolab_model::{Bytes, Completion, Ns};
 
 use crate::group::GroupState;
-use crate::spec::{Opening, Phase, Tenant};
+use crate::spec::{Opening, Phase, Preallocation, Tenant};
 use crate::worker::{Step, Worker};
 
 const FILE: Handle = Handle(0);
@@ -27,7 +27,7 @@ struct File {
     bytes: Bytes,
     access: Access,
     opening: Opening,
-    is_preallocated: bool,
+    preallocation: Option<Preallocation>,
 }
 
 /// The files that a phase needs and does not expect to find.
@@ -65,7 +65,7 @@ impl LayoutPlan {
 
     /// Tell whether room is filled or allocated; otherwise files are only made.
     pub fn has_data(&self) -> bool {
-        self.files.iter().any(|file| file.is_filled() || file.is_preallocated)
+        self.files.iter().any(|file| file.is_filled() || file.preallocation.is_some())
     }
 
     /// Names of the files; [`PathId`] counts in this order.
@@ -84,7 +84,7 @@ impl File {
                 _ => Access::Plain,
             },
             opening: tenant.opening,
-            is_preallocated: tenant.is_preallocated,
+            preallocation: Some(tenant.manner.preallocation).filter(|_| tenant.is_preallocated),
         }
     }
 
@@ -190,12 +190,22 @@ impl<G: GroupState> LayoutWorker<G> {
                 Some(self.then(Stage::Create, now, Op::Unlink { path }))
             }
             Stage::Create => {
-                let next =
-                    if file.is_preallocated { Stage::Allocate } else { Stage::Fill { at: 0 } };
+                let is_room_made = file.preallocation.is_some();
+                let next = if is_room_made { Stage::Allocate } else { Stage::Fill { at: 0 } };
                 Some(self.then(next, now, Op::Create { path, handle: FILE, how }))
             }
             Stage::Allocate => {
-                let op = Op::Allocate { handle: FILE, at: Bytes(0), length: bytes };
+                let allocate = |keeps_length| Op::Allocate {
+                    handle: FILE,
+                    at: Bytes(0),
+                    length: bytes,
+                    keeps_length,
+                };
+                let op = match file.preallocation.unwrap_or_default() {
+                    Preallocation::Extended => allocate(false),
+                    Preallocation::Reserved => allocate(true),
+                    Preallocation::Length => Op::Truncate { handle: FILE, length: bytes },
+                };
                 Some(self.then(Stage::Fill { at: 0 }, now, op))
             }
             Stage::Fill { at } if is_filled && at < bytes.0 => {

@@ -18,7 +18,7 @@ pub mod rules;
 mod tenant;
 
 pub use file_use::{FileUse, NamedKind};
-pub use manner::{Burst, Manner, ReadingBack, ReplayOp};
+pub use manner::{Burst, Manner, Preallocation, ReadingBack, ReplayOp};
 pub use tenant::{PROGRAM_FILE, Tenant};
 
 /// The version of this description that this program understands.
@@ -254,6 +254,17 @@ pub enum LockPolicy {
     WholeFile,
     /// Each record, around its transfer, inside the timed region (`IOzone`'s -+l).
     Record,
+    /// The file, around each transfer: nobody else transfers meanwhile.
+    Exclusive,
+    /// The file, around each transfer: readers transfer together, a writer alone.
+    ReadWrite,
+}
+
+impl LockPolicy {
+    /// Tell whether each transfer takes a lock.
+    pub fn is_of_each(self) -> bool {
+        matches!(self, Self::Record | Self::Exclusive | Self::ReadWrite)
+    }
 }
 
 /// Preparation of the file before the timed region.

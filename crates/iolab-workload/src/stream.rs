@@ -26,7 +26,7 @@ use crate::generator::Generator;
 use crate::group::{Gate, GroupState};
 use crate::program::OperationCount;
 use crate::report::StreamReport;
-use crate::spec::{Direction, Limit, Pattern, Tenant};
+use crate::spec::{Direction, Limit, LockPolicy, Pattern, Tenant};
 use crate::worker::{RunKind, Step, Worker};
 use timed::{Chain, Unflushed};
 
@@ -90,6 +90,12 @@ pub struct StreamWorker<G> {
     asides: u8,
     /// Bytes since the last pause between bursts.
     burst_bytes: u64,
+    /// Begin of the burst at hand.
+    burst_from: Ns,
+    /// Until then the CPU is burnt.
+    burning_until: Ns,
+    /// Pauses by which its schedule is later.
+    delayed: Ns,
     budget: u64,
     issued: u64,
     started: Ns,
@@ -163,6 +169,9 @@ impl<G: GroupState> StreamWorker<G> {
             unflushed: Unflushed::default(),
             asides: 0,
             burst_bytes: 0,
+            burst_from: Ns(0),
+            burning_until: Ns(0),
+            delayed: Ns(0),
             budget,
             issued: 0,
             started: Ns(0),
@@ -214,7 +223,7 @@ impl<G: GroupState> StreamWorker<G> {
     /// Ops that were due before it was out of time, and that it had not begun.
     fn missed(&self) -> u64 {
         let Some(end) = self.out_of_time else { return 0 };
-        let due = (end.since(self.started).0 as f64 / self.pace_ns).ceil() as u64;
+        let due = (end.since(self.started + self.delayed).0 as f64 / self.pace_ns).ceil() as u64;
         due.min(self.budget).saturating_sub(self.issued)
     }
 
@@ -253,7 +262,8 @@ impl<G: GroupState> StreamWorker<G> {
             access: self.tenant.access,
             durability: if writes { self.tenant.durability } else { Durability::None },
             is_readable: true,
-            is_writable: writes,
+            // Only who may write may keep readers out (fcntl(2)).
+            is_writable: writes || self.tenant.lock == LockPolicy::Exclusive,
             is_truncating: false,
             stream_buffer_bytes: self.tenant.stream_buffer_bytes,
             mode: 0,

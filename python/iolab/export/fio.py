@@ -20,7 +20,7 @@ from iolab.export.plain_names import one_line, plain_name
 from iolab.export.treatments import Exported
 
 if TYPE_CHECKING:
-    from iolab.protocol import Flush, Phase, Tenant
+    from iolab.protocol import Phase, Tenant
 
 ENGINES: Final[Mapping[str, str]] = {
     "sync": "sync",
@@ -60,6 +60,14 @@ _RANDOM: Final = ("permutation", "uniform")
 _PRIORITY_CLASSES: Final = {"rt": 1, "be": 2, "idle": 3}  # ionice(1); fio: prioclass
 _COMMAND_CHARACTERS_MAX: Final = 2000
 _NONE: Final = "no equivalent: "
+_HAS_OPTION: Final = {"advice", "nice", "preallocation", "range_sync"}
+"""Refinements that fio has an option for."""
+_FALLOCATE: Final = {"extended": "native", "reserved": "keep", "length": "truncate"}
+_RANGE_PARTS: Final = (
+    ("waits_before", "wait_before"),
+    ("writes", "write"),
+    ("waits_after", "wait_after"),
+)
 _UNKNOWN_FILE: Final = "FULL-PATH-OF-THIS-FILE"
 
 Line: TypeAlias = str | tuple[str, object]
@@ -148,7 +156,8 @@ def _of_dialects(item: Exported) -> Iterator[str]:
     """Wishes that only command lines of other programs have, and a job file cannot fulfil."""
     phases = item.workload["phases"]
     tenants = [tenant for phase in phases for tenant in phase["tenants"]]
-    refined = sorted({name for tenant in tenants for name in tenant.get("manner", {})})
+    names = {name for tenant in tenants for name in tenant.get("manner", {})}
+    refined = sorted(names - _HAS_OPTION)
     if refined:
         yield f"{_NONE}{', '.join(refined)}: the workers' ops are those of the pattern alone."
     if any(tenant.get("is_close_timed") for tenant in tenants):
@@ -207,6 +216,7 @@ def _section(item: Exported, index: int, tenant: Tenant, *, is_beside: bool) -> 
     for ignored in phase.get("ignores", ()):
         yield f"Asked for, but this test has none, here as in iolab: {ignored}."
     yield from _files(tenant, is_first_phase=index == 0)
+    yield from _refinements(tenant)
     yield from _shape(item, tenant)
     yield from _access(tenant)
     yield from _calls(_engine(item, phase), tenant)
@@ -228,7 +238,8 @@ def _files(tenant: Tenant, *, is_first_phase: bool) -> Iterator[Line]:
     if tenant["opening"] == "create":
         yield f"A new, empty file: remove {tenant['file']}* of an earlier run first."
         if tenant.get("is_preallocated"):
-            yield "fallocate", "native"
+            how = tenant.get("manner", {}).get("preallocation", "extended")
+            yield "fallocate", _FALLOCATE[how]
         else:
             yield "create_on_open", 1
     elif tenant["opening"] == "existing":
@@ -259,6 +270,19 @@ def _shape(item: Exported, tenant: Tenant) -> Iterator[Line]:
     yield from _pattern_notes(item, tenant, records)
     if tenant["direction"]["kind"] == "mixed":
         yield from _mix(tenant)
+
+
+def _refinements(tenant: Tenant) -> Iterator[Line]:
+    """Options for what `_HAS_OPTION` names, but for ways of allocating and parts of flushes."""
+    manner = tenant.get("manner", {})
+    advice = manner.get("advice")
+    if advice in ("random", "sequential"):
+        yield "fadvise_hint", advice
+    elif advice:
+        yield f"{_NONE}advice {advice}: fio knows random and sequential."
+    nice = manner.get("nice", 0)
+    if nice:
+        yield "nice", nice
 
 
 def _worked_bytes(tenant: Tenant) -> int:
@@ -443,7 +467,7 @@ def _flushes(tenant: Tenant) -> Iterator[Line]:
     if not _writes(tenant):
         return
     if fsync["kind"] == "every":
-        yield from _flushes_between(fsync["ops"], tenant.get("flush", "fsync"))
+        yield from _flushes_between(fsync["ops"], tenant)
     elif kind == "timed":
         yield "end_fsync", 1
     elif kind == "after":
@@ -455,10 +479,13 @@ def _flushes(tenant: Tenant) -> Iterator[Line]:
         yield "exec_postrun", command
 
 
-def _flushes_between(every: int, flush: Flush) -> Iterator[Line]:
+def _flushes_between(every: int, tenant: Tenant) -> Iterator[Line]:
     """After so many writes; on a mapped file fio's fsync is an msync."""
+    flush = tenant.get("flush", "fsync")
     if flush == "sync_file_range":
-        yield "sync_file_range", f"wait_before,write,wait_after:{every}"
+        how = tenant.get("manner", {}).get("range_sync", {})
+        parts = [part for key, part in _RANGE_PARTS if how.get(key, True)]
+        yield "sync_file_range", f"{','.join(parts)}:{every}"
     elif flush == "fdatasync":
         yield "fdatasync", every
     else:

@@ -1,7 +1,7 @@
 //! Reads one request on standard input, runs it, prints progress and one answer on standard output.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -475,6 +475,12 @@ impl Trial<'_> {
                     remedy: "use workers_as = \"processes\"".into(),
                 });
             }
+            WorkersAs::Threads if phase.tenants.iter().any(|t| t.manner.nice != 0) => {
+                return Err(Error::BadWorkload {
+                    problem: "a thread cannot have a nice value of its own".into(),
+                    remedy: "use workers_as = \"processes\"".into(),
+                });
+            }
             WorkersAs::Threads => {
                 let part = Part { workload, phase, books: self.books.clone() };
                 run_threads(place, part, directory, pin, &mut observer)
@@ -537,6 +543,7 @@ impl Trial<'_> {
     /// Pins a worker process and moves it where its tenant belongs, before it opens any file.
     fn join_group(&self, seat: &Seat<'_>) -> Result<(), String> {
         pin(seat);
+        be_nice(seat)?;
         let Some(group) = self.request.groups.iter().find(|g| g.tenant == seat.tenant.name) else {
             return Ok(());
         };
@@ -604,6 +611,19 @@ fn pause(length: Ns) {
 /// Tell whether the target is the kernel, whose files every process sees.
 fn is_kernel(target: &str) -> bool {
     target.parse::<Engine>().is_ok()
+}
+
+/// Gives a worker its nice value, if it has one.
+fn be_nice(seat: &Seat<'_>) -> Result<(), String> {
+    let nice = seat.tenant.manner.nice;
+    if nice == 0 {
+        return Ok(());
+    }
+    // SAFETY: setpriority takes no pointers; 0 is the calling thread.
+    match unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, libc::c_int::from(nice)) } {
+        0 => Ok(()),
+        _ => Err(format!("nice {nice}: {}", io::Error::last_os_error())),
+    }
 }
 
 /// Pins a worker to its CPU, if the workload names any; failure is visible in the facts, not fatal.

@@ -206,12 +206,12 @@ impl SlicedLane<'_> {
             Op::Create { path, handle, how } => self.create(path, handle, how),
             Op::Open { path, handle, how } => self.open(path, handle, how),
             Op::Truncate { handle, length } => return Fate::Done(self.truncate(handle, length)),
-            Op::SyncFileRange { handle, at, length } => {
+            Op::SyncFileRange { handle, at, length, how } => {
                 let range = Transfer::plain(handle, Position::At(at), length);
                 self.within(&range).map(|_| {
                     let start =
                         self.opened[handle.0 as usize].as_ref().map_or(0, |it| it.slice.start);
-                    Op::SyncFileRange { handle, at: Bytes(start + at.0), length }
+                    Op::SyncFileRange { handle, at: Bytes(start + at.0), length, how }
                 })
             }
             Op::Think { .. } => Ok(*op),

@@ -146,6 +146,9 @@ use Tier::{T1, T2};
 /// All of them.
 pub const ROWS: &[CommandRow] = &[
     row(("output", Value("FILE")), T1, "file of the results", Done, |program, text| {
+        if text.is_empty() {
+            return Err(Problem::new("--output names no file", "write --output=FILE"));
+        }
         program.output = Some(text.to_owned());
         Ok(())
     }),

@@ -108,15 +108,27 @@ fn only_text(typing: &Typing, words: &[String]) -> Result<Option<String>, Diagno
         Some(super::render::VERSION.to_owned())
     } else if let Some(name) = &program.cmdhelp {
         Some(cmdhelp(name).map_err(problem)?)
-    } else if program.enghelp.is_some() {
-        let rows = engine::ENGINES.iter();
-        let lines = rows.map(|engine| format!("{:10} {}", engine.name, engine.doc));
-        Some(lines.collect::<Vec<_>>().join("\n"))
-    } else if program.is_shown {
+    } else if let Some(name) = &program.enghelp {
+        Some(enghelp(name).map_err(problem)?)
+    } else if program.is_shown && !typing.jobs.is_empty() {
         Some(showcmd(typing))
     } else {
         None
     })
+}
+
+fn enghelp(name: &str) -> Result<String, Problem> {
+    let asked = |engine: &&engine::Engine| name.is_empty() || engine.name == name;
+    let lines = engine::ENGINES.iter().filter(asked);
+    let lines = lines.map(|engine| format!("{:10} {}", engine.name, engine.doc));
+    let lines: Vec<String> = lines.collect();
+    if lines.is_empty() {
+        let known = engine::ENGINES.iter().map(|engine| engine.name);
+        let hint = iolab_model::nearest::did_you_mean(name, known);
+        let what = format!("there is no ioengine '{name}'{hint}");
+        return Err(Problem::new(what, "`iolab fio --enghelp` lists all"));
+    }
+    Ok(lines.join("\n"))
 }
 
 fn cmdhelp(name: &str) -> Result<String, Problem> {
@@ -125,7 +137,8 @@ fn cmdhelp(name: &str) -> Result<String, Problem> {
         return Ok(lines.collect::<Vec<_>>().join("\n"));
     }
     let Some(row) = options::find(name) else {
-        let known = options::rows().map(|row| row.name);
+        let names = |row: &'static Row| row.aliases.iter().copied().chain([row.name]);
+        let known = options::rows().flat_map(names);
         let hint = iolab_model::nearest::did_you_mean(name, known);
         let what = format!("there is no option '{name}'{hint}");
         return Err(Problem::new(what, "`iolab fio --cmdhelp=all` lists all"));

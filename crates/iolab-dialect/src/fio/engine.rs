@@ -101,6 +101,10 @@ pub fn of(job: &Job) -> Result<Engine, Wrong> {
 
 /// Our engine for a job.
 pub fn ours(job: &Job, engine: Engine) -> Result<&'static str, Wrong> {
+    if job.kernel_thread_every > 0 && engine.name != "io_uring" {
+        let what = format!("force_async with ioengine={}", engine.name);
+        return Err(("force_async", Problem::new(what, "use it with ioengine=io_uring")));
+    }
     let kinds = [job.has_submission_thread, job.has_fixed_buffers, job.is_polled];
     if engine.name != "io_uring" {
         let names = ["sqthread_poll", "fixedbufs", "hipri"];

@@ -1,7 +1,9 @@
 //! One job as its options describe it, before anything is made of it.
 
+use iolab_model::op::{Advice, RangeSync};
 use iolab_model::target::BytePattern;
 use iolab_workload::program::Weighted;
+use iolab_workload::spec::LockPolicy;
 
 use super::iolog;
 use super::logs;
@@ -96,6 +98,33 @@ pub enum Fallocate {
     /// fallocate(2).
     #[default]
     Native,
+    /// fallocate(2) with `KEEP_SIZE`.
+    Keep,
+    /// ftruncate(2): the length alone.
+    Truncate,
+}
+
+/// Advice to the kernel about the order of transfers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Advised {
+    /// None.
+    Nothing,
+    /// That of the job.
+    #[default]
+    Order,
+    /// This one.
+    As(Advice),
+}
+
+/// Pauses, beside their length and the transfers between two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pauses {
+    /// `thinktime_iotime`; 0: any.
+    pub every_ns: u64,
+    /// `thinktime_spin`.
+    pub burning_ns: u64,
+    /// `rate_ignore_thinktime`.
+    pub delays_schedule: bool,
 }
 
 /// Choice of results of reads and writes that are told.
@@ -226,6 +255,8 @@ pub struct Job {
     pub fsync: u64,
     /// fdatasync.
     pub fdatasync: u64,
+    /// `sync_file_range`: its parts, and writes between two; absent: none.
+    pub range_sync: Option<(RangeSync, u64)>,
     /// `end_fsync`.
     pub is_flushed_at_end: bool,
     /// `fsync_on_close`.
@@ -304,8 +335,18 @@ pub struct Job {
     pub is_poisson: bool,
     /// thinktime.
     pub think_ns: u64,
-    /// `thinktime_blocks`.
-    pub think_blocks: u64,
+    /// `thinktime_blocks`, if given.
+    pub think_blocks: Option<u64>,
+    /// `thinktime_iotime` and the like.
+    pub pauses: Pauses,
+    /// nice.
+    pub nice: i8,
+    /// lockfile.
+    pub lock: LockPolicy,
+    /// `force_async`; 0: none.
+    pub kernel_thread_every: u64,
+    /// `fadvise_hint`.
+    pub advice: Advised,
     /// `thinktime_blocks_type` is issue.
     pub is_thought_at_issue: bool,
     /// prio.
@@ -393,7 +434,6 @@ impl Job {
             engine: "psync".to_owned(),
             depth: 1,
             clones: 1,
-            think_blocks: 1,
             submitted_together: 1,
             ends_awaited: 1,
             cpu_chunk_ns: 50_000_000,
@@ -443,6 +483,28 @@ impl Job {
     /// transfers, the second those of random ones.
     pub fn place_of_sizes(&self, direction: usize) -> usize {
         if self.is_sized_by_order { usize::from(self.rw.is_random()) } else { direction }
+    }
+
+    /// Transfers between two pauses; 0: any number.
+    pub fn thinks_after(&self) -> u64 {
+        self.think_blocks.unwrap_or(u64::from(self.pauses.every_ns == 0))
+    }
+
+    /// Advice about an open file of the job.
+    pub fn advised(&self) -> Option<Advice> {
+        match self.advice {
+            _ if self.is_direct => None,
+            Advised::Nothing => None,
+            Advised::As(advice) => Some(advice),
+            Advised::Order if self.rw.is_random() => Some(Advice::Random),
+            Advised::Order => Some(Advice::Sequential),
+        }
+    }
+
+    /// Writes between two flushes; 0: none.
+    pub fn flush_every(&self) -> u64 {
+        let of_ranges = self.range_sync.map_or(0, |(_, every)| every);
+        self.fsync.max(self.fdatasync).max(of_ranges)
     }
 
     /// Place where an option was given last, its section's beginning if it was not.

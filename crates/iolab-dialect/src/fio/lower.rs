@@ -4,7 +4,7 @@ use iolab_model::Ns;
 use iolab_model::target::Content;
 use iolab_workload::Workload;
 use iolab_workload::program::FileSet;
-use iolab_workload::spec::{Opening, Phase, Tenant, WorkersAs};
+use iolab_workload::spec::{LockPolicy, Opening, Phase, Tenant, WorkersAs};
 use iolab_workload::verify::Verify;
 
 use super::buffers::{self, content};
@@ -98,6 +98,7 @@ impl<H: Host> Lowering<'_, H> {
         let directory = self.place_files(&mut works);
         let (phases, places) = self.phases(&works)?;
         self.check_ends(&works)?;
+        self.check_nice(&works)?;
         let cache = self.cache(&works)?;
         let workload = self.workload(&works, phases);
         let told = workload.check();
@@ -223,10 +224,31 @@ impl<H: Host> Lowering<'_, H> {
             let note = "blocks are checked by iolab's own stamps";
             self.notes.push(format!("job {}: verify={name}: {note}", job.name));
         }
+        self.check_locks_and_pauses(job)?;
         self.on(job, check_cpus(job, self.host))?;
         if job.cpus.is_some() && job.clones > 1 && !job.is_cpu_split {
             let note = "each clone stays on one of the CPUs, as with cpus_allowed_policy=split";
             self.notes.push(format!("job {}: {note}", job.name));
+        }
+        Ok(())
+    }
+
+    /// Refuse locks around transfers that overlap; note pauses of no length.
+    fn check_locks_and_pauses(&mut self, job: &Job) -> Result<()> {
+        let is_locked = job.lock != LockPolicy::None;
+        if is_locked && job.depth > 1 && engine::of(job).is_ok_and(|engine| engine.is_asynchronous)
+        {
+            let what = "lockfile with several transfers under way is not done".to_owned();
+            let problem = Problem::new(what, "write iodepth=1, and numjobs=");
+            return self.at(job, ("lockfile", problem));
+        }
+        let pauses = [
+            ("thinktime_iotime", job.pauses.every_ns > 0),
+            ("thinktime_spin", job.pauses.burning_ns > 0),
+        ];
+        for (name, _) in pauses.iter().filter(|(_, is_asked)| *is_asked && job.think_ns == 0) {
+            let note = format!("job {}: {name} counts only with thinktime, as in fio", job.name);
+            self.notes.push(note);
         }
         Ok(())
     }
@@ -271,7 +293,14 @@ impl<H: Host> Lowering<'_, H> {
     fn check_together(&self) -> Result<()> {
         let jobs = &self.typing.jobs;
         let Some(first) = jobs.first() else {
-            let problem = Problem::new("No job(s) defined", "name a job file, or write --name=X");
+            let wanted = self.typing.program.sections.join(", ");
+            let problem = match wanted.as_str() {
+                "" => Problem::new("No job(s) defined", "name a job file, or write --name=X"),
+                _ => Problem::new(
+                    format!("No job(s) defined: there is no section {wanted}"),
+                    "name a section of the job file with --section",
+                ),
+            };
             return Err(Diagnostic::of_all("fio", self.words, problem));
         };
         let writers = || jobs.iter().filter(|job| job.rw.writes_data());
@@ -580,6 +609,22 @@ impl<H: Host> Lowering<'_, H> {
         Ok(if is_cold { "cold" } else { "as_is" }.to_owned())
     }
 
+    /// Tell whether clones are threads: some share what processes do not.
+    fn are_threads(&self, works: &[Work]) -> bool {
+        let is_shared = |work: &Work| work.engine.name == "null" || work.tenant.program.is_some();
+        works.iter().any(is_shared) || self.typing.jobs.iter().any(|job| job.is_thread)
+    }
+
+    /// Refuse nice values of threads.
+    fn check_nice(&self, works: &[Work]) -> Result<()> {
+        let Some(job) = self.typing.jobs.iter().find(|job| job.nice != 0) else { return Ok(()) };
+        if !self.are_threads(works) {
+            return Ok(());
+        }
+        let what = "nice of threads; with several files or sizes, and ioengine=null, all are";
+        self.at(job, ("nice", Problem::new(what, "leave it out, or write thread=0")))
+    }
+
     fn workload(&self, works: &[Work], phases: Vec<Phase>) -> Workload {
         let jobs = &self.typing.jobs;
         let saved = works.iter().find_map(|work| work.state).map(|state| state.seed.0);
@@ -590,10 +635,7 @@ impl<H: Host> Lowering<'_, H> {
         };
         let writes = |job: &&Job| job.rw.writes_data() || job.verify.is_some();
         let content = jobs.iter().find(writes).map_or(Content::Incompressible, content);
-        let is_null = works.iter().any(|work| work.engine.name == "null");
         let is_verified = jobs.iter().any(|job| job.verify.is_some());
-        let has_programs = works.iter().any(|work| work.tenant.program.is_some());
-        let are_threads = is_null || has_programs || jobs.iter().any(|job| job.is_thread);
         Workload {
             engine: works
                 .iter()
@@ -601,7 +643,11 @@ impl<H: Host> Lowering<'_, H> {
                 .unwrap_or(&works[0])
                 .ours
                 .to_owned(),
-            workers_as: if are_threads { WorkersAs::Threads } else { WorkersAs::Processes },
+            workers_as: if self.are_threads(works) {
+                WorkersAs::Threads
+            } else {
+                WorkersAs::Processes
+            },
             verify: if is_verified { Verify::Full } else { Verify::None },
             pin_cpus: jobs[0].cpus.as_deref().map(|text| cpus(text).0).unwrap_or_default(),
             interval_ns: SAMPLE,

@@ -1,13 +1,13 @@
 //! One unit of clones as a program, where a stream cannot say what it does: several files, sizes
 //! that vary, places by a distribution, operations on names.
 
-use iolab_model::op::Durability;
+use iolab_model::op::{Durability, RangeSync};
 use iolab_model::{Bytes, Ns};
 use iolab_workload::program::{
     Amount, Course, DataPath, Deed, Every, FileBy, FileChoice, FileSet, Fill, Flow, Limits, Node,
     Pace, Pick, Place, Program, Reuse, Spread, Tree, WhenNone, Zones,
 };
-use iolab_workload::spec::{Manner, Opening, Tenant};
+use iolab_workload::spec::{LockPolicy, Manner, Opening, Tenant};
 
 use super::engine::Engine;
 use super::expand::Unit;
@@ -108,8 +108,8 @@ pub fn program_of(
         makers: 0,
         fill: match (job.rw.writes() && !job.rw.reads(), job.fallocate) {
             (true, _) if job.is_overwritten || job.rw.trims() => Fill::Data,
-            (true, Fallocate::Native) => Fill::Allocated,
-            (true, Fallocate::None) => Fill::Sparse,
+            (true, Fallocate::Native | Fallocate::Keep) => Fill::Allocated,
+            (true, Fallocate::None | Fallocate::Truncate) => Fill::Sparse,
             (false, _) => Fill::Data,
         },
     };
@@ -166,15 +166,16 @@ fn refuse_what_programs_lack(job: &Job) -> Result<(), Wrong> {
         ("ramp_time", job.ramp_ns > 0),
         ("startdelay", job.delay_ns.1 > 0),
         ("create_only", job.is_only_created),
+        ("lockfile", job.lock != LockPolicy::None),
+        ("force_async", job.kernel_thread_every > 0),
+        ("thinktime_spin", job.pauses.burning_ns > 0),
+        ("thinktime_iotime", job.pauses.every_ns > 0),
         ("buffer_compress_percentage", job.compress_percent > 0 && job.compress_percent < 100),
         ("dedupe_percentage", job.dedupe_percent > 0),
     ];
     match refused.into_iter().find(|(_, is_asked)| *is_asked) {
         Some((name, _)) => wrong(name, &format!("{name} {beside}"), "use one file and one size"),
-        None if job.fsync > 0 && job.fdatasync > 0 => {
-            wrong("fdatasync", "both fsync and fdatasync", "write one of them")
-        }
-        None => Ok(()),
+        None => tenant::check_flushes(job),
     }
 }
 
@@ -296,13 +297,14 @@ fn of_transfers(
     let mut after = Vec::new();
     if job.rw.writes() {
         let flush = flush(job, engine)?;
-        let every = job.fsync.max(job.fdatasync);
+        let every = job.flush_every();
         if every > 0 {
             let every = Every { ops: every, of: WRITE.to_owned() };
             steps.push(Node { every: Some(every), id: Some("sync".into()), ..flush.clone() });
         }
         if job.is_flushed_at_end || job.is_flushed_on_close {
-            let last = Node { id: Some("last_sync".into()), ..flush };
+            let does = if flush.does == Deed::SyncFileRange { Deed::Fsync } else { flush.does };
+            let last = Node { does, id: Some("last_sync".into()), ..flush };
             after.push(if work.files > 1 { of_each_file(last, set, work.files) } else { last });
         }
     }
@@ -334,7 +336,7 @@ fn of_trims(
     if !work.is_fixed {
         return wrong("bs", "trims of several sizes are not done", "write one size");
     }
-    if job.fsync + job.fdatasync > 0 || job.is_flushed_at_end || job.is_flushed_on_close {
+    if job.flush_every() > 0 || job.is_flushed_at_end || job.is_flushed_on_close {
         return wrong("fsync", "flushes between trims are not done", "leave them out");
     }
     if engine.name == "mmap" {
@@ -467,6 +469,7 @@ fn opened(job: &Job, engine: Engine, does: Deed) -> Node {
             Sync::Dsync => Durability::DataSync,
         },
         is_read_only: !job.rw.writes(),
+        advice: job.advised().filter(|_| !engine.is_without_files),
         ..Node::new(does)
     }
 }
@@ -490,19 +493,24 @@ fn size_of(job: &Job, place: usize, unit: u64) -> Amount {
 
 /// A flush of the file that was written last.
 fn flush(job: &Job, engine: Engine) -> Result<Node, Wrong> {
-    let asks = job.fsync + job.fdatasync > 0 || job.is_flushed_at_end || job.is_flushed_on_close;
+    let asks = job.flush_every() > 0 || job.is_flushed_at_end || job.is_flushed_on_close;
     if asks && engine.name == "mmap" {
         let what = "flushes of mapped files of several sizes are not done yet";
         return wrong("fsync", what, "use one file and one size");
     }
-    let does = if job.fdatasync > 0 { Deed::Fdatasync } else { Deed::Fsync };
+    let does = match job.range_sync {
+        Some(_) => Deed::SyncFileRange,
+        None if job.fdatasync > 0 => Deed::Fdatasync,
+        None => Deed::Fsync,
+    };
+    let range_sync = job.range_sync.map_or_else(RangeSync::default, |(how, _)| how);
     let file = FileChoice {
         set: None,
         step: Some(WRITE.to_owned()),
         when_none: WhenNone::Skip,
         ..choice(FileBy::Same, "")
     };
-    Ok(Node { file: Some(file), ..opened(job, engine, does) })
+    Ok(Node { file: Some(file), range_sync, ..opened(job, engine, does) })
 }
 
 /// The same step on each file of a clone, once; of files that clones share each clone has a part.
@@ -527,6 +535,6 @@ fn pace(job: &Job, work: &Work) -> Result<Pace, Wrong> {
             wrong("rate_process", "rate_process=poisson without a rate", "write rate_iops= as well")
         }
         (None, 0) => Ok(Pace::Closed),
-        (None, pause) => Ok(Pace::Bursts { passes: job.think_blocks, pause_ns: Ns(pause) }),
+        (None, pause) => Ok(Pace::Bursts { passes: job.thinks_after(), pause_ns: Ns(pause) }),
     }
 }

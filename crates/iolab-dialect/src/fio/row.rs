@@ -169,9 +169,21 @@ impl Row {
                 value::triple(text, one).map(|three| Value::Three(three.map(unsigned)))
             }
             Kind::SizeRanges => {
-                value::triple(text, |text| value::range(text, size)).map(Value::Ranges)
+                let range = |text: &str| {
+                    if text.contains(['-', ':', '/']) {
+                        value::range(text, size)
+                    } else {
+                        Err((whole(text), self.needs_two(text)))
+                    }
+                };
+                value::triple(text, range).map(Value::Ranges)
             }
         }
+    }
+
+    fn needs_two(&self, text: &str) -> Problem {
+        let what = format!("{}: '{text}' is no range", self.name);
+        Problem::new(what, format!("write {}=LOW-HIGH, as 4k-16k", self.name))
     }
 
     fn may_be_empty(&self) -> bool {
@@ -233,6 +245,14 @@ impl Value {
         match self {
             Self::Number(value) => *value,
             Self::Signed(value) => value.unsigned_abs(),
+            _ => 0,
+        }
+    }
+
+    /// A small number that may be negative.
+    pub fn signed(&self) -> i8 {
+        match self {
+            Self::Signed(value) => i8::try_from(*value).unwrap_or_default(),
             _ => 0,
         }
     }

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use iolab_model::op::RangeSync;
 use iolab_workload::program::{Pick, Weighted, Zone};
 
 use super::value;
@@ -123,7 +124,9 @@ pub fn distribution(text: &str) -> Read<Option<Pick>> {
 
 /// A distribution that has a number: of places, or of files.
 pub fn named(name: &str, more: Option<&str>) -> Read<Pick> {
-    let wrong = |value: f64, remedy: &str| Err(Problem::new(format!("{name}:{value}"), remedy));
+    let wrong = |value: f64, remedy: &str| {
+        Err(Problem::new(format!("{name}:{value} is out of range"), remedy))
+    };
     match name {
         "zipf" => match number(more, Some(ZIPF), name)? {
             theta if (theta - 1.0).abs() < 1e-9 => {
@@ -201,6 +204,29 @@ pub fn skip(text: &str, kb_base: u64) -> Read<i64> {
     value::integer(text, kb_base).map_err(|(_, problem): (Range<usize>, Problem)| problem)
 }
 
+/// Parts of `sync_file_range`, and the number of writes between two: `wait_before,write:8`.
+pub fn range_sync(text: &str) -> Read<(RangeSync, u64)> {
+    const FORM: &str = "write for instance sync_file_range=wait_before,write:8";
+    let wrong = |what: String| Problem::new(format!("sync_file_range: {what}"), FORM);
+    let (parts, every) =
+        text.rsplit_once(':').ok_or_else(|| wrong("no number of writes".to_owned()))?;
+    let mut how = RangeSync { waits_before: false, writes: false, waits_after: false };
+    for part in parts.split(',').map(str::trim) {
+        match part {
+            "wait_before" => how.waits_before = true,
+            "write" => how.writes = true,
+            "wait_after" => how.waits_after = true,
+            _ => {
+                let known = ["wait_before", "write", "wait_after"];
+                let hint = iolab_model::nearest::did_you_mean(part, known);
+                return Err(wrong(format!("there is no part '{part}'{hint}")));
+            }
+        }
+    }
+    let every = every.trim().parse().ok().filter(|every| *every > 0);
+    Ok((how, every.ok_or_else(|| wrong("that is no number of writes of 1 or more".to_owned()))?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,6 +250,19 @@ mod tests {
             let told = split(text, 1024).unwrap_err();
             assert!(format!("{told:?}").contains(part), "{text}: {told:?}");
         }
+    }
+
+    #[test]
+    fn parts_of_range_syncs_come_with_a_number() {
+        let how =
+            |waits_before, writes, waits_after| RangeSync { waits_before, writes, waits_after };
+        assert_eq!(range_sync("wait_before,write:8").unwrap(), (how(true, true, false), 8));
+        assert_eq!(range_sync("wait_after:1").unwrap(), (how(false, false, true), 1));
+        assert_eq!(range_sync("wait_before,write,wait_after:4").unwrap().0, RangeSync::default());
+        for wrong in ["write", "write:0", ":3", "wirte:3", "write:many", "write:", ""] {
+            assert!(range_sync(wrong).is_err(), "{wrong}");
+        }
+        assert!(range_sync("writ:3").unwrap_err().what.contains("`write`"));
     }
 
     #[test]

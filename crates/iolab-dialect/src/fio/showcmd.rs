@@ -28,7 +28,10 @@ fn add(text: &mut String, typed: &[Typed]) {
     for Typed { row, text: value, .. } in typed {
         let _ = match value {
             None => write!(text, "--{} ", row.name),
-            Some(value) if value.contains(' ') && row.name != "name" => {
+            // fio has them around a description alone, and then always.
+            Some(value)
+                if row.name == "description" || (value.contains(' ') && row.name != "name") =>
+            {
                 write!(text, "--{}=\"{value}\" ", row.name)
             }
             Some(value) => write!(text, "--{}={value} ", row.name),

@@ -1,16 +1,17 @@
 //! One unit of clones as a tenant of the workload.
 
-use iolab_model::op::{Access, Durability};
+use iolab_model::op::{Access, Durability, RangeSync};
 use iolab_model::priority::PriorityClass;
 use iolab_model::{Bytes, Ns, Priority};
 use iolab_workload::spec::{
-    Burst, Direction, Flush, FsyncPolicy, Limit, Manner, Opening, Pattern, Region, Tenant,
+    Burst, Direction, Flush, FsyncPolicy, Limit, Manner, Opening, Pattern, Preallocation, Region,
+    Tenant,
 };
 
 use super::engine::Engine;
 use super::expand::Unit;
 use super::geometry::{Geometry, Wrong};
-use super::job::{Fallocate, Job, Sync};
+use super::job::{Fallocate, Job, Pauses, Sync};
 use super::places::Path;
 use super::{rules, verify};
 use crate::diagnostic::Problem;
@@ -36,10 +37,11 @@ pub fn tenant_of(
     let is_shared = names.len() == 1;
     let first = Bytes(geometry.from + geometry.step * unit.first);
     let io = geometry.io;
-    let flush = match (is_mapped, job.fdatasync > 0) {
-        (true, _) => Flush::Msync,
-        (false, true) => Flush::Fdatasync,
-        (false, false) => Flush::Fsync,
+    let flush = match (is_mapped, job.fdatasync > 0, job.range_sync.is_some()) {
+        (true, ..) => Flush::Msync,
+        (false, true, _) => Flush::Fdatasync,
+        (false, false, true) => Flush::SyncFileRange,
+        (false, false, false) => Flush::Fsync,
     };
     Ok(Tenant {
         name: unit.name.clone(),
@@ -70,10 +72,11 @@ pub fn tenant_of(
         fsync: fsync(job)?,
         is_close_timed: false,
         flush,
-        is_preallocated: opening == Opening::Keep && job.fallocate == Fallocate::Native,
+        is_preallocated: opening == Opening::Keep && job.fallocate != Fallocate::None,
         opening,
         rate_ops_per_s: rate(job, io)?,
-        think_ns: Ns(if job.think_blocks == 1 { job.think_ns } else { 0 }),
+        think_ns: Ns(if is_simple_pause(job) { job.think_ns } else { 0 }),
+        lock: job.lock,
         begins_ns: delay(job, unit).0,
         priority: priority(job),
         limit: limit(job, geometry),
@@ -88,6 +91,11 @@ fn manner(job: &Job, unit: &Unit, engine: Engine, io: u64) -> Result<Manner, Wro
         burst: burst(job, io)?,
         begin_step_ns: delay(job, unit).1,
         rules: rules::of(job)?,
+        range_sync: job.range_sync.map_or_else(RangeSync::default, |(how, _)| how),
+        preallocation: preallocation(job),
+        advice: job.advised().filter(|_| !engine.is_without_files),
+        nice: job.nice,
+        kernel_thread_every: job.kernel_thread_every,
         op_log_window_ns: job.logs.engine_window(),
         refill_at: refill_at(job, engine),
         submission_group: submission_group(job, engine),
@@ -177,26 +185,60 @@ pub(super) fn rate(job: &Job, io: u64) -> Result<Option<f64>, Wrong> {
     Ok((total > 0.0).then_some(total / unit))
 }
 
+/// Tell whether each transfer is followed by a pause, and nothing more is said of pauses.
+fn is_simple_pause(job: &Job) -> bool {
+    job.thinks_after() == 1 && job.pauses == Pauses::default()
+}
+
 fn burst(job: &Job, io: u64) -> Result<Option<Burst>, Wrong> {
-    if job.think_ns == 0 || job.think_blocks == 1 {
+    if job.think_ns == 0 || is_simple_pause(job) {
         return Ok(None);
     }
-    let Some(bytes) = job.think_blocks.checked_mul(io) else {
+    let Some(bytes) = job.thinks_after().checked_mul(io) else {
         return wrong("thinktime_blocks", "a pause after very many transfers", "write fewer");
     };
-    Ok(Some(Burst { bytes: Bytes(bytes), pause_ns: Ns(job.think_ns) }))
+    Ok(Some(Burst {
+        bytes: Bytes(bytes),
+        lasting_ns: Ns(job.pauses.every_ns),
+        pause_ns: Ns(job.think_ns),
+        burning_ns: Ns(job.pauses.burning_ns),
+        delays_schedule: job.pauses.delays_schedule,
+    }))
 }
 
 fn fsync(job: &Job) -> Result<FsyncPolicy, Wrong> {
-    if job.fsync > 0 && job.fdatasync > 0 {
-        return wrong("fdatasync", "both fsync and fdatasync", "write one of them");
-    }
+    check_flushes(job)?;
     let is_ended = job.is_flushed_at_end || job.is_flushed_on_close;
-    let ops = job.fsync.max(job.fdatasync);
+    let ops = job.flush_every();
     Ok(match (job.rw.writes(), ops, is_ended) {
         (false, _, _) | (true, 0, false) => FsyncPolicy::None,
         (true, ops, is_ended) => FsyncPolicy::Between { ops, is_ended },
     })
+}
+
+/// Refuses flushes of several kinds in one job.
+pub(super) fn check_flushes(job: &Job) -> Result<(), Wrong> {
+    let kinds = [
+        ("fsync", job.fsync > 0),
+        ("fdatasync", job.fdatasync > 0),
+        ("sync_file_range", job.range_sync.is_some()),
+    ];
+    let mut asked = kinds.into_iter().filter(|(_, is_asked)| *is_asked);
+    match (asked.next(), asked.next_back()) {
+        (Some((first, _)), Some((last, _))) => {
+            wrong(last, &format!("both {first} and {last}"), "write one of them")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Way in which room is made in a file, if it is.
+fn preallocation(job: &Job) -> Preallocation {
+    match job.fallocate {
+        Fallocate::None | Fallocate::Native => Preallocation::Extended,
+        Fallocate::Keep => Preallocation::Reserved,
+        Fallocate::Truncate => Preallocation::Length,
+    }
 }
 
 fn limit(job: &Job, geometry: &Geometry) -> Limit {

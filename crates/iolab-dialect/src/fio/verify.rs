@@ -111,6 +111,8 @@ pub fn verifier(tenant: &Tenant) -> Tenant {
             op_log_window_ns: own.op_log_window_ns,
             submission_group: own.submission_group,
             verified: own.verified,
+            advice: own.advice,
+            nice: own.nice,
             rules: TenantRules { tolerance, ..TenantRules::default() },
             ..Manner::default()
         },

@@ -284,7 +284,8 @@ impl Build<'_> {
         manner.begin_step_ns = Ns(delay_us.saturating_mul(1000));
         if let Some(burst) = how.burst.filter(|_| test.writes() && !is_stream) {
             let bytes = Bytes(burst.kb << 10);
-            manner.burst = Some(Burst { bytes, pause_ns: Ns::from_ms(burst.ms) });
+            manner.burst =
+                Some(Burst { bytes, pause_ns: Ns::from_ms(burst.ms), ..Burst::default() });
             tenant.fsync = FsyncPolicy::Every { ops: bytes.0.div_ceil(io) };
             tenant.flush = if how.is_mapped { Flush::Msync } else { Flush::Fsync };
         }

@@ -107,7 +107,6 @@ fn answer(op: &Op) -> Result<Bytes, Errno> {
         }
         Op::Map { .. }
         | Op::Unmap { .. }
-        | Op::Advise { .. }
         | Op::Msync { .. }
         | Op::Touch { .. }
         | Op::StreamRead { .. }

@@ -94,7 +94,7 @@ impl Machine {
                 }
                 self.range(lane, handle, (at, length), Some(Promise::Full))
             }
-            Op::SyncFileRange { handle, at, length } => {
+            Op::SyncFileRange { handle, at, length, .. } => {
                 self.range(lane, handle, (at, length), None)
             }
             Op::SyncAll => Ok(vec![Work::Flush(FlushWork::new(Scope::All))]),
@@ -341,9 +341,10 @@ impl Machine {
                 let owner = self.handle(lane, handle)?.owner;
                 Naming::Truncate { owner, to: length.0 }
             }
-            Op::Allocate { handle, at, length } => {
+            Op::Allocate { handle, at, length, keeps_length } => {
                 let owner = self.handle(lane, handle)?.owner;
-                Naming::Reshape { owner, range: (at.0, at.0 + length.0), how: Reshape::Allocate }
+                let range = (at.0, at.0 + length.0);
+                Naming::Reshape { owner, range, how: Reshape::Allocate, keeps_length }
             }
             Op::Deallocate { handle, at, length, how } => {
                 let owner = self.handle(lane, handle)?.owner;
@@ -352,7 +353,8 @@ impl Machine {
                     // In a file a discard makes a hole.
                     Deallocation::Punch | Deallocation::Discard => Reshape::Punch,
                 };
-                Naming::Reshape { owner, range: (at.0, at.0 + length.0), how }
+                let range = (at.0, at.0 + length.0);
+                Naming::Reshape { owner, range, how, keeps_length: true }
             }
             _ => return Err(Errno::EOPNOTSUPP),
         };

@@ -47,6 +47,8 @@ pub(super) enum Naming {
         owner: u32,
         range: (u64, u64),
         how: Reshape,
+        /// The file does not become longer.
+        keeps_length: bool,
     },
     /// A file without names and handles goes.
     Evict(u32),
@@ -165,8 +167,8 @@ impl Machine {
                 self.forget_behind(index, &mut cx, owner, to);
                 Ok(Flow::More)
             }
-            Naming::Reshape { owner, range, how } => {
-                let (owner, range, how) = (*owner, *range, *how);
+            Naming::Reshape { owner, range, how, keeps_length } => {
+                let (owner, range, how) = (*owner, *range, (*how, *keeps_length));
                 self.reshape(&mut cx, owner, range, how).map(|()| Flow::Done)
             }
             Naming::Evict(owner) => {
@@ -418,7 +420,7 @@ impl Machine {
         cx: &mut crate::api::context::Context,
         owner: u32,
         (at, end): (u64, u64),
-        how: Reshape,
+        (how, keeps_length): (Reshape, bool),
     ) -> Result<(), Errno> {
         let block = u64::from(self.facts.block_bytes);
         let node = self.tree.node(owner);
@@ -434,7 +436,7 @@ impl Machine {
             return Ok(());
         }
         let run = FileRun { node: id, first, count: last - first };
-        let size = if how == Reshape::Allocate { size.max(end) } else { size };
+        let size = if keeps_length { size } else { size.max(end) };
         self.fs.reshape(cx, run, how, Bytes(size))?;
         if how != Reshape::Allocate {
             self.cache.forget(owner, at.div_ceil(4096), end / 4096, |_| {});

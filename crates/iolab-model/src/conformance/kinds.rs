@@ -247,6 +247,8 @@ pub(super) fn allocate<T: Target>(target: &T, paths: &[PathBuf]) -> Result<(), S
     probe.ok(Op::write(FILE, last, RECORD))?;
     let expected = probe.held();
     let length = Bytes(2 * RECORDS * RECORD.0);
-    probe.ok(Op::Allocate { handle: FILE, at: Bytes(0), length })?;
+    for keeps_length in [true, false] {
+        probe.ok(Op::Allocate { handle: FILE, at: Bytes(0), length, keeps_length })?;
+    }
     probe.gives(Op::read(FILE, last, RECORD), &expected, &can)
 }

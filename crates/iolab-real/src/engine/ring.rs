@@ -40,7 +40,8 @@ pub trait Flavor: Send + Sync {
     const IS_POLLED: bool = false;
 
     /// Abilities of the engine.
-    const CAPABILITIES: Capabilities = Capabilities { depth_max: DEPTH_MAX, ..ABILITIES };
+    const CAPABILITIES: Capabilities =
+        Capabilities { depth_max: DEPTH_MAX, has_kernel_threads: true, ..ABILITIES };
 
     /// Tell whether the files of a lane can be reached this way.
     fn check(request: &LaneRequest) -> Result<(), Error> {
@@ -128,9 +129,12 @@ impl<F: Flavor> RingLane<F> {
             Work::Read(transfer) => self.entry::<false>(token, &slot, &transfer)?,
             Work::Write(transfer) => self.entry::<true>(token, &slot, &transfer)?,
         };
-        if F::IS_REGISTERED {
-            entry = entry.flags(squeue::Flags::FIXED_FILE);
+        let mut flags = squeue::Flags::empty();
+        flags.set(squeue::Flags::FIXED_FILE, F::IS_REGISTERED);
+        if let Work::Read(transfer) | Work::Write(transfer) = slot.work {
+            flags.set(squeue::Flags::ASYNC, transfer.is_of_kernel_thread);
         }
+        entry = entry.flags(flags);
         self.enqueue(&entry.user_data(u64::from(token.0)));
         if let Some((fresh, _)) = &mut self.fresh {
             fresh.push(token);

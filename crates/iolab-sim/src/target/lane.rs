@@ -478,7 +478,7 @@ impl SimLane {
                 let mut simulation = self.simulation.borrow_mut();
                 simulation.names.set_length(file, length).map(|()| Bytes(0))
             }
-            Op::Allocate { handle, at, length } => {
+            Op::Allocate { handle, at, length, .. } => {
                 let file = self.opened(handle)?.file;
                 let mut simulation = self.simulation.borrow_mut();
                 simulation.names.reserve(file, at + length).map(|()| Bytes(0))

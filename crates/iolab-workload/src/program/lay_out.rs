@@ -406,7 +406,8 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
             Fill::Sparse => self.go(Next::Cut(file, size)),
             Fill::Allocated => {
                 self.stage.sets[self.set].resize(file, size);
-                let op = Op::Allocate { handle: FILE, at: Bytes(0), length: Bytes(size) };
+                let length = Bytes(size);
+                let op = Op::Allocate { handle: FILE, at: Bytes(0), length, keeps_length: false };
                 Some(self.ask(("allocating", path), op, Next::Cut(file, size), now))
             }
         }

@@ -1,7 +1,7 @@
 //! A node of a program's tree: a step, or control over other nodes.
 
 use iolab_model::Bytes;
-use iolab_model::op::{Access, Advice, Durability, TransferFlags};
+use iolab_model::op::{Access, Advice, Durability, RangeSync, TransferFlags};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -84,6 +84,9 @@ pub struct Node {
     /// Advice to the kernel about a file that it opens (`posix_fadvise(2)`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advice>,
+    /// Parts of the call (`sync_file_range`); absent: all of them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub range_sync: RangeSync,
     /// Flags of each transfer (preadv2(2), pwritev2(2)).
     #[serde(default, skip_serializing_if = "is_default")]
     pub flags: TransferFlags,
@@ -229,6 +232,7 @@ impl Node {
             is_read_only: false,
             is_write_only: false,
             advice: None,
+            range_sync: RangeSync::default(),
             flags: TransferFlags::NONE,
             vectors: 0,
             verify: None,

@@ -5,13 +5,13 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use iolab_model::op::{Access, Advice};
+use iolab_model::op::{Access, Advice, RangeSync};
 use iolab_model::{Bytes, Ns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rules::TenantRules;
-use super::{Direction, Limit, LockPolicy, Tenant, is_default};
+use super::{Direction, Limit, Tenant, is_default};
 use crate::verify::VerifiedBlocks;
 
 /// Manner in which the workers of a tenant work, beyond pattern, direction and rate.
@@ -38,9 +38,22 @@ pub struct Manner {
     /// record is one op: bonnie++ works "per character" so, and times 8192 calls together.
     #[serde(default, skip_serializing_if = "is_default")]
     pub call_bytes: u32,
-    /// Advice to the kernel about a mapping, right after it was made.
+    /// Advice to the kernel about a file or its mapping, right after it was opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advice>,
+    /// Parts of each flush with `sync_file_range`; absent: all of them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub range_sync: RangeSync,
+    /// Way in which blocks are allocated before anything is written, if they are.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub preallocation: Preallocation,
+    /// Of so many transfers one is done by a thread of the kernel; 0: none.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub kernel_thread_every: u64,
+    /// Nice value of its workers, -20 to 19: who shares a CPU with others of a higher one comes
+    /// first.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub nice: i8,
     /// Directory of the logs of single ops, one file per worker; absent: none is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op_log: Option<PathBuf>,
@@ -68,6 +81,19 @@ pub struct Manner {
     /// Data of a writer are read back while it works; absent: they are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_back: Option<ReadingBack>,
+}
+
+/// Way in which room is made in a new file before anything is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Preallocation {
+    /// Blocks, and the length that they reach (fallocate(2)).
+    #[default]
+    Extended,
+    /// Blocks; the file stays empty (fallocate(2), `KEEP_SIZE`).
+    Reserved,
+    /// The length alone (ftruncate(2)).
+    Length,
 }
 
 /// Reading back what a writer has written, oldest first. In its end the rest is read, unless its
@@ -106,14 +132,23 @@ impl From<ReplayOp> for (u64, u64, u64) {
     }
 }
 
-/// A pause after so much data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Pauses after so much data, or after so much time; whichever comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Burst {
-    /// Bytes between two pauses.
+    /// Bytes between two pauses; 0: any number.
     pub bytes: Bytes,
+    /// Time between two pauses; 0: any.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub lasting_ns: Ns,
     /// Length of a pause; it begins when the last op of a burst has ended.
     pub pause_ns: Ns,
+    /// First part of a pause, in which the CPU is burnt.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub burning_ns: Ns,
+    /// Under a rate a pause makes what follows later, and is not made up for.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub delays_schedule: bool,
 }
 
 /// Contradiction, and advice.
@@ -123,7 +158,7 @@ impl Manner {
     /// Part of the manner that cannot be done together with the rest of `tenant`.
     pub(super) fn problem(&self, tenant: &Tenant) -> Option<Problem> {
         let is_one_by_one = tenant.depth == 1;
-        if self.jumps_every > 0 && (!is_one_by_one || tenant.lock == LockPolicy::Record) {
+        if self.jumps_every > 0 && (!is_one_by_one || tenant.lock.is_of_each()) {
             let problem = "jumps between records with a depth or a lock of each record".to_owned();
             return Some((problem, "use depth 1 and no such lock"));
         }
@@ -146,8 +181,12 @@ impl Manner {
             let problem = format!("slots that are filled again at {:?}", self.refill_at);
             return Some((problem, "use a number below the depth, and no search for a depth"));
         }
-        if self.burst.is_some_and(|burst| burst.bytes.0 == 0) {
-            return Some(("bursts of 0 bytes".into(), "leave bursts out, or give them a size"));
+        if self.burst.is_some_and(|burst| burst.bytes.0 == 0 && burst.lasting_ns.0 == 0) {
+            let problem = "bursts of 0 bytes and no time".to_owned();
+            return Some((problem, "leave bursts out, or give them a size or a length"));
+        }
+        if !(-20..=19).contains(&self.nice) {
+            return Some((format!("a nice value of {}", self.nice), "use -20 to 19"));
         }
         if self.advice.is_some() && tenant.access != Access::Mapped {
             // An engine that maps says so later; a direct file or a stream never is.
@@ -168,7 +207,7 @@ impl Manner {
             return Some(("reading back nothing".into(), "read back at least 1 write"));
         }
         let is_odd = matches!(tenant.access, Access::Append | Access::Stdio)
-            || tenant.lock == LockPolicy::Record
+            || tenant.lock.is_of_each()
             || !self.replay.is_empty();
         if tenant.direction != Direction::Write || is_odd {
             let problem = "reading back of what is no plain writer".to_owned();

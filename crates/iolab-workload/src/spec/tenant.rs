@@ -410,13 +410,13 @@ impl Tenant {
             let problem = format!("{parts} parts per call on a mapped file or a stream");
             return Some((problem, "leave out the parts, or use an engine with vectored calls"));
         }
-        let is_chained = self.lock == LockPolicy::Record || self.reads_always();
+        let is_chained = self.lock.is_of_each() || self.reads_always();
         if self.depth > 1 && (is_memory || is_chained) {
             let problem =
                 format!("depth {} with mapped files, streams, locks or updates", self.depth);
             return Some((problem, "use depth 1 and more workers"));
         }
-        if self.reads_always() && self.lock == LockPolicy::Record {
+        if self.reads_always() && self.lock.is_of_each() {
             return Some(("a lock around each update".into(), "lock the whole file"));
         }
         if is_msync && matches!(self.access, Access::Direct | Access::Stdio) {

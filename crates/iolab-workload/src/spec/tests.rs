@@ -72,10 +72,11 @@ fn files_have_the_names_that_are_listed_or_follow_the_stem() {
 fn contradictions_of_refinements_are_named() {
     type Break = fn(&mut Tenant);
     let op = |at, length| ReplayOp::from((at, length, 0));
-    let cases: [(Break, &str); 9] = [
+    let cases: [(Break, &str); 10] = [
         (|t| (t.manner.jumps_every, t.depth) = (100, 4), "jumps between records"),
         (|t| (t.manner.buffers, t.depth) = (4, 4), "4 buffers in turn at depth 4"),
-        (|t| t.manner.burst = Some(Burst { bytes: Bytes(0), pause_ns: Ns(1) }), "bursts of 0"),
+        (|t| t.manner.burst = Some(Burst { pause_ns: Ns(1), ..Burst::default() }), "bursts of 0"),
+        (|t| t.manner.nice = 20, "nice value of 20"),
         (|t| t.depth = 2, "a replay with a depth"),
         (|t| t.manner.replay[1].at = Bytes(65536), "op 2 of the replay"),
         (|t| t.manner.replay[0].length = Bytes(0), "op 1 of the replay"),

@@ -51,9 +51,17 @@ impl<G: GroupState> StreamWorker<G> {
             self.burst_bytes += completion.outcome.map_or(0, |moved| moved.0);
             // The flush that ends a burst: what it took is no pause.
             let is_flush = class == OpClass::Sync && self.burst_bytes == 0;
-            if self.burst_bytes >= burst.bytes.0 || is_flush {
+            let is_full = burst.bytes.0 > 0 && self.burst_bytes >= burst.bytes.0;
+            let lasted = completion.completed.since(self.burst_from);
+            let is_over = burst.lasting_ns.0 > 0 && lasted >= burst.lasting_ns;
+            if is_full || is_over || is_flush {
                 self.burst_bytes = 0;
                 pause += burst.pause_ns;
+                self.burst_from = completion.completed + pause;
+                self.burning_until = completion.completed + burst.burning_ns.min(burst.pause_ns);
+                if burst.delays_schedule && !is_flush {
+                    self.delayed += burst.pause_ns;
+                }
             }
         }
         self.earliest = completion.completed + pause;

@@ -11,7 +11,7 @@ use super::timed::Unflushed;
 use super::{FILE, Stage, StreamWorker};
 use crate::generator::{Generator, Records as _};
 use crate::group::{Gate, GroupState};
-use crate::spec::{Direction, FsyncPolicy, LockPolicy, Manner, Pattern, Tenant};
+use crate::spec::{Direction, FsyncPolicy, Manner, Pattern, Preallocation, Tenant};
 use crate::worker::{RunKind, Step};
 
 /// Tell whether the timed region of the workers of `tenant` is a run.
@@ -23,12 +23,18 @@ pub(super) fn is_plain(tenant: &Tenant) -> bool {
 /// Tell whether the timed region of the workers of `tenant` is nothing but transfers of the
 /// pattern's records, each of which begins as soon as a slot is free.
 pub(super) fn is_unhindered(tenant: &Tenant) -> bool {
-    let manner =
-        Manner { begin_step_ns: Ns(0), advice: None, call_bytes: 0, ..tenant.manner.clone() };
+    let manner = Manner {
+        begin_step_ns: Ns(0),
+        advice: None,
+        nice: 0,
+        call_bytes: 0,
+        preallocation: Preallocation::Extended,
+        ..tenant.manner.clone()
+    };
     !matches!(tenant.direction, Direction::Update { .. })
         && tenant.period_ns().is_none()
         && tenant.think_ns.0 == 0
-        && tenant.lock != LockPolicy::Record
+        && !tenant.lock.is_of_each()
         && !matches!(
             tenant.fsync,
             FsyncPolicy::Every { .. } | FsyncPolicy::Between { ops: 1.., .. }
@@ -42,6 +48,7 @@ pub(super) fn transfer_of(tenant: &Tenant) -> Transfer {
         vectors: tenant.vectors.max(1),
         flags: tenant.flags,
         call_bytes: tenant.manner.call_bytes,
+        is_of_kernel_thread: tenant.manner.kernel_thread_every == 1,
         ..Transfer::plain(FILE, Position::Current, tenant.io_size_bytes)
     }
 }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::StreamWorker;
 use crate::group::{Gate, GroupState};
-use crate::spec::{Direction, Limit, Pattern, Tenant, Workload};
+use crate::spec::{Burst, Direction, Limit, LockPolicy, Pattern, Tenant, Workload};
 use crate::worker::{Step, Worker as _};
 
 /// Gates are open; somebody stops the group after so many questions.
@@ -148,5 +148,100 @@ proptest! {
     #[test]
     fn nothing_is_lost_on_the_short_way(case in cases()) {
         prop_assert_eq!(seen(&case, true), seen(&case, false));
+    }
+}
+
+/// Begins and kinds of the timed ops of a worker whose ops take 100 ns each.
+fn begun(change: impl Fn(&mut Tenant)) -> Vec<(u64, &'static str)> {
+    let case = Case {
+        direction: Direction::Write,
+        pattern: Pattern::Sequential,
+        limit: Limit::Ops { ops: 8, within_ns: None },
+        depth: 1,
+        is_stonewalled: false,
+        stopped_after: u32::MAX,
+        ends: vec![0],
+        mishaps: (usize::MAX, usize::MAX),
+    };
+    let mut tenant = tenant(&case, true);
+    change(&mut tenant);
+    let group = Group { questions_left: Cell::new(u32::MAX) };
+    let mut worker = StreamWorker::new(&tenant, 0, false, Seed(3), group);
+    let (mut now, mut begun) = (Ns(0), Vec::new());
+    loop {
+        match worker.next(now) {
+            Step::Submit(submission) => {
+                let (token, submitted) = (submission.token, now);
+                let (name, length) = match submission.op {
+                    Op::Write(transfer) if transfer.is_of_kernel_thread => {
+                        ("thread", transfer.length)
+                    }
+                    Op::Write(transfer) => ("write", transfer.length),
+                    Op::Burn { duration } => {
+                        now += Ns(duration.0.saturating_sub(100));
+                        ("burn", Bytes(0))
+                    }
+                    Op::Lock { .. } => ("lock", Bytes(0)),
+                    _ => ("", Bytes(0)),
+                };
+                now += Ns(if submission.is_timed { 100 } else { 0 });
+                if submission.is_timed {
+                    begun.push((submitted.0, name));
+                }
+                let outcome = Ok(length);
+                worker.complete(&Completion { token, submitted, completed: now, outcome });
+            }
+            Step::SleepUntil(instant) => now = instant,
+            Step::Finished => return begun,
+            Step::Await => unreachable!("nothing is in flight"),
+        }
+    }
+}
+
+#[test]
+fn a_burst_ends_with_its_bytes_or_its_time_whichever_comes_first() {
+    let starts = |burst: Burst| {
+        let begun = begun(|tenant| tenant.manner.burst = Some(burst));
+        begun.into_iter().map(|(at, _)| at).collect::<Vec<_>>()
+    };
+    let pause = Burst { pause_ns: Ns(1000), ..Burst::default() };
+    let timed = starts(Burst { lasting_ns: Ns(250), ..pause });
+    assert_eq!(timed, [0, 100, 200, 1300, 1400, 1500, 2600, 2700]);
+    let counted = starts(Burst { bytes: Bytes(2 * 4096), lasting_ns: Ns(250), ..pause });
+    assert_eq!(counted, [0, 100, 1200, 1300, 2400, 2500, 3600, 3700]);
+}
+
+#[test]
+fn a_pause_burns_the_cpu_first_and_may_delay_what_is_due() {
+    let of = |burst: Burst, rate: Option<f64>| {
+        begun(|tenant| {
+            tenant.manner.burst = Some(burst);
+            tenant.rate_ops_per_s = rate;
+        })
+    };
+    let bytes = Bytes(4 * 4096);
+    let pause = Burst { bytes, pause_ns: Ns(1000), ..Burst::default() };
+    let burnt = of(Burst { burning_ns: Ns(300), ..pause }, None);
+    assert_eq!(burnt[3..6], [(300, "write"), (400, "burn"), (1400, "write")]);
+    // One in 200 ns: what was due in a pause is made up for, or everything is due later.
+    let starts = |burst| of(burst, Some(5e6)).into_iter().map(|(at, _)| at).collect::<Vec<_>>();
+    assert_eq!(starts(pause), [0, 200, 400, 600, 1700, 1800, 1900, 2000]);
+    let delayed = starts(Burst { delays_schedule: true, ..pause });
+    assert_eq!(delayed, [0, 200, 400, 600, 1800, 2000, 2200, 2400]);
+}
+
+#[test]
+fn one_transfer_of_so_many_is_of_a_thread_and_each_may_be_locked() {
+    let names = |change: &dyn Fn(&mut Tenant)| {
+        begun(change).into_iter().map(|(_, name)| name).collect::<Vec<_>>()
+    };
+    let third = names(&|tenant| tenant.manner.kernel_thread_every = 3);
+    assert_eq!(third[..6], ["write", "write", "thread", "write", "write", "thread"]);
+    let all = names(&|tenant| tenant.manner.kernel_thread_every = 1);
+    assert_eq!(all, ["thread"; 8]);
+    for lock in [LockPolicy::Exclusive, LockPolicy::ReadWrite] {
+        let locked = names(&|tenant| tenant.lock = lock);
+        assert_eq!(locked[..4], ["lock", "write", "lock", "lock"]);
+        assert_eq!(locked.len(), 24);
     }
 }

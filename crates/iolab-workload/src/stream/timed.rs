@@ -1,6 +1,6 @@
 //! The timed region: which op comes next, and when.
 
-use iolab_model::op::{LockKind, Op, Position, Transfer};
+use iolab_model::op::{LockKind, Op, Position, RangeSync, Transfer};
 use iolab_model::{Bytes, Ns};
 
 use super::{FILE, Stage, StreamWorker};
@@ -57,13 +57,13 @@ impl Unflushed {
     }
 
     /// The flush of all of it.
-    fn flush(&mut self, how: Flush) -> Op {
+    fn flush(&mut self, how: Flush, range: RangeSync) -> Op {
         let (at, length) = (Bytes(self.from), Bytes(self.to - self.from));
         *self = Self::default();
         match how {
             Flush::Fsync => Op::Fsync { handle: FILE },
             Flush::Fdatasync => Op::Fdatasync { handle: FILE },
-            Flush::SyncFileRange => Op::SyncFileRange { handle: FILE, at, length },
+            Flush::SyncFileRange => Op::SyncFileRange { handle: FILE, at, length, how: range },
             Flush::Msync => Op::Msync { handle: FILE, at, length, is_async: false },
             Flush::MsyncAsync => Op::Msync { handle: FILE, at, length, is_async: true },
         }
@@ -102,7 +102,7 @@ impl<G: GroupState> StreamWorker<G> {
             return self.end_out_of_time(now.min(self.deadline), now);
         }
         if self.is_flush_due() && !self.free.is_empty() {
-            let op = self.unflushed.flush(self.tenant.flush);
+            let op = self.unflushed.flush(self.tenant.flush, self.tenant.manner.range_sync);
             return self.submit(now, true, op);
         }
         if self.read_back.is_some()
@@ -121,12 +121,18 @@ impl<G: GroupState> StreamWorker<G> {
         }
         let mut intended = now;
         if self.pace_ns > 0.0 {
-            intended = self.started + Ns((self.issued as f64 * self.pace_ns) as u64);
+            let due = self.started + self.delayed;
+            intended = due + Ns((self.issued as f64 * self.pace_ns) as u64);
             if intended >= self.deadline {
                 return self.end_out_of_time(self.deadline, now);
             }
         }
         let not_before = intended.max(self.earliest);
+        if now < self.burning_until {
+            let duration = self.burning_until.since(now);
+            self.asides = 1;
+            return self.submit_aside(now, Op::Burn { duration });
+        }
         if now < not_before {
             return Step::SleepUntil(not_before);
         }
@@ -134,7 +140,7 @@ impl<G: GroupState> StreamWorker<G> {
             return self.jump(now);
         }
         let op = self.draw();
-        if self.tenant.lock == LockPolicy::Record {
+        if self.tenant.lock.is_of_each() {
             return self.locked(now, op);
         }
         self.submission(intended, true, op)
@@ -196,7 +202,12 @@ impl<G: GroupState> StreamWorker<G> {
             return self.replayed();
         }
         let at = Bytes(self.origin + self.generator.next() * self.of_a_run.length.0);
-        Transfer { at: Position::At(at), ..self.of_a_run }
+        let mut transfer = Transfer { at: Position::At(at), ..self.of_a_run };
+        if !self.is_unhindered && self.tenant.manner.kernel_thread_every > 1 {
+            let every = self.tenant.manner.kernel_thread_every;
+            transfer.is_of_kernel_thread = self.issued.is_multiple_of(every);
+        }
+        transfer
     }
 
     /// Locks the record of `op`; the op and the unlocking follow.
@@ -207,11 +218,15 @@ impl<G: GroupState> StreamWorker<G> {
             Op::Write(transfer) => (transfer, LockKind::Exclusive),
             _ => unreachable!("only transfers are drawn"),
         };
-        let at = match transfer.at {
-            Position::At(at) => at,
-            Position::Current | Position::End => Bytes(0),
+        let (is_alone, is_record) =
+            (self.tenant.lock == LockPolicy::Exclusive, self.tenant.lock == LockPolicy::Record);
+        let kind = if is_alone { LockKind::Exclusive } else { kind };
+        // Length 0 is everything to the end of the file (fcntl(2)).
+        let (at, length) = match transfer.at {
+            Position::At(at) if is_record => (at, transfer.length),
+            _ => (Bytes(0), if is_record { transfer.length } else { Bytes(0) }),
         };
-        let lock = |kind| Op::Lock { handle: FILE, kind, at, length: transfer.length };
+        let lock = |kind| Op::Lock { handle: FILE, kind, at, length };
         self.chain = Chain::of(op, lock(LockKind::Release));
         self.submit(now, true, lock(kind))
     }

@@ -78,18 +78,19 @@ impl<G: GroupState> StreamWorker<G> {
             }
             // One that is kept must not become shorter.
             Stage::Extend if self.is_mapped() && self.tenant.opening == Opening::Keep => {
-                self.then(Stage::Map, now, Op::Allocate { handle: FILE, at: Bytes(0), length })
+                let op = Op::Allocate { handle: FILE, at: Bytes(0), length, keeps_length: false };
+                self.then(Stage::Map, now, op)
             }
             Stage::Extend => self.go(Stage::Map),
             Stage::Map if self.is_mapped() => {
                 self.then(Stage::Advise, now, Op::Map { handle: FILE, length })
             }
-            Stage::Map => self.go(Stage::FlushOpened),
+            Stage::Map => self.go(Stage::Advise),
             Stage::Advise => match self.tenant.manner.advice {
-                Some(advice) => {
+                Some(advice) if matches!(self.tenant.access, Access::Plain | Access::Mapped) => {
                     self.then(Stage::FlushOpened, now, Op::Advise { handle: FILE, advice })
                 }
-                None => self.go(Stage::FlushOpened),
+                _ => self.go(Stage::FlushOpened),
             },
             _ => self.then(Stage::Prime, now, Op::Fsync { handle: FILE }),
         }
@@ -128,6 +129,7 @@ impl<G: GroupState> StreamWorker<G> {
         self.stage = Stage::Timed;
         let begin = now + self.tenant.begins_of(self.report.worker);
         (self.started, self.ended, self.earliest) = (begin, begin, begin);
+        self.burst_from = begin;
         if let Some(first) = self.tenant.manner.replay.first() {
             self.earliest = begin + first.pause_ns;
         }

@@ -108,7 +108,7 @@ impl EngineVisitor for Script<'_> {
         send(Op::Unlink { path }).unwrap();
         assert_eq!(send(Op::Rename { from: path, to: path }), Err(Errno::EOPNOTSUPP));
         assert_eq!(
-            send(Op::Allocate { handle, at: Bytes(0), length: Bytes(1) }),
+            send(Op::Allocate { handle, at: Bytes(0), length: Bytes(1), keeps_length: false }),
             Err(Errno::EOPNOTSUPP)
         );
     }

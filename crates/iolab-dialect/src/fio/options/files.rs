@@ -1,6 +1,8 @@
 //! Options of files: which, how large, how they are made.
 
 use super::done_rows;
+use iolab_workload::spec::LockPolicy;
+
 use crate::diagnostic::Problem;
 use crate::fio::job::Fallocate;
 use crate::fio::row::{Kind, Row};
@@ -142,6 +144,18 @@ pub const ROWS: &[Row] = done_rows! { "Files";
             job.is_unlinked_each_loop = value.flag();
             Ok(())
         };
+    "lockfile": Choice(&["none", "exclusive", "readwrite"]), "none", T2,
+        "lock of the file around each transfer: of everybody, or with readers together",
+        Differs("by fcntl(2), of the file's own; one transfer under way, not for several files or \
+                 sizes") =>
+        |job, value| {
+            job.lock = match value.word() {
+                1 => LockPolicy::Exclusive,
+                2 => LockPolicy::ReadWrite,
+                _ => LockPolicy::None,
+            };
+            Ok(())
+        };
     "overwrite": Flag, "0", T1, "files are laid out before they are written", Done => |job, value| {
         job.is_overwritten = value.flag();
         Ok(())
@@ -158,17 +172,13 @@ pub const ROWS: &[Row] = done_rows! { "Files";
         Ok(())
     };
     "fallocate": Choice(FALLOCATE), "native", T1, "how space is allocated when a file is made",
-        Differs("posix is native, truncate is none; keep is refused") => |job, value| {
+        Differs("posix is native; beside several files or sizes keep is native, and none is \
+                 truncate") => |job, value| {
             job.fallocate = match value.word() {
-                0 | 4 | 5 => Fallocate::None,
-                1 | 2 | 6 => Fallocate::Native,
-                _ => {
-                    let problem = Problem::new(
-                        format!("fallocate={} is not done", FALLOCATE[value.word()]),
-                        "write fallocate=native or none",
-                    );
-                    return Err(problem);
-                }
+                0 | 5 => Fallocate::None,
+                3 => Fallocate::Keep,
+                4 => Fallocate::Truncate,
+                _ => Fallocate::Native,
             };
             Ok(())
         };

@@ -1,9 +1,11 @@
 //! Options of transfers: direction, size, order, how they are made.
 
 use super::done_rows;
+use iolab_model::op::Advice;
+
 use crate::diagnostic::Problem;
 use crate::fio::buffers;
-use crate::fio::job::{Rw, Sync};
+use crate::fio::job::{Advised, Rw, Sync};
 use crate::fio::row::{Kind, Row};
 use crate::fio::shape;
 use crate::option::Standing::{Differs, Done, Ignored};
@@ -170,6 +172,14 @@ pub const ROWS: &[Row] = done_rows! { "Transfers";
             job.fdatasync = value.number();
             Ok(())
         };
+    "sync_file_range": Text, "", T2,
+        "sync_file_range(2) after so many writes: wait_before,write,wait_after:N",
+        Differs("beside several files or sizes of the whole file, not only of what was written \
+                 since the last one") =>
+        |job, value| {
+            job.range_sync = Some(shape::range_sync(&value.text())?);
+            Ok(())
+        };
     "end_fsync": Flag, "0", T1, "one fsync(2) at the end, inside the time", Done => |job, value| {
         job.is_flushed_at_end = value.flag();
         Ok(())
@@ -180,8 +190,16 @@ pub const ROWS: &[Row] = done_rows! { "Transfers";
             Ok(())
         };
     "fadvise_hint": Choice(&["0", "1", "sequential", "random"]), "1", T1,
-        "posix_fadvise(2) about the order",
-        Ignored("the kernel is told nothing: its read-ahead finds out") => |_, _| Ok(());
+        "posix_fadvise(2) about the order: 0 none, 1 that of the job",
+        Differs("not with direct=1, where it changes nothing") => |job, value| {
+            job.advice = match value.word() {
+                0 => Advised::Nothing,
+                1 => Advised::Order,
+                2 => Advised::As(Advice::Sequential),
+                _ => Advised::As(Advice::Random),
+            };
+            Ok(())
+        };
     "zero_buffers": Flag, "0", T1, "zeros are written", Done => |job, value| {
         job.has_zeros = value.flag();
         Ok(())
@@ -286,6 +304,12 @@ pub const ROWS: &[Row] = done_rows! { "Transfers";
     "sqthread_poll": Flag, "0", T2, "a thread of the kernel submits (io_uring)", Done =>
         |job, value| {
             job.has_submission_thread = value.flag();
+            Ok(())
+        };
+    "force_async": Count(0, i64::MAX), "0", T2,
+        "of so many transfers one is done by a thread of the kernel (io_uring)",
+        Differs("not for several files or sizes") => |job, value| {
+            job.kernel_thread_every = value.number();
             Ok(())
         };
     "nonvectored": Flag, "1", T2, "plain reads and writes (io_uring)",

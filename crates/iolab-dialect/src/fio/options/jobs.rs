@@ -11,6 +11,10 @@ use Kind::{Choice, Count, Counts, Flag, Sizes, Text, Time, TimeRange};
 pub const ROWS: &[Row] = done_rows! { "Jobs";
     "name": Text, "", T1, "name in results and in names of files", Done => |job, value| {
         job.name = value.text();
+        if job.name.is_empty() {
+            let remedy = "write name=X";
+            return Err(crate::diagnostic::Problem::new("a job without a name", remedy));
+        }
         Ok(())
     };
     "description": Text, "", T1, "a text that is shown with the results", Done => |job, value| {
@@ -165,7 +169,7 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
         };
     "thinktime_blocks": Count(1, i64::MAX), "1", T1, "transfers between two pauses", Done =>
         |job, value| {
-            job.think_blocks = value.number();
+            job.think_blocks = Some(value.number());
             Ok(())
         };
     "thinktime_blocks_type": Choice(&["complete", "issue"]), "complete", T2,
@@ -175,8 +179,27 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             job.is_thought_at_issue = value.word() == 1;
             Ok(())
         };
-    "thinktime_spin": Time(Us), "0", T2, "part of a pause that burns the CPU",
-        Ignored("pauses are slept") => |_, _| Ok(());
+    "thinktime_spin": Time(Us), "0", T2, "first part of a pause, which burns the CPU",
+        Differs("not for several files or sizes") => |job, value| {
+            job.pauses.burning_ns = value.number();
+            Ok(())
+        };
+    "thinktime_iotime": Time(S), "0", T2,
+        "time between two pauses; beside thinktime_blocks whichever is over first",
+        Differs("not for several files or sizes") => |job, value| {
+            job.pauses.every_ns = value.number();
+            Ok(())
+        };
+    "rate_ignore_thinktime": Flag, "0", T2,
+        "under a rate a pause is not made up for", Done => |job, value| {
+            job.pauses.delays_schedule = value.flag();
+            Ok(())
+        };
+    "nice": Count(-20, 19), "0", T2, "priority of the CPU, -20 first",
+        Differs("of processes, not of threads; below 0 with the right to") => |job, value| {
+            job.nice = value.signed();
+            Ok(())
+        };
     "prio": Count(0, 7), "", T2, "priority of I/O: 0 first, 7 last", Done => |job, value| {
         job.prio = Some(value.number());
         Ok(())

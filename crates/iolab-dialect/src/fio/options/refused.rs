@@ -2,21 +2,14 @@
 
 use super::refused_rows;
 use crate::fio::row::{Kind, Row};
-use crate::fio::value::TimeUnit::S;
 
-use Kind::{Choice, Count, Counts, Flag, Size, Text, Time};
+use Kind::{Choice, Count, Counts, Flag, Size, Text};
 
 /// Rows.
 pub const ROWS: &[Row] = refused_rows! { "Not done";
     "opendir": Text, "", T3,
         "files of a directory",
         "a whole tree of files is not taken over", "name files with filename";
-    "lockfile": Choice(&["none", "exclusive", "readwrite"]), "none", T2,
-        "lock of the file around transfers",
-        "locks between jobs are not done", "leave it out";
-    "sync_file_range": Text, "", T2,
-        "sync_file_range(2) after so many writes",
-        "it is not done yet", "write fdatasync=N";
     "write_barrier": Count(0, i64::MAX), "0", T3,
         "a barrier every so many writes",
         "today's kernels have no barriers", "write fdatasync=N";
@@ -51,9 +44,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "cmdprio_bssplit": Text, "", T3,
         "priority by size",
         "priorities are those of whole jobs", "write prio=";
-    "force_async": Count(0, i64::MAX), "0", T2,
-        "transfers of the kernel's threads (io_uring)",
-        "it is not done", "leave it out";
     "sqthread_poll_cpu": Count(0, 4096), "", T2,
         "CPU of the submitting thread (io_uring)",
         "it is not done", "leave it out";
@@ -69,15 +59,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "hole_punch": Flag, "0", T3,
         "trims make holes",
         "trims are not done", "leave it out";
-    "rate_ignore_thinktime": Flag, "0", T2,
-        "a rate is kept despite of pauses",
-        "it is not done", "leave it out";
-    "thinktime_iotime": Time(S), "0", T2,
-        "time between two pauses",
-        "pauses come after transfers", "write thinktime_blocks=";
-    "nice": Count(-20, 19), "0", T2,
-        "priority of the CPU",
-        "it is not done", "`nice -n N iolab fio ...`";
     "numa_cpu_nodes": Text, "", T3,
         "nodes of memory",
         "it is not done", "write cpus_allowed=";

@@ -1,10 +1,11 @@
 //! Lowering of jobs: expected meaning of options.
 
-use iolab_model::op::Access;
+use iolab_model::op::{Access, Advice, RangeSync};
 use iolab_model::{Bytes, Ns};
 use iolab_workload::program::{Amount, Deed, FileBy, FileSet, Pace, Program};
 use iolab_workload::spec::{
-    Direction, FsyncPolicy, Limit, Opening, Pattern, ReadingBack, Tenant, WorkersAs,
+    Burst, Direction, Flush, FsyncPolicy, Limit, LockPolicy, Opening, Pattern, Preallocation,
+    ReadingBack, Tenant, WorkersAs,
 };
 
 use super::super::dialect::plan;
@@ -85,18 +86,84 @@ fn options_become_fields() {
     assert_eq!(t.direction, Direction::Mixed { read_share: 100.0 / 150.0 });
 }
 
+/// Before, `fallocate=keep` and `sync_file_range` were refused, and `fallocate=truncate` was none.
+#[test]
+fn room_is_made_and_ranges_are_synced_as_asked() {
+    let made = |value: &str| {
+        let t = tenant(&format!("--rw=write --size=16k --fallocate={value}"));
+        (t.is_preallocated, t.manner.preallocation)
+    };
+    assert_eq!(made("keep"), (true, Preallocation::Reserved));
+    assert_eq!(made("truncate"), (true, Preallocation::Length));
+    assert_eq!(made("posix"), (true, Preallocation::Extended));
+    assert!(!made("none").0 && !made("0").0);
+    let t = tenant("--rw=write --size=16k --sync_file_range=wait_before,write:3");
+    let parts = RangeSync { waits_before: true, writes: true, waits_after: false };
+    assert_eq!((t.flush, t.manner.range_sync), (Flush::SyncFileRange, parts));
+    assert_eq!(t.fsync, FsyncPolicy::Between { ops: 3, is_ended: false });
+    let (program, _) =
+        program_of("--name=a --rw=write --nrfiles=3 --size=64k --sync_file_range=write:4");
+    let step = &program.steps[1];
+    assert_eq!((step.does, step.range_sync.waits_after), (Deed::SyncFileRange, false));
+    let both = "--name=a --size=4k --rw=write --fsync=1 --sync_file_range=write:1";
+    assert!(refusal(both).contains("both fsync and sync_file_range"));
+}
+
+/// Before, these options were refused, or changed nothing (`fadvise_hint`, `thinktime_spin`).
+#[test]
+fn pauses_locks_niceness_and_advice_are_those_that_are_asked_for() {
+    let burst = |text: &str| tenant(&format!("--size=64k {text}")).manner.burst;
+    let pause = Burst { pause_ns: Ns(5000), ..Burst::default() };
+    let timed = Burst { lasting_ns: Ns(9_000_000_000), ..pause };
+    assert_eq!(burst("--thinktime=5 --thinktime_iotime=9"), Some(timed));
+    let both = Burst { bytes: Bytes(12288), ..timed };
+    assert_eq!(burst("--thinktime=5 --thinktime_iotime=9 --thinktime_blocks=3"), Some(both));
+    let burning = Burst { bytes: Bytes(4096), burning_ns: Ns(2000), ..pause };
+    assert_eq!(burst("--thinktime=5 --thinktime_spin=2"), Some(burning));
+    let delayed = Burst { bytes: Bytes(4096), delays_schedule: true, ..pause };
+    assert_eq!(burst("--thinktime=5 --rate_iops=9 --rate_ignore_thinktime"), Some(delayed));
+    assert_eq!(burst("--thinktime=5"), None);
+    let told = plan_of("--name=x --size=4k --thinktime_iotime=1").notes;
+    assert!(told.iter().any(|note| note.contains("counts only with thinktime")), "{told:?}");
+
+    let advice = |text: &str| tenant(&format!("--size=64k {text}")).manner.advice;
+    assert_eq!(advice("--rw=randread"), Some(Advice::Random));
+    assert_eq!(advice("--rw=write"), Some(Advice::Sequential));
+    assert_eq!(advice("--rw=randread --fadvise_hint=sequential"), Some(Advice::Sequential));
+    assert_eq!(advice("--rw=read --fadvise_hint=random"), Some(Advice::Random));
+    assert_eq!(advice("--rw=read --fadvise_hint=0"), None);
+    assert_eq!(advice("--rw=read --direct=1"), None);
+    let (program, _) = program_of("--name=a --rw=randread --nrfiles=3 --size=64k");
+    assert_eq!(program.steps[0].advice, Some(Advice::Random));
+
+    let lock = |text: &str| tenant(&format!("--size=64k --lockfile={text}")).lock;
+    assert_eq!(lock("exclusive"), LockPolicy::Exclusive);
+    assert_eq!(lock("readwrite"), LockPolicy::ReadWrite);
+    let deep = "--name=a --size=64k --lockfile=exclusive --ioengine=io_uring --iodepth=4";
+    assert!(refusal(deep).contains("several transfers under way"));
+    assert!(refusal("--name=a --size=64k --bsrange=4k-8k --lockfile=readwrite").contains("beside"));
+
+    assert_eq!(tenant("--size=4k --nice=-3").manner.nice, -3);
+    assert!(refusal("--name=a --size=4k --nice=3 --thread").contains("nice of threads"));
+    let ring = "--size=64k --ioengine=io_uring --force_async=4";
+    assert_eq!(tenant(ring).manner.kernel_thread_every, 4);
+    assert!(refusal("--name=a --size=4k --force_async=4").contains("ioengine=psync"));
+}
+
 #[test]
 fn data_caches_and_ends_are_those_that_are_asked_for() {
     use iolab_model::target::Content;
     let plan = plan_of(
         "--rw=write --size=1m --buffer_compress_percentage=70 --exitall --name=a --name=b \
-         --thinktime_spin=4",
+         --random_generator=lfsr",
     );
     let workload = &plan.rows[0].workload;
     assert!(matches!(workload.content, Content::Blend(blend) if blend.zero_percent == 70));
     assert!(workload.phases[0].is_stonewalled);
     assert_eq!(workload.phases[0].tenants[0].limit, Limit::Ops { ops: 256, within_ns: None });
-    assert!(plan.notes.iter().any(|note| note.starts_with("thinktime_spin=4 changes nothing")));
+    assert!(
+        plan.notes.iter().any(|note| note.starts_with("random_generator=lfsr changes nothing"))
+    );
     assert_eq!(plan_of("--name=a --size=4k --pre_read=1").cache, "warm");
     assert_eq!(plan_of("--name=a --size=4k").cache, "cold");
     assert_eq!(plan_of("--name=a --size=4k --invalidate=0").cache, "as_is");

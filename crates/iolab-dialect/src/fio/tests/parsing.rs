@@ -107,8 +107,8 @@ fn what_is_wrong_is_marked() {
 
 #[test]
 fn the_default_of_what_is_not_done_changes_nothing() {
-    only(&file("[a]\nlockfile=none\ncontinue_on_error=none\nrate_process=linear\n"));
-    assert!(refusal("[a]\nlockfile=exclusive\n").contains("lockfile=exclusive: locks"));
+    only(&file("[a]\nwrite_hint=none\ncontinue_on_error=none\nrate_process=linear\n"));
+    assert!(refusal("[a]\nwrite_hint=short\n").contains("write_hint=short: hints"));
 }
 
 #[test]
@@ -128,12 +128,12 @@ fn too_many_sections_are_refused() {
 fn showcmd_prints_what_fio_prints() {
     let typing = file(
         "[global]\nfilename=A\nrw=randrw\n[j x]\nfilename=B\nblocksize = 4k # c\n\
-         group_reporting\nsize=8*$pagesize\nreadwrite=write\ndescription=hello world\n",
+         group_reporting\nsize=8*$pagesize\nreadwrite=write\ndescription=hello\n",
     );
     assert_eq!(
         showcmd(&typing),
         "fio --rw=randrw --filename=A --name=j x --bs=4k --group_reporting --size=32768 \
-         --rw=write --description=\"hello world\" --filename=B \n"
+         --rw=write --description=\"hello\" --filename=B \n"
     );
 }
 
@@ -184,4 +184,24 @@ fn overwrite_is_fios_switch_or_iolabs_file() {
     let typing = read("--name=a --overwrite notes --size=4k --iolab-repeat=3").unwrap();
     assert_eq!((typing.jobs[0].is_overwritten, typing.common.repeat), (false, 3));
     assert_eq!(typing.common.overwrite, ["notes"]);
+}
+
+/// Before, these were accepted, or their message named neither the fault nor a remedy.
+#[test]
+fn odd_command_lines_are_refused_in_a_line_that_says_what_is_wrong() {
+    let paper = Paper::with(&[("a.fio", "[a]\nsize=4k\n")]);
+    for (text, part) in [
+        ("--name=a --size=1m --bsrange=4k", "'4k' is no range"),
+        ("--enghelp=psyn", "there is no ioengine 'psyn' (did you mean `psync`?)"),
+        ("--output= --name=a --size=4k", "--output names no file"),
+        ("--showcmd", "No job(s) defined"),
+        ("--section=zz a.fio", "there is no section zz"),
+        ("--cmdhelp=blokcsize", "did you mean `blocksize`?"),
+        ("--name= --size=4k", "a job without a name"),
+        ("--name=a --size=4k --random_distribution=pareto:2", "pareto:2 is out of range"),
+    ] {
+        let told = super::super::dialect::plan(&words(text), &paper);
+        let told = told.err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(told.contains(part), "{text}: {told}");
+    }
 }

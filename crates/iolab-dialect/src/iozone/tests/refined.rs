@@ -181,7 +181,8 @@ fn refinements_reach_the_workload() {
     let pauses: Vec<u64> = phases("-+q 2 -i 0").iter().map(|p| p.pause_after_ns.0).collect();
     assert_eq!(pauses, [2_000_000_000; 2]);
     let burst = tenant("-+b 40k,5 -i 0 -i 1 -r 16k", 0);
-    let wanted = Burst { bytes: Bytes(40 << 10), pause_ns: Ns::from_ms(5) };
+    let pause_ns = Ns::from_ms(5);
+    let wanted = Burst { bytes: Bytes(40 << 10), pause_ns, ..Burst::default() };
     assert_eq!(burst.manner.burst, Some(wanted));
     assert_eq!(burst.fsync, FsyncPolicy::Every { ops: 3 });
     assert_eq!(tenant("-+b 40k,5 -i 0 -i 1 -r 16k", 2).manner.burst, None, "reads have no bursts");

@@ -681,7 +681,9 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let op = match does {
             Deed::Fsync => Op::Fsync { handle },
             Deed::Fdatasync => Op::Fdatasync { handle },
-            Deed::SyncFileRange => Op::SyncFileRange { handle, at, length },
+            Deed::SyncFileRange => {
+                Op::SyncFileRange { handle, at, length, how: flat.node.range_sync }
+            }
             Deed::Msync | Deed::MsyncAsync => {
                 Op::Msync { handle, at, length, is_async: does == Deed::MsyncAsync }
             }
@@ -692,7 +694,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             }
             Deed::Allocate => {
                 job.meaning = Meaning::Reaches(at.0 + length.0);
-                Op::Allocate { handle, at, length }
+                Op::Allocate { handle, at, length, keeps_length: false }
             }
             Deed::Punch => deallocate(Deallocation::Punch),
             Deed::Zero => deallocate(Deallocation::Zero),

@@ -1,0 +1,143 @@
+"""System calls that options of `iolab fio` make, beside those that fio 3.33 was seen to make.
+
+Each expectation was read from strace(1) of fio 3.33 with the same options.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from iolab import _core
+from iolab.testbed.command import find_agent
+
+pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+
+CALLS: Final = "pwrite64,pread64,fallocate,ftruncate,sync_file_range,fsync,fdatasync"
+CALL: Final = re.compile(r"^\d+ +(\w+)\((\d+)(?:, (.*))?\) += ")
+
+
+def calls_of(folder: Path, words: str, *, calls: str = CALLS) -> list[str]:
+    """Calls on the job's file `f`, in order, from its opening on: name and arguments."""
+    plan = json.loads(_core.dialect_parse("fio", ["--name=a", "--filename=f", *words.split()]))
+    workload = plan["rows"][0]["workload"] | {"is_calibrated": False}
+    trial = {"trial": "t1", "directory": str(folder), "workload": workload}
+    log = folder.parent / "strace.txt"
+    trace = f"trace=openat,{calls}"
+    command = ["strace", "-f", "-s", "0", "-e", trace, "-o", str(log), str(find_agent()), "measure"]
+    done = subprocess.run(
+        command, input=json.dumps(trial) + "\n", capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout.splitlines()[-1])["result"]["status"] == "ok"
+    found: list[str] = []
+    descriptors: set[str] = set()
+    for line in log.read_text().splitlines():
+        opened = re.search(r'openat\(.*"\./f".*\) = (\d+)', line)
+        if opened:
+            descriptors.add(opened[1])
+        call = CALL.match(line)
+        if call and call[2] in descriptors:
+            found.append(f"{call[1]} {call[3] or ''}".replace('""..., ', "").strip())
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The directory of the job."""
+    made = tmp_path / "work"
+    made.mkdir()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("value", "call"),
+    [
+        ("native", "fallocate 0, 0, 16384"),
+        ("posix", "fallocate 0, 0, 16384"),
+        ("keep", "fallocate FALLOC_FL_KEEP_SIZE, 0, 16384"),
+        ("truncate", "ftruncate 16384"),
+        ("none", None),
+    ],
+)
+def test_room_is_made_as_fallocate_says(folder: Path, value: str, call: str | None) -> None:
+    found = calls_of(folder, f"--rw=write --size=16k --fallocate={value}")
+    made = [one for one in found if one.split()[0] in ("fallocate", "ftruncate")]
+    assert made == [call] * (call is not None)
+    assert (folder / "f").stat().st_size == 16384
+
+
+@pytest.mark.parametrize(
+    ("value", "calls"),
+    [
+        ("write:2", ["0, 8192, SYNC_FILE_RANGE_WRITE", "8192, 8192, SYNC_FILE_RANGE_WRITE"]),
+        ("wait_before:3", ["0, 12288, SYNC_FILE_RANGE_WAIT_BEFORE"]),
+        (
+            "wait_before,write:4",
+            ["0, 16384, SYNC_FILE_RANGE_WAIT_BEFORE|SYNC_FILE_RANGE_WRITE"],
+        ),
+        (
+            "wait_before,write,wait_after:4",
+            [
+                "0, 16384, SYNC_FILE_RANGE_WAIT_BEFORE|SYNC_FILE_RANGE_WRITE"
+                "|SYNC_FILE_RANGE_WAIT_AFTER"
+            ],
+        ),
+    ],
+)
+def test_ranges_are_synced_by_the_parts_that_are_named(
+    folder: Path, value: str, calls: list[str]
+) -> None:
+    found = calls_of(folder, f"--rw=write --size=20k --sync_file_range={value}")
+    assert [one.split(maxsplit=1)[1] for one in found if one.startswith("sync_file_range")] == calls
+
+
+def test_ranges_of_several_sizes_are_synced_too(folder: Path) -> None:
+    words = "--rw=write --size=64k --bssplit=4k/50:8k/50 --sync_file_range=write:4"
+    synced = [one for one in calls_of(folder, words) if one.startswith("sync_file_range")]
+    assert len(synced) >= 2
+    assert set(synced) == {"sync_file_range 0, 65536, SYNC_FILE_RANGE_WRITE"}
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        ("--rw=randread", ["POSIX_FADV_RANDOM"]),
+        ("--rw=read", ["POSIX_FADV_SEQUENTIAL"]),
+        ("--rw=read --bsrange=4k-8k", ["POSIX_FADV_SEQUENTIAL"]),
+        ("--rw=read --fadvise_hint=0", []),
+    ],
+)
+def test_the_kernel_is_told_of_the_order(folder: Path, words: str, advice: list[str]) -> None:
+    found = calls_of(folder, f"--size=64k {words}", calls="fadvise64")
+    told = [one.split(", ")[-1] for one in found if "DONTNEED" not in one]
+    assert told == advice
+
+
+@pytest.mark.parametrize(
+    ("words", "locks"),
+    [
+        ("--rw=write --lockfile=exclusive", ["F_WRLCK", "F_UNLCK"] * 4),
+        ("--rw=read --lockfile=exclusive", ["F_WRLCK", "F_UNLCK"] * 4),
+        ("--rw=read --lockfile=readwrite", ["F_RDLCK", "F_UNLCK"] * 4),
+    ],
+)
+def test_the_whole_file_is_locked_around_each_transfer(
+    folder: Path, words: str, locks: list[str]
+) -> None:
+    found = calls_of(folder, f"--size=16k {words}", calls="fcntl")
+    found = [one for one in found if "F_OFD_SETLK" in one]
+    assert all("l_start=0, l_len=0" in one for one in found)
+    # The last one is that of the close.
+    assert re.findall(r"l_type=(\w+)", " ".join(found)) == [*locks, "F_UNLCK"]
+
+
+def test_workers_have_their_nice_value(folder: Path) -> None:
+    calls_of(folder, "--rw=write --size=16k --nice=7", calls="setpriority")
+    log = (folder.parent / "strace.txt").read_text()
+    assert len(re.findall(r"setpriority\(PRIO_PROCESS, 0, 7\) += 0", log)) == 1
