@@ -1602,6 +1602,7 @@ class Capabilities(TypedDict):
     has_namespace: bool
     has_plain: bool
     has_small_calls: bool
+    has_store: bool
     has_stream: bool
     has_vectors: bool
     is_asynchronous: bool

@@ -60,9 +60,9 @@ pub enum Action {
 /// some 2.5 GHz [assume]. Bytes that are written do not depend on them, rates do.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StoreCost {
-    /// KeyLookup of a key in write buffers.
+    /// Lookup of a key in write buffers.
     pub get: Ns,
-    /// KeyLookup in the index of a table, and in its filter.
+    /// Lookup in the index of a table, and in its filter.
     pub table: Ns,
     /// Search in a block that is cached.
     pub block: Ns,

@@ -1,10 +1,10 @@
 //! A model of a log-structured merge store: what such a store reads and writes, decided without
 //! doing it.
 //!
-//! [`LsmStore`] takes keys and the time, and says which file operations its clients and its background
-//! threads make; whoever owns it carries them out, on a simulated file system or on nothing. Rules,
-//! names and defaults are those of `RocksDB` 7.8: write buffers and log, flushes, leveled and
-//! universal compaction, blocks, filters and their cache, stalls.
+//! [`LsmStore`] takes keys and the time, and says which file operations its clients and its
+//! background threads make; whoever owns it carries them out, on a simulated file system or on
+//! nothing. Rules, names and defaults are those of `RocksDB` 7.8: write buffers and log, flushes,
+//! leveled and universal compaction, blocks, filters and their cache, stalls.
 //!
 //! Keys are numbers in the order of the keys that they stand for; of values only the size is known,
 //! and a table keeps the mean of its entries. Left out: deletions, snapshots, merge operators,

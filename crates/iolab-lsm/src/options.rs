@@ -1,4 +1,4 @@
-//! LsmOptions under `RocksDB`'s own names, with the defaults of 7.8.
+//! Options under `RocksDB`'s own names, with the defaults of 7.8.
 //!
 //! An option that the model does not know is refused, with the nearest name: one that did nothing
 //! would be compared for nothing.
@@ -50,7 +50,7 @@ impl Compression {
     }
 }
 
-/// LsmOptions of universal compaction.
+/// Options of universal compaction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs, reason = "RocksDB's names")]
 pub struct Universal {
@@ -60,7 +60,7 @@ pub struct Universal {
     pub max_size_amplification_percent: u64,
 }
 
-/// LsmOptions of a store.
+/// Options of a store.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "RocksDB's names")]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of its own")]
@@ -169,7 +169,7 @@ enum Place {
 
 use Place::{Flag, Number, Other, Size, Small};
 
-/// LsmOptions of the database and of its column family.
+/// Options of the database and of its column family.
 const OF_STORE: [(&str, Place); 26] = [
     ("write_buffer_size", Size(|o| &mut o.write_buffer_size)),
     ("max_write_buffer_number", Size(|o| &mut o.max_write_buffer_number)),
@@ -203,7 +203,7 @@ const OF_FILES: [(&str, Place); 2] = [
     ("writable_file_max_buffer_size", Size(|o| &mut o.writable_file_max_buffer_size)),
     ("allow_fallocate", Flag(|o| &mut o.allow_fallocate)),
 ];
-/// LsmOptions of its tables.
+/// Options of its tables.
 const OF_TABLES: [(&str, Place); 6] = [
     ("block_size", Size(|o| &mut o.block_size)),
     ("block_size_deviation", Size(|o| &mut o.block_size_deviation)),
@@ -236,7 +236,7 @@ impl LsmOptions {
         }
     }
 
-    /// LsmOptions as a workload has them: the binding's, or plain ones, with its own over them.
+    /// Options as a workload has them: the binding's, or plain ones, with its own over them.
     ///
     /// # Errors
     ///

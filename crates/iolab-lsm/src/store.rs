@@ -95,6 +95,11 @@ impl LsmStore {
         self.manifest
     }
 
+    /// The log that is written to.
+    pub const fn log(&self) -> Option<FileNo> {
+        self.active.log
+    }
+
     /// Tell whether a table is still there.
     pub fn has_table(&self, file: FileNo) -> bool {
         self.version.has(file)

@@ -123,7 +123,7 @@ impl LsmStore {
         self.is_log_new = false;
         let (count, batch) = self.gather();
         self.group = count;
-        self.log(batch, &mut write);
+        self.append_log(batch, &mut write);
         WriterTurn::Lead(write)
     }
 
@@ -149,7 +149,7 @@ impl LsmStore {
         (count, bytes + BATCH_HEADER_BYTES)
     }
 
-    fn log(&mut self, batch: u64, write: &mut LogWrite) {
+    fn append_log(&mut self, batch: u64, write: &mut LogWrite) {
         self.counts.written_bytes += batch;
         let Some(log) = self.active.log else { return };
         let at = self.active.log_bytes;

@@ -56,6 +56,16 @@ pub const LIMITS: &[Limit] = &[
         "make files in place of links, or use --on loop:1g",
     ),
     limit(
+        "key_value",
+        "a simulated store keeps its files in a file system",
+        "use a file system, as in --fs ext4, or --on loop:1g",
+    ),
+    limit(
+        "store",
+        "a simulated store is RocksDB's model",
+        "use the store rocksdb, or --on dir:PATH",
+    ),
+    limit(
         "warm_cache",
         "a simulation has no page cache without a file system",
         "leave it out: direct I/O is cold; or use a file system, as in --fs ext4",
