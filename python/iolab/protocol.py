@@ -4025,6 +4025,7 @@ class SimulatedTrial(TypedDict):
 
     cache: NotRequired[Cache | None]
     knobs: dict[str, str]
+    memory_limit_bytes: NotRequired[int | None]
     readings_every_ns: NotRequired[int | None]
     stack: NotRequired[Stack | None]
     trace: NotRequired[TrialTrace | None]

@@ -102,7 +102,7 @@ def test_workloads_run_with_the_names_of_the_real_store(ycsb, name):
         assert sum(ops.values()) == 4000, ops
     assert not any(key.endswith("-FAILED") for key in series), series
     assert float(series["OVERALL"]["Throughput(ops/sec)"]) > 0
-    assert SAME_NAMES <= set(facts)
+    assert set(facts) >= SAME_NAMES
     assert facts["flushes"] >= 1
     assert facts["block_cache_misses"] > 0
     if "UPDATE" in ops or "INSERT" in ops:
@@ -130,8 +130,9 @@ def test_lsm_8_an_option_of_the_file_system_changes_times_and_not_bytes(ycsb):
     levels = ("'delalloc'", "'nodelalloc'")
     trials = [ycsb(*of_mix("a", *more), options=level) for level in levels]
     (with_delay, without) = (facts for _, _, facts, _ in trials)
-    for name in ("wal_write_bytes", "flush_write_bytes"):
-        assert without[name] == pytest.approx(with_delay[name], rel=0.01)
+    assert without["wal_write_bytes"] == pytest.approx(with_delay["wal_write_bytes"], rel=0.01)
+    # How many buffers a flush finds, and what is not flushed yet at the end, is a matter of time.
+    assert without["flush_write_bytes"] == pytest.approx(with_delay["flush_write_bytes"], rel=0.05)
     rates = [series["OVERALL"]["Throughput(ops/sec)"] for _, series, _, _ in trials]
     assert rates[0] != rates[1]
 

@@ -11,7 +11,7 @@ use iolab_model::Ns;
 
 use crate::action::{Action, FileKind, FileNo, Key};
 use crate::leveled::{self, Pick, Running};
-use crate::options::{CompactionStyle, LsmOptions};
+use crate::options::{CompactionStyle, Compression, LsmOptions};
 use crate::store::LsmStore;
 use crate::table::{Layout, Shape, Table};
 use crate::universal;
@@ -284,7 +284,7 @@ impl LsmStore {
             appended: 0,
             written_out: 0,
             unpaid: 0,
-            merge_cost: self.cost.merge,
+            merge_cost: self.merge_cost(&options, shape, level),
         };
         write(self, &mut output);
         output.finish();
@@ -294,6 +294,14 @@ impl LsmStore {
         actions.push_back(Action::Sync { file: self.manifest });
         self.manifest_bytes += bytes;
         (actions, tables)
+    }
+
+    /// Time of a processor for a record of a table of a level.
+    fn merge_cost(&self, options: &LsmOptions, shape: Shape, level: usize) -> Ns {
+        let bytes = shape.key_bytes + shape.value_bytes;
+        let is_compressed = options.compression_of(level) == Compression::Entropy;
+        let packing = if is_compressed { bytes / 1024.0 } else { 0.0 };
+        self.cost.merge + Ns((packing * self.cost.compress_kib.0 as f64) as u64)
     }
 
     fn flushed(&mut self, flush: u64, table: Option<Table>) {

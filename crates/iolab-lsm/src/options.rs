@@ -32,11 +32,12 @@ impl Compression {
     ///
     /// Its values are drawn from some 90 printable bytes and repeat nothing, so that the first kind
     /// saves less than an eighth, and `RocksDB` then keeps the block as it is (`format.cc`,
-    /// `GoodCompressionRatio`); the second one finds 6.3 of 8 bits [assume].
+    /// `GoodCompressionRatio`). The second one leaves 0.74: flushes of 80,000 records by `RocksDB`
+    /// 7.8.3 with kZSTD, in bytes, beside those with kNoCompression.
     pub const fn ratio(self) -> f64 {
         match self {
             Self::None | Self::Repetitions => 1.0,
-            Self::Entropy => 0.8,
+            Self::Entropy => 0.74,
         }
     }
 

@@ -75,7 +75,11 @@ pub const LIMITS: &[Limit] = &[
         "a file system lies on one device in simulation",
         "leave external_journal out, or use --on loop:1g",
     ),
-    limit("memory_limit", "simulated workers use no memory that could be limited", "leave it out"),
+    limit(
+        "memory_limit",
+        "a simulation has no memory that could be limited without a file system",
+        "leave it out, or use a file system, as in --fs ext4",
+    ),
     limit(
         "control_groups",
         "control groups are not simulated yet",
@@ -118,7 +122,7 @@ pub const LEVELS: &[Possible] = &[
     possible("direct", Some(&["true"]), "page_cache", true),
     possible("cache", Some(&["cold", "as_is"]), "warm_cache", true),
     possible("verify", Some(&["none"]), "verify", false),
-    possible("memory_limit", Some(&["none"]), "memory_limit", false),
+    possible("memory_limit", Some(&["none"]), "memory_limit", true),
     possible("lock", Some(&["none"]), "lock", false),
 ];
 

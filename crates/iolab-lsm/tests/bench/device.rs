@@ -10,6 +10,18 @@ use iolab_model::kv::KvDurability;
 pub const KEY_BYTES: u64 = 23;
 pub const VALUE_BYTES: u64 = 1140;
 
+/// Merges that keep up with a client that puts a record every 4 us.
+const COST: StoreCost = StoreCost {
+    get: Ns(1_500),
+    table: Ns(600),
+    block: Ns(900),
+    load: Ns(2_500),
+    put: Ns(4_000),
+    next: Ns(400),
+    merge: Ns(2_000),
+    compress_kib: Ns(0),
+};
+
 /// A number that looks random.
 pub const fn scattered(number: u64) -> Key {
     let mut hash = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -47,7 +59,7 @@ impl Bench {
         let for_tables = (0..compactions).map(|_| slot(JobKind::Compaction));
         Self {
             slots: for_buffers.chain(for_tables).collect(),
-            store: LsmStore::new(options, durability, StoreCost::default()),
+            store: LsmStore::new(options, durability, COST),
             now: Ns(0),
             pause: Ns(0),
             bytes_per_s,
