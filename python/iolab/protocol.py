@@ -1623,6 +1623,7 @@ class Capabilities(TypedDict):
     has_namespace: bool
     has_plain: bool
     has_small_calls: bool
+    has_store: bool
     has_stream: bool
     has_vectors: bool
     is_asynchronous: bool
@@ -4042,6 +4043,7 @@ class SimulatedTrial(TypedDict):
 
     cache: NotRequired[Cache | None]
     knobs: dict[str, str]
+    memory_limit_bytes: NotRequired[int | None]
     readings_every_ns: NotRequired[int | None]
     stack: NotRequired[Stack | None]
     trace: NotRequired[TrialTrace | None]

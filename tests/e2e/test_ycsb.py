@@ -302,12 +302,12 @@ def test_more_records_than_memory_holds_are_refused(tmp_path, monkeypatch):
         assert "recordcount" in told
 
 
-def test_simulation_is_refused_by_name_and_null_is_not(tmp_path):
+def test_simulation_without_files_is_refused_by_name_and_null_is_not(tmp_path):
     words = (*CORE, "-p", "recordcount=100", "-p", "operationcount=200")
     place = ("--out", tmp_path / "sim", "--on", "sim:fixed-100us")
     code, _, err = iolab("ycsb", *place, "run", "memory", *words)
     assert code == 1, err
-    assert "key-value store" in err
+    assert "a simulated store keeps its files in a file system" in err
     code, out, err = iolab(
         "ycsb", "--out", tmp_path / "n", "--on", "null:", "run", "memory", *words
     )

@@ -4,6 +4,7 @@
 //! an errno in the middle of a phase; before a run of the whole workload ([`refusals`]), and once
 //! more of each worker that gets a lane ([`check`]).
 
+use iolab_lsm::LsmOptions;
 use iolab_model::op::{Access, Durability, RangeSync};
 use iolab_model::target::Limit;
 use iolab_model::{Capabilities, Error, Target};
@@ -73,7 +74,10 @@ fn access_need(can: &Capabilities, access: Access) -> Need {
     }
 }
 
-/// Clients of a store need a real one: no target of files is one.
+/// Store that is simulated: its name among the real ones.
+pub(crate) const MODELLED: &str = "rocksdb";
+
+/// Clients of a store need one: no target of files alone is one.
 const OF_CLIENTS: [&str; 3] = [
     "asks a key-value store",
     "hold the key-value store of these clients",
@@ -82,8 +86,18 @@ const OF_CLIENTS: [&str; 3] = [
 
 fn needs(can: &Capabilities, tenant: &Tenant, verify: Verify) -> impl Iterator<Item = Need> {
     let files = tenant.file_set.as_ref().map(|work| needs_of_files(can, work));
-    let clients = need("key_value", tenant.kv.is_none(), OF_CLIENTS);
-    let access = [clients, access_need(can, tenant.access)].into_iter();
+    let clients = need("key_value", tenant.kv.is_none() || can.has_store, OF_CLIENTS);
+    let is_kept = tenant.kv.as_ref().is_none_or(|work| !work.is_verified);
+    let intact = need(
+        "verify",
+        is_kept || !can.has_store,
+        [
+            "compares records with what was written",
+            "give back what was written",
+            "leave dataintegrity out, or use a testbed on the running kernel",
+        ],
+    );
+    let access = [clients, intact, access_need(can, tenant.access)].into_iter();
     let calls = needs_of_calls(can, tenant).into_iter().chain(needs_of_the_kernel(can, tenant));
     let all = access.chain(calls).chain(needs_of_data(can, tenant, verify));
     let is_stream = files.is_none();
@@ -238,6 +252,21 @@ pub fn refusals(
     let (mut found, verify) = (Vec::new(), workload.verification());
     for phase in &workload.phases {
         for tenant in &phase.tenants {
+            if can.has_store
+                && let Some(problem) = store_problem(workload, phase, tenant)
+            {
+                let (code, what, hint) = problem;
+                let limit = limits.iter().find(|limit| limit.code == code);
+                found.push(Refusal {
+                    code,
+                    reason: limit.map_or_else(|| what.clone(), |limit| limit.reason.to_owned()),
+                    hint: limit.map_or(hint, |limit| limit.hint.to_owned()),
+                    what,
+                    phase: phase.name.clone(),
+                    tenant: tenant.name.clone(),
+                });
+                continue;
+            }
             let access = match tenant.access {
                 Access::Plain => can.default_access,
                 other => other,
@@ -271,6 +300,23 @@ pub fn refusals(
     found
 }
 
+/// Fault of a tenant's store where that is simulated: a code, what it asks for, and advice.
+fn store_problem(
+    workload: &Workload,
+    phase: &Phase,
+    tenant: &Tenant,
+) -> Option<(&'static str, String, String)> {
+    let work = tenant.kv.as_ref()?;
+    let name = workload.engine_of(phase);
+    if name != MODELLED {
+        return Some(("store", format!("asks the store {name}"), String::new()));
+    }
+    match LsmOptions::of(&work.store.options, 1) {
+        Err(Error::BadWorkload { problem, remedy }) => Some(("store_option", problem, remedy)),
+        _ => None,
+    }
+}
+
 /// Refuses a tenant that `target` cannot serve.
 ///
 /// # Errors
@@ -299,7 +345,7 @@ pub fn check_programs<T: Target>(
 ) -> Result<(), Error> {
     let (can, verify) = (target.capabilities(), workload.verification());
     for tenant in &phase.tenants {
-        if tenant.kv.is_some() {
+        if tenant.kv.is_some() && !can.has_store {
             let what = format!("{}; {}", OF_CLIENTS[1], OF_CLIENTS[2]);
             return Err(Error::Unsupported { target: target.name(), what });
         }

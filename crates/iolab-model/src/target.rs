@@ -80,6 +80,8 @@ pub struct Capabilities {
     pub has_links: bool,
     /// Key-value requests work.
     pub has_key_value: bool,
+    /// Clients find a store of records here ([`crate::kv`]): a simulated one, in its files.
+    pub has_store: bool,
     /// Every op succeeds and nothing is kept, neither data nor names.
     pub keeps_nothing: bool,
     /// Time is simulated.
@@ -110,6 +112,7 @@ impl Capabilities {
         has_end: false,
         has_links: false,
         has_key_value: false,
+        has_store: false,
         keeps_nothing: false,
         is_simulated: false,
     };

@@ -30,7 +30,7 @@ pub(crate) struct Asked {
     cache: Option<Cache>,
     /// Memory of the workers.
     #[serde(default)]
-    memory_limit_bytes: Option<u64>,
+    pub(crate) memory_limit_bytes: Option<u64>,
     /// Knobs that change while it runs.
     #[serde(default)]
     changes: Vec<KnobChange>,
@@ -48,7 +48,11 @@ pub(crate) fn refusals_of(can: &Capabilities, limits: &[Limit], asked: &Asked) -
             asked.cache == Some(Cache::Warm) && !can.has_plain,
             "begins with a warm cache",
         ),
-        ("memory_limit", asked.memory_limit_bytes.is_some(), "limits the memory of its workers"),
+        (
+            "memory_limit",
+            asked.memory_limit_bytes.is_some() && !can.has_plain,
+            "limits the memory of its workers",
+        ),
         ("control_groups", !asked.io_groups.is_empty(), "has control groups"),
         ("changes", !asked.changes.is_empty(), "changes knobs while it runs"),
     ];

@@ -10,7 +10,7 @@ use iolab_drive::pump::run_simulated;
 use iolab_drive::record::{CounterSeries, DeviceRecord, PhaseRecord, RequestCounters, Warning};
 use iolab_model::op::FlagName;
 use iolab_model::target::Limit;
-use iolab_model::{Error, Ns, Sector, Seed, Target, VirtualTime as _};
+use iolab_model::{Bytes, Error, Ns, Sector, Seed, Target, VirtualTime as _};
 use iolab_protocol::agent::{
     Cache, Record, Simulation as Inside, Stack as FileSystem, StackRecord, Status, TraceOfTrial,
     TrialTrace,
@@ -55,6 +55,9 @@ pub struct TrialSpec {
     /// State of the page cache before the timed region.
     #[serde(default)]
     cache: Option<Cache>,
+    /// Memory of the workers, which is that for pages of files.
+    #[serde(default)]
+    memory_limit_bytes: Option<u64>,
     /// Distance of the readings of counters, exactly; absent: few enough to be kept.
     #[serde(default)]
     readings_every_ns: Option<u64>,
@@ -209,7 +212,8 @@ impl Crosses for TrialError {
 pub fn sim_refusals(py: Python<'_>, stack_json: &str, trial_json: &str) -> PyResult<String> {
     let stack: Stack = serde_json::from_str(stack_json).map_err(|e| study_error(py, e))?;
     let asked: Asked = serde_json::from_str(trial_json).map_err(|e| study_error(py, e))?;
-    let overrides = overrides(&asked.knobs).and_then(|o| with_made(o, asked.stack.as_ref()));
+    let overrides = overrides(&asked.knobs)
+        .and_then(|o| with_made(o, (asked.stack.as_ref(), asked.memory_limit_bytes)));
     let overrides = overrides.map_err(|e| study_error(py, e))?;
     let simulation = stack.build(&overrides, Seed(0)).map_err(|e| study_error(py, e))?;
     let target = SimTarget::new(simulation, Vec::new());
@@ -235,7 +239,8 @@ pub fn sim_trace(py: Python<'_>, stack_json: &str, trial_json: &str) -> PyResult
 
 fn trace(stack: &Stack, spec: &TrialSpec) -> Result<String, TrialError> {
     spec.workload.check()?;
-    let overrides = with_made(overrides(&spec.knobs)?, spec.stack.as_ref())?;
+    let overrides =
+        with_made(overrides(&spec.knobs)?, (spec.stack.as_ref(), spec.memory_limit_bytes))?;
     let mut simulation = stack.build(&overrides, spec.workload.seed)?;
     simulation.record_events();
     let target = SimTarget::new(simulation, Vec::new());
@@ -248,7 +253,8 @@ fn trace(stack: &Stack, spec: &TrialSpec) -> Result<String, TrialError> {
 
 fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record, TrialError> {
     spec.workload.check()?;
-    let overrides = with_made(overrides(&spec.knobs)?, spec.stack.as_ref())?;
+    let overrides =
+        with_made(overrides(&spec.knobs)?, (spec.stack.as_ref(), spec.memory_limit_bytes))?;
     let files = overrides.files.apply(&stack.files);
     let (started, wall) = (Instant::now(), SystemTime::now());
     let mut simulation = stack.build(&overrides, spec.workload.seed)?;
@@ -563,11 +569,12 @@ fn vm_knob(name: &str) -> Option<&str> {
     name.strip_prefix("vm.").filter(|knob| VM_KNOBS.contains(knob))
 }
 
-/// Overrides with the file system that a trial makes.
+/// Overrides with the file system that a trial makes, and with its limit of memory.
 fn with_made(
     mut overrides: QueueOverrides,
-    made: Option<&FileSystem>,
+    (made, memory_bytes): (Option<&FileSystem>, Option<u64>),
 ) -> Result<QueueOverrides, TrialError> {
+    overrides.files.memory = memory_bytes.map(Bytes);
     let Some(made) = made else { return Ok(overrides) };
     if made.has_external_journal {
         return Err(TrialError::Stack(SimError::Inconsistent {

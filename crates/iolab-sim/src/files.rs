@@ -154,6 +154,8 @@ impl FilesSpec {
 pub struct FilesOverrides {
     /// File system of the trial, with its options, in place of the stack's.
     pub made: Option<FilesMade>,
+    /// Limit of the memory of a trial: its pages of files have no more than that.
+    pub memory: Option<Bytes>,
     /// `read_ahead_kb`.
     pub read_ahead_kb: Option<u64>,
     /// `vm.*`, by name.
@@ -188,13 +190,21 @@ pub const NO_FILE_SYSTEM: &str = "none";
 impl FilesOverrides {
     /// The stack's file half with these settings.
     pub fn apply(&self, spec: &FilesSpec) -> FilesSpec {
-        let Some(made) = &self.made else { return spec.clone() };
-        FilesSpec {
-            fs: (made.fs != NO_FILE_SYSTEM).then(|| made.fs.clone()),
-            mkfs_options: made.mkfs_options.clone(),
-            mount_options: made.mount_options.clone(),
-            ..spec.clone()
+        let mut applied = match &self.made {
+            None => spec.clone(),
+            Some(made) => FilesSpec {
+                fs: (made.fs != NO_FILE_SYSTEM).then(|| made.fs.clone()),
+                mkfs_options: made.mkfs_options.clone(),
+                mount_options: made.mount_options.clone(),
+                ..spec.clone()
+            },
+        };
+        if let Some(limit) = self.memory.filter(|_| applied.fs.is_some()) {
+            // A size that is wrong is told when the memory is made.
+            let own = applied.memory_bytes().unwrap_or(limit);
+            applied.memory = Some(own.min(limit).0.to_string());
         }
+        applied
     }
 
     /// Settings of write-back; of a pair of bytes and ratio the one that is set counts.

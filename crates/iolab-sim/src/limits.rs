@@ -56,6 +56,16 @@ pub const LIMITS: &[Limit] = &[
         "make files in place of links, or use --on loop:1g",
     ),
     limit(
+        "key_value",
+        "a simulated store keeps its files in a file system",
+        "use a file system, as in --fs ext4, or --on loop:1g",
+    ),
+    limit(
+        "store",
+        "a simulated store is RocksDB's model",
+        "use the store rocksdb, or --on dir:PATH",
+    ),
+    limit(
         "warm_cache",
         "a simulation has no page cache without a file system",
         "leave it out: direct I/O is cold; or use a file system, as in --fs ext4",
@@ -65,7 +75,11 @@ pub const LIMITS: &[Limit] = &[
         "a file system lies on one device in simulation",
         "leave external_journal out, or use --on loop:1g",
     ),
-    limit("memory_limit", "simulated workers use no memory that could be limited", "leave it out"),
+    limit(
+        "memory_limit",
+        "a simulation has no memory that could be limited without a file system",
+        "leave it out, or use a file system, as in --fs ext4",
+    ),
     limit(
         "control_groups",
         "control groups are not simulated yet",
@@ -108,7 +122,7 @@ pub const LEVELS: &[Possible] = &[
     possible("direct", Some(&["true"]), "page_cache", true),
     possible("cache", Some(&["cold", "as_is"]), "warm_cache", true),
     possible("verify", Some(&["none"]), "verify", false),
-    possible("memory_limit", Some(&["none"]), "memory_limit", false),
+    possible("memory_limit", Some(&["none"]), "memory_limit", true),
     possible("lock", Some(&["none"]), "lock", false),
 ];
 

@@ -255,7 +255,8 @@ DOCUMENTS: Final = (
         (),
         (),
         "Its question is asked again by "
-        "`iolab run examples/08-delayed-allocation/study.toml`, in simulation or on a loop device.",
+        "`iolab run examples/09-delayed-allocation-applications/study.toml`, in simulation or on a "
+        "loop device; `examples/08-delayed-allocation` asks writers that were made for it.",
     ),
     Document(
         "d5",

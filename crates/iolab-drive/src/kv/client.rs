@@ -18,7 +18,7 @@ use crate::recorder::Recorder;
 /// Longest sleep of a client that waits for its turn: it may be stopped meanwhile.
 const NAP: Ns = Ns::from_ms(50);
 /// Targets of more operations per second and client begin at once.
-const FAST_PER_S: f64 = 1000.0;
+pub const FAST_PER_S: f64 = 1000.0;
 
 /// A client at work.
 pub struct Session<'a, S> {

@@ -71,7 +71,8 @@ pub fn run_kv<S: KvStore + Send, O: Observer>(
     let live: Vec<_> = (0..tenant.workers).map(|_| live()).collect();
     let crew = KvCrew { workload, phase, work, stage: &stage, live: &live, means };
     let (ended, release) = crew.run(store, tenant.workers, observer)?;
-    let mut outcome = Ending { workload, phase, means, release }.outcome(ended);
+    let unix_ms = |instant: Ns| (unix_ns() - (means.now)().since(instant).0) / 1_000_000;
+    let mut outcome = Ending { workload, phase, release, unix_ms: &unix_ms }.outcome(ended);
     if let Some(record) = outcome.tenants[0].kv.as_mut() {
         (record.opening_ns, record.loaded) = (opening.0, loaded);
         (record.store, record.version) = (name, version);
@@ -79,7 +80,7 @@ pub fn run_kv<S: KvStore + Send, O: Observer>(
     Ok(outcome)
 }
 
-fn beside_others() -> Error {
+pub(super) fn beside_others() -> Error {
     Error::BadWorkload {
         problem: "clients of a store beside other tenants".into(),
         remedy: "write a phase for each".into(),
@@ -122,14 +123,14 @@ struct KvCrew<'a> {
 }
 
 /// End of a client.
-struct Ended {
-    outcome: WorkerOutcome,
-    counts: KvCounts,
-    written: u64,
-    first_error: Option<String>,
+pub(super) struct Ended {
+    pub outcome: WorkerOutcome,
+    pub counts: KvCounts,
+    pub written: u64,
+    pub first_error: Option<String>,
     /// Of the client that closed the store.
-    facts: Vec<iolab_model::kv::KvFact>,
-    gone: Ns,
+    pub facts: Vec<iolab_model::kv::KvFact>,
+    pub gone: Ns,
 }
 
 /// Threads, as their coordinator sees them.
@@ -248,7 +249,7 @@ fn pass(group: &impl GroupState, gate: Gate) {
 }
 
 /// Operations of a client: the first ones do one more, where they cannot be shared equally.
-fn share(operations: u64, clients: u32, index: u32) -> u64 {
+pub(super) fn share(operations: u64, clients: u32, index: u32) -> u64 {
     let (clients, index) = (u64::from(clients), u64::from(index));
     operations / clients + u64::from(index < operations % clients)
 }
@@ -292,7 +293,7 @@ fn report<S: KvStore>(session: &Session<'_, S>, (started, last): (Ns, Ns)) -> St
 }
 
 /// Counts of each kind of operation, in iolab's own units.
-fn operations(counts: &KvCounts) -> Vec<OperationCount> {
+pub(super) fn operations(counts: &KvCounts) -> Vec<OperationCount> {
     let one = |series: &KvSeries| {
         let empty = iolab_model::Histogram::new();
         let (ops, bytes, latency, response) =
@@ -317,15 +318,16 @@ fn unix_ns() -> u64 {
 }
 
 /// Counts of all clients, put together.
-struct Ending<'a> {
-    workload: &'a Workload,
-    phase: &'a Phase,
-    means: KvMeans<'a>,
-    release: Ns,
+pub(super) struct Ending<'a> {
+    pub workload: &'a Workload,
+    pub phase: &'a Phase,
+    pub release: Ns,
+    /// Unix time of an instant of the clients' clock, in milliseconds.
+    pub unix_ms: &'a dyn Fn(Ns) -> u64,
 }
 
 impl Ending<'_> {
-    fn outcome(&self, ended: Vec<Ended>) -> PhaseOutcome {
+    pub fn outcome(&self, ended: Vec<Ended>) -> PhaseOutcome {
         let work = self.phase.tenants[0].kv.as_ref().expect("it was looked at before");
         let mut sum = KvCounts::new(&work.measured);
         for one in &ended {
@@ -336,7 +338,7 @@ impl Ending<'_> {
         let gone = ended.iter().map(|one| one.gone).max().unwrap_or(self.release);
         let record = KvRecord {
             running_ns: gone.since(started).0,
-            began_unix_ms: (unix_ns() - (self.means.now)().since(started).0) / 1_000_000,
+            began_unix_ms: (self.unix_ms)(started),
             user_write_bytes: ended.iter().map(|one| one.written).sum(),
             series: sum.records(),
             facts: ended.iter().flat_map(|one| one.facts.clone()).collect(),

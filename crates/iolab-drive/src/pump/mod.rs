@@ -12,6 +12,7 @@ mod workplace;
 
 pub use events::{Actor, run_events};
 pub use layout::{Laid, lay_out};
+pub(crate) use simulated::ObservedGroup;
 pub use simulated::run_simulated;
 pub use slices::{SliceCount, SliceDriver, SliceLength, Turn, is_flushed, run_slices};
 pub use threads::{Part, Seat, get_ready, run_threads, seats};

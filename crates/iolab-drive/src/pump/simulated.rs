@@ -15,18 +15,37 @@ use super::events::run_events;
 use super::layout::{Laid, checked, layout_actor, nothing, stage_actor, staged};
 use super::threads::{Seat, seats, stage_of};
 use crate::coordinate::{Observer, PhaseOutcome, WorkerOutcome, assemble};
+use crate::kv::run_simulated_kv;
 use crate::needs;
 
 /// The observer is asked whether to stop once in so many questions of the workers.
 const ASK_EVERY: u32 = 1 << 16;
 
 /// Group state of workers that share a thread, with their observer inside.
-struct ObservedGroup<'a, O> {
+pub(crate) struct ObservedGroup<'a, O> {
     observer: RefCell<&'a mut O>,
     workers: u32,
     arrived: [Cell<u32>; Gate::ALL.len()],
     is_stopped: Cell<bool>,
     countdown: Cell<u32>,
+}
+
+impl<'a, O: Observer> ObservedGroup<'a, O> {
+    /// The group of so many workers.
+    pub(crate) fn new(observer: &'a mut O, workers: u32) -> Self {
+        Self {
+            observer: RefCell::new(observer),
+            workers,
+            arrived: [const { Cell::new(0) }; Gate::ALL.len()],
+            is_stopped: Cell::new(false),
+            countdown: Cell::new(0),
+        }
+    }
+
+    /// Tells the observer that all files are there.
+    pub(crate) fn laid_out(&self) {
+        self.observer.borrow_mut().laid_out();
+    }
 }
 
 impl<O: Observer> GroupState for ObservedGroup<'_, O> {
@@ -77,15 +96,12 @@ pub fn run_simulated<T: Target + VirtualTime, O: Observer>(
     observer: &mut O,
 ) -> Result<PhaseOutcome, Error> {
     needs::check_programs(target, workload, phase)?;
+    if phase.tenants.iter().any(|tenant| tenant.kv.is_some()) {
+        return run_simulated_kv(target, (workload, phase), directory, observer);
+    }
     let stage = stage_of(target, (workload, phase, &Books::default()), directory);
     let seats = seats(workload, phase, stage.as_ref());
-    let group = ObservedGroup {
-        observer: RefCell::new(observer),
-        workers: seats.len() as u32,
-        arrived: [const { Cell::new(0) }; Gate::ALL.len()],
-        is_stopped: Cell::new(false),
-        countdown: Cell::new(0),
-    };
+    let group = ObservedGroup::new(observer, seats.len() as u32);
     let mut layout = layout_actor(target, (workload, phase), directory, &group)?;
     run_events(core::slice::from_mut(&mut layout), target)?;
     if checked(&layout.worker)? == Laid::Stopped {
@@ -98,7 +114,7 @@ pub fn run_simulated<T: Target + VirtualTime, O: Observer>(
             return Ok(nothing(phase, workload.interval_ns));
         }
     }
-    group.observer.borrow_mut().laid_out();
+    group.laid_out();
     if stage.is_some() || phase.tenants.iter().any(|tenant| tenant.file_set.is_some()) {
         let outcomes = run_mixed(target, (&seats, stage.as_ref()), directory, &group)?;
         return Ok(assemble(phase, outcomes, workload.interval_ns));

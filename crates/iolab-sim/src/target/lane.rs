@@ -268,6 +268,7 @@ pub const CAPABILITIES_WITH_FILES: Capabilities = Capabilities {
     has_mapping: true,
     has_stream: true,
     has_deallocate: true,
+    has_store: true,
     ..CAPABILITIES
 };
 

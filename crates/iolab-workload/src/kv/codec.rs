@@ -35,6 +35,11 @@ impl Fields {
         &self.heads[index as usize][LENGTH_BYTES..]
     }
 
+    /// Bytes of a field with a value of a length.
+    pub fn bytes(&self, index: u32, value: u64) -> u64 {
+        self.heads[index as usize].len() as u64 + LENGTH_BYTES as u64 + value
+    }
+
     /// Appends a field with the value that `fill` appends.
     #[inline]
     pub fn append(&self, record: &mut Vec<u8>, index: u32, fill: impl FnOnce(&mut Vec<u8>)) {

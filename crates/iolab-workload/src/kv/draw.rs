@@ -276,6 +276,13 @@ impl KvClient {
         }
     }
 
+    /// Bytes of a whole record as [`KvClient::write_fields`] would make it, without making it.
+    pub fn record_bytes(&mut self) -> u64 {
+        let Self { fields, content, field_length, .. } = self;
+        let field = |index| fields.bytes(index, field_length.draw(content));
+        (0..fields.count()).map(field).sum()
+    }
+
     /// A pause before an insert is tried again, in seconds: around the one that was asked for.
     pub fn retry_pause_s(&mut self) -> f64 {
         self.work.retry_interval_s * (0.8 + 0.4 * self.random.unit())

@@ -1,0 +1,5 @@
+//! A store on a device, for checks.
+
+mod device;
+
+pub use device::*;
