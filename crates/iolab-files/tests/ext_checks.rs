@@ -26,6 +26,7 @@ fn made(name: &str, mount: &str, kernel: Kernel) -> Box<dyn FileSystem> {
         stripe: None,
     };
     let spec = MakeSpec {
+        memory_bytes: 8 << 30,
         devices: vec![device],
         kernel,
         mkfs: FsOptions::default(),
@@ -237,6 +238,7 @@ fn contradictions_and_unknown_words_are_refused() {
     assert!(error.contains("did you mean `nodelalloc`"), "{error}");
     assert!(mount("logbufs=8").is_err(), "an option of xfs");
     let spec = |bytes, text: &str| MakeSpec {
+        memory_bytes: 8 << 30,
         devices: vec![DeviceFacts {
             bytes,
             is_rotational: false,

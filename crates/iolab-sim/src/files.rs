@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use iolab_files::api::file_system::CacheKind;
+use iolab_files::api::frame::Replacement;
 use iolab_files::api::make::{DeviceFacts, Kernel, MakeSpec, Solaris, StripeFacts};
 use iolab_files::api::options::FsOptions;
+use iolab_files::api::own_cache::DeviceQueue;
 use iolab_files::api::write_back::Throttle;
 use iolab_files::api::write_back::VmSettings;
 use iolab_files::fs::list::{FILE_SYSTEMS, FileSystemRow, Home, find};
 use iolab_files::machine::{Deciders, Machine, MachineCost, MachineSettings};
 use iolab_files::readahead::{ReadAheadEra, Walk};
-use iolab_files::reclaim::TwoLists;
+use iolab_files::reclaim::{Adaptive, TwoLists};
 use iolab_files::writeback::{DirtyControl, Unlimited, Writer};
 use iolab_model::Bytes;
 use serde::{Deserialize, Serialize};
@@ -269,25 +272,8 @@ pub(crate) fn machine(
             && spec.system.is_empty());
         return if is_lost { Err(without_a_file_system()) } else { Ok(None) };
     };
-    let (kernel, solaris) = spec.kernel(row)?;
-    if below.log.is_some() && !row.takes_log_device {
-        return Err(without_a_log_device(row));
-    }
-    let make = MakeSpec {
-        devices: below.devices(),
-        kernel,
-        mkfs: FsOptions::mkfs(row.name, row.mkfs, &spec.mkfs_options).map_err(SimError::Files)?,
-        mount: FsOptions::mount(row.name, row.mount, &spec.mount_options)
-            .map_err(SimError::Files)?,
-        cpus: below.cpus,
-        solaris,
-        system: FsOptions::system(
-            row.name,
-            row.system,
-            spec.system.iter().map(|(name, &value)| (name.as_str(), value)),
-        )
-        .map_err(SimError::Files)?,
-    };
+    let make = make_spec(&spec, row, &below)?;
+    let kernel = make.kernel;
     let file_system = (row.make)(&make).map_err(SimError::Files)?;
     let vm = overrides.vm();
     let settings = MachineSettings {
@@ -312,14 +298,54 @@ pub(crate) fn machine(
         Home::Linux => Box::new(DirtyControl::new(vm, u32::from(below.cpus), kernel)),
         Home::Solaris => Box::new(Unlimited),
     };
-    let deciders = Deciders {
-        file_system,
-        throttle,
-        flusher: Box::new(Writer::new(vm, kernel)),
-        replacement: Box::new(TwoLists::new()),
+    let replacement: Box<dyn Replacement> = match file_system.facts().cache {
+        CacheKind::Own(own) => Box::new(Adaptive::new(own.bytes / 4096)),
+        CacheKind::Pages | CacheKind::Bypass => Box::new(TwoLists::new()),
     };
+    let deciders =
+        Deciders { file_system, throttle, flusher: Box::new(Writer::new(vm, kernel)), replacement };
     let root = Path::new(DIRECTORY).to_path_buf();
     Ok(Some(Machine::new(Simulation::EPOCH, settings, deciders, root)))
+}
+
+/// Everything that mkfs and mount know.
+fn make_spec(
+    spec: &FilesSpec,
+    row: &'static FileSystemRow,
+    below: &Below,
+) -> Result<MakeSpec, SimError> {
+    let (kernel, solaris) = spec.kernel(row)?;
+    if below.log.is_some() && !row.takes_log_device {
+        return Err(without_a_log_device(row));
+    }
+    Ok(MakeSpec {
+        devices: below.devices(),
+        kernel,
+        mkfs: FsOptions::mkfs(row.name, row.mkfs, &spec.mkfs_options).map_err(SimError::Files)?,
+        mount: FsOptions::mount(row.name, row.mount, &spec.mount_options)
+            .map_err(SimError::Files)?,
+        cpus: below.cpus,
+        memory_bytes: spec.memory_bytes()?.0,
+        solaris,
+        system: FsOptions::system(
+            row.name,
+            row.system,
+            spec.system.iter().map(|(name, &value)| (name.as_str(), value)),
+        )
+        .map_err(SimError::Files)?,
+    })
+}
+
+/// The queue that the file system keeps in front of each device, if it has one.
+pub(crate) fn device_queue(
+    spec: &FilesSpec,
+    overrides: &FilesOverrides,
+    below: &Below,
+) -> Result<Option<DeviceQueue>, SimError> {
+    let spec = overrides.apply(spec);
+    let Some(row) = spec.row()? else { return Ok(None) };
+    let Some(queue) = row.device_queue else { return Ok(None) };
+    queue(&make_spec(&spec, row, below)?).map(Some).map_err(SimError::Files)
 }
 
 fn without_a_file_system() -> SimError {

@@ -24,6 +24,7 @@ pub mod software;
 pub mod stack;
 pub mod target;
 pub mod tunable;
+pub mod vdev_queue;
 pub mod volume;
 
 pub use api::bio::{

@@ -43,7 +43,11 @@ pub const LIMITS: &[Limit] = &[
         "in simulation nothing polls, waits or is cached, so that they mean nothing",
         "use dsync or sync, or --on loop:1g",
     ),
-    limit("small_calls", "a simulated record is one call", "use --on loop:1g"),
+    limit(
+        "small_calls",
+        "a simulated record is one call without a file system",
+        "use a file system, as in --fs ext4",
+    ),
     limit("lock", "simulated files have no locks", "leave out lock, or use --on loop:1g"),
     limit(
         "verify",

@@ -21,6 +21,7 @@ pub mod faults;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::rc::Rc;
 
 use iolab_files::api::make::StripeFacts;
 use iolab_model::{Ns, Sector, Seed};
@@ -32,11 +33,12 @@ use crate::api::layer::{Layer, reason};
 use crate::device as devices;
 use crate::device::faulty::Faulty;
 use crate::error::SimError;
-use crate::files::{Below, FilesOverrides, FilesSpec, machine};
+use crate::files::{Below, FilesOverrides, FilesSpec, device_queue, machine};
 use crate::profile::Profile;
 use crate::queue::{BlockQueue, QueueParameters};
 use crate::software::{CostTable, ProcessorClocks, Software};
 use crate::target::{Beside, CpuCost, DIRECTORY, EXTENT, Placement, Simulation};
+use crate::vdev_queue::VdevQueue;
 
 /// Commands that a queue gives to an array at once, if the stack file does not say: the tagged
 /// queue of a SCSI unit. [assume]
@@ -192,10 +194,18 @@ impl Stack {
         let own = self.layer(overrides, seed, &processors)?;
         if self.places.is_empty() {
             let mut below = self.below(overrides, own.info());
-            let (own, log_from) = self.with_log_device(own, seed, &processors, &mut below)?;
+            let queue = device_queue(&self.files, &overrides.files, &below)?;
+            let dirty = Rc::default();
+            let queued = |layer: Box<dyn Layer>| match queue {
+                Some(queue) => Box::new(VdevQueue::new(queue, layer, Rc::clone(&dirty))) as Box<_>,
+                None => layer,
+            };
+            let own = queued(own);
+            let (own, log_from) =
+                self.with_log_device(own, queued, seed, (&processors, &mut below))?;
             let machine = machine(&self.files, &overrides.files, below)?;
             let simulation = Simulation::new(own, self.cpu, self.placement);
-            let simulation = simulation.with_log_at(log_from);
+            let simulation = simulation.with_log_at(log_from).telling_dirty(dirty);
             let simulation = simulation.on_processors(processors).on_cpus(self.cpus());
             return Ok(simulation.with_files(machine));
         }
@@ -226,9 +236,9 @@ impl Stack {
     fn with_log_device(
         &self,
         own: Box<dyn Layer>,
+        queued: impl Fn(Box<dyn Layer>) -> Box<dyn Layer>,
         seed: Seed,
-        processors: &ProcessorClocks,
-        below: &mut Below,
+        (processors, below): (&ProcessorClocks, &mut Below),
     ) -> Result<(Box<dyn Layer>, Sector), SimError> {
         let Some(spec) = &self.log_device else { return Ok((own, Sector(0))) };
         let builder = Builder {
@@ -241,7 +251,7 @@ impl Stack {
         let layer = builder.layer(spec, "log_device", is_queued)?;
         below.log = Some(layer.info());
         let mut beside = Beside::new(own);
-        let from = beside.add("log_device", layer, EXTENT);
+        let from = beside.add("log_device", queued(layer), EXTENT);
         Ok((Box::new(beside), from))
     }
 

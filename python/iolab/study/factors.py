@@ -276,9 +276,9 @@ FACTORS: Final[tuple[FactorDefinition, ...]] = (
         "fs",
         FactorKind.NAME,
         Scope.STACK,
-        "file system made for the study (none: a whole device without one, the default there; ufs "
-        "and vxfs can only be simulated)",
-        choices=("ext2", "ext3", "ext4", "xfs", "btrfs", "ufs", "vxfs", NO_FILE_SYSTEM),
+        "file system made for the study (none: a whole device without one, the default there; "
+        "ufs, vxfs and zfs can only be simulated)",
+        choices=("ext2", "ext3", "ext4", "xfs", "btrfs", "ufs", "vxfs", "zfs", NO_FILE_SYSTEM),
         aliases=("filesystem", "file_system"),
         is_hard_to_change=True,
         default="ext4",

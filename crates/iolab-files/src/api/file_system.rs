@@ -12,6 +12,7 @@ use iolab_model::{Bytes, Ns, Sector};
 
 use super::block::{BlockRun, DeviceId, FileRun, Mapped, NodeId};
 use super::context::{Context, Tid};
+use super::own_cache::{Admission, OwnCache};
 
 /// Sort of a new node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,8 +197,8 @@ pub enum Lock {
 pub enum CacheKind {
     /// The machine's page cache.
     Pages,
-    /// A cache of the file system's own (an adaptive one), with its share of memory.
-    Own,
+    /// A cache of the file system's own, with its share of memory.
+    Own(OwnCache),
     /// None.
     Bypass,
 }
@@ -361,6 +362,12 @@ pub trait FileSystem {
     /// A write is about to happen: give or promise space, or refuse. Called once per system call
     /// (a file system that works page by page does so inside).
     fn prepare(&mut self, cx: &mut Context, write: Write) -> Result<(), Errno>;
+
+    /// A writer is about to change so many bytes in a cache of the file system's own; `has_slept`:
+    /// it was told to sleep before.
+    fn admit(&mut self, _: Ns, _: Bytes, _has_slept: bool) -> Admission {
+        Admission::Go
+    }
 
     /// Data were copied into the cache; asked only of file systems with [`Clusters`], which say
     /// here what is to be written now.

@@ -122,4 +122,6 @@ pub struct MakeSpec {
     pub system: FsOptions,
     /// Processors of the machine.
     pub cpus: u16,
+    /// Memory of the machine, as far as files may have it.
+    pub memory_bytes: u64,
 }

@@ -148,8 +148,8 @@ impl PageCache {
     /// A page is used by read(2) or write(2).
     #[inline]
     pub fn used(&mut self, frame: FrameId) {
-        self.frames[frame].flags.clear(FrameFlags::UNUSED);
         self.replacement.used(&mut self.frames, frame);
+        self.frames[frame].flags.clear(FrameFlags::UNUSED);
     }
 
     /// Marks a page dirty; tells whether that is new.

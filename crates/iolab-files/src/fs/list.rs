@@ -5,8 +5,9 @@ use iolab_model::nearest::did_you_mean;
 use crate::api::file_system::FileSystem;
 use crate::api::make::MakeSpec;
 use crate::api::options::FsOption;
+use crate::api::own_cache::DeviceQueue;
 use crate::error::FilesError;
-use crate::fs::{ext, ufs, vxfs, xfs};
+use crate::fs::{ext, ufs, vxfs, xfs, zfs};
 
 /// Kernel that a file system belongs to: its memory, its daemons, its read-ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,9 @@ pub enum Home {
     /// Solaris.
     Solaris,
 }
+
+/// Maker of a file system's own queue.
+pub type MakeQueue = fn(&MakeSpec) -> Result<DeviceQueue, FilesError>;
 
 /// A file system that can be made.
 pub struct FileSystemRow {
@@ -33,6 +37,8 @@ pub struct FileSystemRow {
     pub home: Home,
     /// Its log can lie on a second device.
     pub takes_log_device: bool,
+    /// The queue of its own in front of each device.
+    pub device_queue: Option<MakeQueue>,
     /// Makes and mounts a fresh one.
     pub make: fn(&MakeSpec) -> Result<Box<dyn FileSystem>, FilesError>,
 }
@@ -50,6 +56,7 @@ pub const FILE_SYSTEMS: &[FileSystemRow] = &[
         system: &[],
         home: Home::Linux,
         takes_log_device: false,
+        device_queue: None,
         make: |spec| Ok(Box::new(xfs::Xfs::make(spec)?)),
     },
     FileSystemRow {
@@ -60,6 +67,7 @@ pub const FILE_SYSTEMS: &[FileSystemRow] = &[
         system: ufs::options::SYSTEM,
         home: Home::Solaris,
         takes_log_device: true,
+        device_queue: None,
         make: |spec| Ok(Box::new(ufs::UfsFs::make(spec)?)),
     },
     FileSystemRow {
@@ -70,7 +78,19 @@ pub const FILE_SYSTEMS: &[FileSystemRow] = &[
         system: vxfs::options::SYSTEM,
         home: Home::Solaris,
         takes_log_device: true,
+        device_queue: None,
         make: |spec| Ok(Box::new(vxfs::VxFs::make(spec)?)),
+    },
+    FileSystemRow {
+        name: "zfs",
+        title: "ZFS on Linux: copy on write in transaction groups, a cache and a queue of its own",
+        mkfs: zfs::options::MKFS,
+        mount: zfs::options::MOUNT,
+        system: zfs::options::SYSTEM,
+        home: Home::Linux,
+        takes_log_device: true,
+        device_queue: Some(zfs::options::device_queue),
+        make: |spec| Ok(Box::new(zfs::Zfs::make(spec)?)),
     },
 ];
 

@@ -9,3 +9,4 @@ pub mod list;
 pub mod ufs;
 pub mod vxfs;
 pub mod xfs;
+pub mod zfs;

@@ -120,6 +120,7 @@ impl Machine {
         used: (u64, u64),
         runner: RunBy,
     ) {
+        let is_ahead = used.0 == used.1;
         let mut run: Option<(u64, u64)> = None;
         for folio in new {
             let count = 1 << folio.order;
@@ -141,17 +142,20 @@ impl Machine {
                 Some(run) if run.0 + run.1 == folio.first => run.1 += count,
                 _ => {
                     if let Some(run) = run.replace((folio.first, count)) {
-                        self.read_in(owner, run, runner);
+                        self.read_in(owner, run, runner, is_ahead);
                     }
                 }
             }
         }
         if let Some(run) = run {
-            self.read_in(owner, run, runner);
+            self.read_in(owner, run, runner, is_ahead);
         }
     }
 
     pub(super) fn step_read(&mut self, index: TaskIndex, work: &mut ReadWork) -> Flow {
+        if let Some(own) = self.own_cache() {
+            return self.step_record_read(index, work, own);
+        }
         if let Some(clusters) = self.facts.clusters {
             return self.step_clustered_read(index, work, clusters);
         }

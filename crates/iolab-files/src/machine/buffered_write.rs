@@ -19,24 +19,27 @@ const PAGES_PER_LOOK: u64 = 32;
 /// A write, step by step.
 #[derive(Debug)]
 pub(super) struct WriteWork {
-    owner: u32,
+    pub(super) owner: u32,
     lane: u32,
-    at: u64,
-    end: u64,
-    start: u64,
+    pub(super) at: u64,
+    pub(super) end: u64,
+    pub(super) start: u64,
     /// Promise to be kept before it returns (`O_SYNC`, `O_DSYNC`, `RWF_SYNC`).
     promise: Option<Promise>,
-    phase: Phase,
+    pub(super) phase: Phase,
     /// The limits are to be looked at.
     looks: bool,
+    /// Slept before it got room in a transaction.
+    pub(super) has_slept: bool,
     is_at_end: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+pub(super) enum Phase {
     Lock,
     Prepare,
     Fill,
+    Admit,
     Dirty,
     End,
 }
@@ -52,6 +55,7 @@ impl WriteWork {
             promise: None,
             phase: Phase::Lock,
             looks: false,
+            has_slept: false,
             is_at_end: false,
         }
     }
@@ -70,6 +74,9 @@ impl WriteWork {
 
 impl Machine {
     pub(super) fn step_write(&mut self, index: TaskIndex, work: &mut WriteWork) -> Flow {
+        if self.own_cache().is_some() {
+            return self.step_record_write(index, work);
+        }
         if work.looks && self.looks_at_limits(index, work.lane) {
             return Flow::More;
         }
@@ -80,11 +87,7 @@ impl Machine {
                 work.phase = Phase::Prepare;
             }
             Phase::Prepare => {
-                if work.is_at_end {
-                    let size = self.tree.node(work.owner).size;
-                    let length = work.end - work.at;
-                    (work.at, work.start, work.end) = (size, size, size + length);
-                }
+                self.find_end(work);
                 if let Err(errno) = self.prepare(index, work.owner, (work.at, work.end), false) {
                     return Flow::Failed(errno);
                 }
@@ -94,8 +97,10 @@ impl Machine {
                 self.fill_edges(index, work);
                 work.phase = Phase::Dirty;
             }
+            Phase::Admit => work.phase = Phase::Dirty,
             Phase::Dirty => {
-                let pages = self.dirty_some(index, work);
+                let end = ((work.at / 4096 + PAGES_PER_LOOK) * 4096).min(work.end);
+                let pages = self.dirty_some(index, work, end);
                 let task = TaskId(work.lane);
                 work.looks = self.throttle.dirtied(self.now, task, BACKING, pages);
                 if work.at >= work.end {
@@ -108,6 +113,15 @@ impl Machine {
             Phase::End => return self.end_write(index, work),
         }
         Flow::More
+    }
+
+    /// A write that appends begins where the file ends now.
+    pub(super) fn find_end(&self, work: &mut WriteWork) {
+        if work.is_at_end {
+            let size = self.tree.node(work.owner).size;
+            let length = work.end - work.at;
+            (work.at, work.start, work.end) = (size, size, size + length);
+        }
     }
 
     /// Asks the file system for the space of a write.
@@ -179,9 +193,8 @@ impl Machine {
     }
 
     /// Copies into some pages and makes them dirty; answers how many became so.
-    fn dirty_some(&mut self, index: TaskIndex, work: &mut WriteWork) -> u64 {
+    pub(super) fn dirty_some(&mut self, index: TaskIndex, work: &mut WriteWork, end: u64) -> u64 {
         let first = work.at / 4096;
-        let end = ((first + PAGES_PER_LOOK) * 4096).min(work.end);
         let last = end.div_ceil(4096);
         let mut new = 0;
         for page in first..last {
@@ -196,7 +209,7 @@ impl Machine {
         let node = self.tree.node_mut(work.owner);
         node.size = node.size.max(end);
         let id = node.id;
-        if self.facts.clusters.is_some() {
+        if self.facts.clusters.is_some() || self.own_cache().is_some() {
             new += self.dirty_units(work.owner, (first, last));
         }
         if new > 0 {
@@ -262,7 +275,7 @@ impl Machine {
         }
     }
 
-    fn end_write(&mut self, index: TaskIndex, work: &WriteWork) -> Flow {
+    pub(super) fn end_write(&mut self, index: TaskIndex, work: &WriteWork) -> Flow {
         let runner = self.task(index).runner;
         let id = self.tree.node(work.owner).id;
         let mut cx = self.context(runner);

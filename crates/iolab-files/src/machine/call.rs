@@ -83,6 +83,12 @@ impl Machine {
             Op::Read(transfer) | Op::Write(transfer) if self.is_stream(lane, transfer.handle) => {
                 self.stream_transfer(lane, transfer, matches!(call.op, Op::Write(_)))
             }
+            Op::Read(transfer) if transfer.call_bytes > 0 => {
+                self.small_calls(lane, transfer, false)
+            }
+            Op::Write(transfer) if transfer.call_bytes > 0 => {
+                self.small_calls(lane, transfer, true)
+            }
             Op::Read(transfer) => self.transfer(lane, transfer, false).map(|work| vec![work]),
             Op::Write(transfer) => self.transfer(lane, transfer, true).map(|work| vec![work]),
             Op::Fsync { handle } => self.flush_of(lane, handle, Promise::Full),
@@ -128,6 +134,43 @@ impl Machine {
         self.lanes[lane as usize].handles.get_mut(handle.0 as usize)?.as_mut()
     }
 
+    /// A transfer that takes several calls, one after the other.
+    fn small_calls(&mut self, lane: u32, transfer: Transfer, is_write: bool) -> Begun {
+        let (mut works, mut done) = (Vec::new(), 0);
+        let owner = self.handle(lane, transfer.handle)?.owner;
+        let moved = self.bytes_of(lane, &transfer, is_write)?;
+        while done < transfer.length.0 {
+            let length = Bytes(u64::from(transfer.call_bytes).min(transfer.length.0 - done));
+            let at = match transfer.at {
+                Position::At(at) => Position::At(Bytes(at.0 + done)),
+                at => at,
+            };
+            let call = Transfer { at, length, call_bytes: 0, ..transfer };
+            if done > 0 {
+                works.push(Work::Burn(Ns(self.settings.cost.call_ns)));
+            }
+            works.push(self.transfer(lane, call, is_write)?);
+            works.push(Work::Unlock(owner));
+            done += length.0;
+        }
+        works.push(Work::Answer(moved));
+        Ok(works)
+    }
+
+    /// Bytes that a transfer moves: reads end where the file does.
+    fn bytes_of(&self, lane: u32, transfer: &Transfer, is_write: bool) -> Result<Bytes, Errno> {
+        let info = self.handle(lane, transfer.handle)?;
+        if is_write {
+            return Ok(transfer.length);
+        }
+        let at = match transfer.at {
+            Position::At(at) => at.0,
+            Position::Current | Position::End => info.position,
+        };
+        let left = self.tree.node(info.owner).size.saturating_sub(at);
+        Ok(Bytes(transfer.length.0.min(left)))
+    }
+
     fn transfer(&mut self, lane: u32, transfer: Transfer, is_write: bool) -> Result<Work, Errno> {
         let info = self.handle(lane, transfer.handle)?;
         let HandleInfo { owner, how, position, .. } = info;
@@ -168,7 +211,7 @@ impl Machine {
                     .appending(is_appending),
             ));
         }
-        match how.access {
+        match self.way_of(owner, (at, end), how.access, is_write) {
             Access::Direct if !(at | transfer.length.0).is_multiple_of(512) => Err(Errno::EINVAL),
             Access::Direct => Ok(Work::Direct(
                 DirectWork::new(owner, (at, end), is_write)
@@ -281,7 +324,9 @@ impl Machine {
                 self.cache.forget_clean(info.owner);
                 return Ok(Vec::new());
             }
-            Advice::WillNeed if self.facts.clusters.is_some() => return Ok(Vec::new()),
+            Advice::WillNeed if self.facts.clusters.is_some() || self.own_cache().is_some() => {
+                return Ok(Vec::new());
+            }
             Advice::WillNeed => {
                 self.will_need(lane, info);
                 return Ok(Vec::new());
@@ -314,6 +359,9 @@ impl Machine {
     fn naming(&mut self, call: Call<'_>) -> Begun {
         let lane = call.lane;
         let naming = match *call.op {
+            Op::Create { how, .. } | Op::Open { how, .. } if !self.takes_access(how.access) => {
+                return Err(Errno::EINVAL);
+            }
             Op::Create { handle, how, .. } => {
                 Naming::Create { path: path(call.path)?.into(), slot: (lane, handle.0), how }
             }

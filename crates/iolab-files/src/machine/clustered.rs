@@ -165,6 +165,9 @@ impl Machine {
             self.cache.frames[frame].flags.set(FrameFlags::UP_TO_DATE);
             new += u64::from(self.cache.set_dirty(frame));
         }
+        if self.own_cache().is_some() {
+            self.join_pages(owner, (from, end));
+        }
         new
     }
 }

@@ -49,6 +49,7 @@ impl Machine {
             let has_effects = cx.effects != crate::api::context::Effects::default();
             let is_over = job.is_none();
             if let Some(job) = job {
+                self.ask_for_room_again();
                 let index = self.spawn(RunBy::FileSystem(0), Token(0));
                 self.task(index).works.push(Work::Job(JobWork { job, at: 0 }));
                 self.calendar.plan(self.now, Event::Resume(index));
@@ -91,7 +92,7 @@ impl Machine {
                         self.await_writes(index, owner);
                     }
                 }
-                Step::Dirtied(run) => self.job_dirtied(index, run),
+                Step::Dirtied(run) => self.job_dirtied(index, run, work.job.is_sync),
                 Step::Copy(_, to) => {
                     self.job_write(index, to, WriteFlags::default(), work.job.is_sync);
                 }
@@ -110,6 +111,7 @@ impl Machine {
         self.fs.job_done(&mut cx, work.job.id);
         self.apply_quietly(cx);
         self.release_waits();
+        self.ask_for_room_again();
         Flow::Done
     }
 
@@ -146,13 +148,13 @@ impl Machine {
         self.await_writes(index, owner);
     }
 
-    fn job_dirtied(&mut self, index: TaskIndex, run: BlockRun) {
+    fn job_dirtied(&mut self, index: TaskIndex, run: BlockRun, is_sync: bool) {
         let block = u64::from(self.facts.block_bytes);
         let (from, end) = (run.first * block / 4096, (run.end() * block).div_ceil(4096));
         let runner = self.task(index).runner;
         let manner = Manner {
             runner,
-            is_sync: true,
+            is_sync: is_sync || self.own_cache().is_none(),
             is_background: false,
             pages_max: u64::MAX,
             is_limited: false,

@@ -84,8 +84,9 @@ impl Machine {
 
     /// Dirty pages of the range are written first.
     fn clear_cache(&mut self, index: TaskIndex, extent: Extent) {
-        if self.cache.file(extent.owner).dirty() == 0
-            && self.tree.node(extent.owner).writes.is_empty()
+        if self.own_cache().is_some()
+            || self.cache.file(extent.owner).dirty() == 0
+                && self.tree.node(extent.owner).writes.is_empty()
         {
             return;
         }
@@ -124,13 +125,14 @@ impl Machine {
         }
         let runner = self.task(index).runner;
         let direct = self.facts.clusters.map_or(u64::MAX, |clusters| clusters.direct_bytes);
-        let (most, mut at) = ((self.max_sectors() * 512).min(direct), work.at);
-        while at < work.end {
+        let most = (self.max_sectors() * 512).min(direct);
+        let (mut at, end) = self.travelling(work, size);
+        while at < end {
             let first = at / block;
-            let count = work.end.div_ceil(block) - first;
+            let count = end.div_ceil(block) - first;
             let run = FileRun { node: self.tree.node(work.owner).id, first, count };
             let Mapped { place, count } = self.fs.map(run);
-            let until = ((first + count.max(1)) * block).min(work.end);
+            let until = ((first + count.max(1)) * block).min(end);
             let is_there = match place {
                 Place::Written(..) => true,
                 Place::Unwritten(..) => work.is_write,
@@ -158,6 +160,17 @@ impl Machine {
             }
             at = until;
         }
+    }
+
+    /// Bytes that travel for a transfer: whole records where a cache of the file system's own has
+    /// them, because their checksums cover all of them.
+    fn travelling(&self, work: &DirectWork, size: u64) -> (u64, u64) {
+        if self.own_cache().is_none() || work.is_write {
+            return (work.at, work.end);
+        }
+        let unit = self.unit_pages() * 4096;
+        let end = work.end.next_multiple_of(unit).min(size.next_multiple_of(4096));
+        (work.at / unit * unit, end.max(work.end))
     }
 
     fn end_direct(&mut self, index: TaskIndex, work: &DirectWork) -> Flow {

@@ -116,7 +116,9 @@ impl Machine {
             self.dirtied += 1;
             node.dirtied_at = self.dirtied;
             let key = FileKey { backing: super::engine::BACKING, node: node.id };
-            self.flusher.dirtied(self.now, key);
+            if self.own_cache().is_none() {
+                self.flusher.dirtied(self.now, key);
+            }
         }
         self.counts.dirty_max = self.counts.dirty_max.max(self.cache.dirty);
     }

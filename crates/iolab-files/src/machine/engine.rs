@@ -15,7 +15,7 @@ use super::settings::MachineSettings;
 use super::task::{Flow, RunBy, Task, TaskIndex, Work};
 use super::tree::{DEVICE, ROOT, Tree};
 use crate::api::context::{Caller, Context, Tid};
-use crate::api::file_system::{Facts, FileSystem, Lock, Use};
+use crate::api::file_system::{CacheKind, Facts, FileSystem, Lock, Use};
 use crate::api::frame::Replacement;
 use crate::api::write_back::{BackingId, DirtyView, Flusher, Throttle};
 use crate::cache::PageCache;
@@ -106,6 +106,8 @@ pub struct Machine {
     pub(super) out: Vec<Outgoing>,
     pub(super) ended: Vec<MachineEnded>,
     pub(super) waits: Vec<(Tid, TaskIndex)>,
+    /// Writers that wait for room in a transaction, since when.
+    pub(super) admissions: Vec<(TaskIndex, Ns)>,
     pub(super) is_flusher_busy: bool,
     /// Task of the flusher that waits until fewer of its requests are on their way.
     pub(super) flusher_waits: Option<TaskIndex>,
@@ -125,7 +127,11 @@ impl Machine {
             None => ReadAheadRules::of(settings.kernel, facts.has_large_folios),
         };
         rules.walk = settings.walk;
-        let mut cache = PageCache::new(settings.memory_bytes / 4096, replacement);
+        let memory_bytes = match facts.cache {
+            CacheKind::Own(own) => own.bytes,
+            CacheKind::Pages | CacheKind::Bypass => settings.memory_bytes,
+        };
+        let mut cache = PageCache::new(memory_bytes / 4096, replacement);
         cache.open_file(DEVICE);
         cache.open_file(ROOT);
         Self {
@@ -150,6 +156,7 @@ impl Machine {
             out: Vec::new(),
             ended: Vec::new(),
             waits: Vec::new(),
+            admissions: Vec::new(),
             is_flusher_busy: false,
             flusher_waits: None,
             flusher_requests: 0,

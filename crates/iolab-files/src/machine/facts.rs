@@ -52,6 +52,11 @@ impl Machine {
         self.fs.space()
     }
 
+    /// Bytes of data that are dirty or on their way.
+    pub const fn dirty_bytes(&self) -> u64 {
+        (self.cache.dirty + self.cache.write_back) * 4096
+    }
+
     /// Tell whether blocks can be given to ranges without writing (fallocate(2)).
     pub fn can_allocate(&self) -> bool {
         self.fs.can_allocate()

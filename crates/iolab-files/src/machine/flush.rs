@@ -68,6 +68,9 @@ impl Machine {
     /// Sends dirty pages and waits for all that are on their way; tells whether to do it again,
     /// because pages were changed while they were being written.
     fn flush_pages(&mut self, index: TaskIndex, extent: Extent) -> bool {
+        if self.own_cache().is_some() {
+            return false;
+        }
         let manner = Manner {
             runner: self.task(index).runner,
             is_sync: true,

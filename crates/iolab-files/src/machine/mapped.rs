@@ -140,6 +140,9 @@ impl Machine {
         }
         self.counts.faults_major += 1;
         let runner = self.task(index).runner;
+        if self.own_cache().is_some() {
+            return self.read_record(work.owner, page, (page, page + 1), runner);
+        }
         if let Some(clusters) = self.facts.clusters {
             return self.clustered_fault(work.owner, page, work.hint, (clusters, runner));
         }

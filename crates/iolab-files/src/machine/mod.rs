@@ -15,6 +15,7 @@ mod mapped;
 mod name;
 mod node;
 mod page_io;
+mod records;
 mod request;
 mod settings;
 mod stream;

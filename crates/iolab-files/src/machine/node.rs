@@ -11,6 +11,7 @@ use super::task::TaskIndex;
 use crate::api::block::NodeId;
 use crate::api::read_ahead::ReadState;
 use crate::readahead::clustered::ClusterState;
+use crate::readahead::zfetch::Fetch;
 
 /// A file or a directory.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub(super) struct Node {
     pub mapped: ReadState,
     /// The same of file systems with clusters.
     pub clustered: ClusterState,
+    /// The same of file systems with a cache of their own.
+    pub fetch: Fetch,
     /// Page at which write-back goes on.
     pub cursor: u64,
     /// Requests with its data that are on their way to the device.
@@ -69,6 +72,7 @@ impl Node {
             lock: FileLock::default(),
             mapped: ReadState::default(),
             clustered: ClusterState::default(),
+            fetch: Fetch::default(),
             cursor: 0,
             writes: Vec::new(),
             write_back: 0,

@@ -32,6 +32,9 @@ impl Machine {
             (OutgoingKind::Discard, _) => {}
         }
         let at = self.charge(runner, self.settings.cost.submit_ns);
+        // All that a transaction writes is in the file system's own queue before any of it goes.
+        let is_together = self.own_cache().is_some() && matches!(runner, RunBy::FileSystem(_));
+        let at = if is_together { self.now } else { at };
         self.out.push(Outgoing {
             id,
             at,
@@ -157,6 +160,7 @@ impl Machine {
                 node.error.get_or_insert(errno);
             }
         }
+        self.ask_for_room_again();
         for held in free {
             self.counts.throttled += self.now - held.since;
             self.wake(held.task, 0);
@@ -186,14 +190,21 @@ impl Machine {
         self.run(index);
     }
 
-    /// Starts to read pages that were just added to the cache.
-    pub(super) fn read_in(&mut self, owner: u32, (first, count): (u64, u64), runner: RunBy) {
+    /// Starts to read pages that were just added to the cache; `is_ahead`: nobody asked for them.
+    pub(super) fn read_in(
+        &mut self,
+        owner: u32,
+        (first, count): (u64, u64),
+        runner: RunBy,
+        is_ahead: bool,
+    ) {
         let per_page = self.blocks_per_page();
         let block_sectors = u64::from(self.facts.block_bytes) / 512;
         let id = self.tree.node(owner).id;
         let (mut at, end) = (first * per_page, (first + count) * per_page);
         let end_of_file = self.tree.node(owner).size.div_ceil(u64::from(self.facts.block_bytes));
-        let most = (self.max_sectors() / 8 * 8 / block_sectors).max(per_page);
+        let most = self.request_blocks();
+        let is_background = is_ahead && self.own_cache().is_some();
         while at < end {
             let run = FileRun { node: id, first: at, count: end - at };
             let Mapped { place, count } = self.fs.map(run);
@@ -213,7 +224,10 @@ impl Machine {
                     if last >= end_of_file { last.div_ceil(per_page) } else { last / per_page };
                 let pages = ((at + sent) / per_page, last_page);
                 let sector = Sector((block + sent) * block_sectors);
-                let want = Want::new(OutgoingKind::Read, device, sector, now * block_sectors);
+                let want = Want {
+                    is_background,
+                    ..Want::new(OutgoingKind::Read, device, sector, now * block_sectors)
+                };
                 let cargo = Cargo::Read(owner, pages.0, pages.1 - pages.0);
                 let request = self.send(want, cargo, runner);
                 for page in pages.0..pages.1 {

@@ -56,6 +56,9 @@ struct Piece {
 impl Machine {
     /// Starts to write all dirty pages of a range; nobody waits.
     pub(super) fn push_out(&mut self, extent: Extent, runner: RunBy) {
+        if self.own_cache().is_some() {
+            return;
+        }
         let manner = Manner {
             runner,
             is_sync: false,
@@ -182,13 +185,17 @@ impl Machine {
 
     /// Place of blocks that are about to be written.
     fn place(&mut self, run: FileRun, manner: Manner) -> Option<(DeviceId, u64, u64)> {
-        let Mapped { place, count } = self.fs.map(run);
-        let count = count.clamp(1, run.count);
-        if let crate::api::block::Place::Written(device, first) = place {
-            return Some((device, first, count));
+        let mut run = run;
+        if self.own_cache().is_none() {
+            let Mapped { place, count } = self.fs.map(run);
+            let count = count.clamp(1, run.count);
+            run.count = count;
+            if let crate::api::block::Place::Written(device, first) = place {
+                return Some((device, first, count));
+            }
         }
         let mut cx = self.context(manner.runner);
-        let given = self.fs.allocate(&mut cx, FileRun { count, ..run });
+        let given = self.fs.allocate(&mut cx, run);
         self.charge(manner.runner, cx.effects.cpu.0);
         cx.effects.cpu = iolab_model::Ns(0);
         self.apply_alone(cx);
@@ -201,7 +208,7 @@ impl Machine {
     fn send_piece(&mut self, owner: u32, piece: Piece, manner: Manner) {
         let per_page = self.blocks_per_page();
         let sectors = u64::from(self.facts.block_bytes) / 512;
-        let most = (self.max_sectors() / 8 * 8 / sectors).max(per_page);
+        let most = self.request_blocks();
         let node_id = self.tree.node(owner).id;
         let end_of_file = self.tree.node(owner).size.div_ceil(u64::from(self.facts.block_bytes));
         let mut at = 0;

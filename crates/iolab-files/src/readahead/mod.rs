@@ -5,6 +5,7 @@ pub mod era;
 pub mod linux;
 pub mod reader;
 pub mod walk;
+pub mod zfetch;
 
 #[cfg(test)]
 mod tests;

@@ -14,6 +14,7 @@ pub fn cuts() -> u64 {
 pub fn made(name: &str, mkfs: &str, mount: &str) -> Box<dyn FileSystem> {
     let row = find(name).unwrap();
     let spec = MakeSpec {
+        memory_bytes: 8 << 30,
         devices: vec![DeviceFacts {
             bytes: 96 << 20,
             is_rotational: true,

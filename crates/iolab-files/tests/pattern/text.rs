@@ -141,6 +141,7 @@ impl Pattern {
         let device =
             DeviceFacts { bytes, is_rotational, io_min_bytes: 512, io_opt_bytes: 0, stripe: None };
         let spec = MakeSpec {
+            memory_bytes: 8 << 30,
             devices: vec![device],
             kernel: Kernel::DEFAULT,
             mkfs,

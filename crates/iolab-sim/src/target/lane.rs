@@ -266,6 +266,7 @@ pub const CAPABILITIES_WITH_FILES: Capabilities = Capabilities {
     has_plain: true,
     has_append: true,
     has_mapping: true,
+    has_small_calls: true,
     has_stream: true,
     has_deallocate: true,
     has_store: true,

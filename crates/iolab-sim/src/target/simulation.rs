@@ -1,6 +1,8 @@
 //! `Simulation`: a stack, its clock, and the ops that lanes have in flight on it.
 
+use std::cell::Cell;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use iolab_files::api::block::DeviceId;
 use iolab_files::machine::{Machine, MachineEnded, Outgoing, OutgoingId, OutgoingKind, RunBy};
@@ -111,6 +113,8 @@ pub struct Simulation {
     pub(super) names: Namespace,
     /// The mounted file system, if there is one.
     files: Option<Box<Files>>,
+    /// Bytes of its dirty data, for queues of its own.
+    dirty: Rc<Cell<u64>>,
     /// Sector at which the device of its log begins, if that has one of its own.
     log_from: Sector,
     /// Readings of the device's counters, while somebody wants them.
@@ -146,6 +150,7 @@ impl Simulation {
             info,
             names: Namespace::new(info.capacity, placement),
             files: None,
+            dirty: Rc::default(),
             log_from: Sector(0),
             stack,
             cost,
@@ -178,6 +183,13 @@ impl Simulation {
     #[must_use]
     pub(crate) fn with_log_at(mut self, from: Sector) -> Self {
         self.log_from = from;
+        self
+    }
+
+    /// Tells queues of the file system's own how much of its data is dirty.
+    #[must_use]
+    pub(crate) fn telling_dirty(mut self, dirty: Rc<Cell<u64>>) -> Self {
+        self.dirty = dirty;
         self
     }
 
@@ -514,6 +526,7 @@ impl Simulation {
                 }
             }
         }
+        self.dirty.set(files.machine.dirty_bytes());
         files.machine.take_ended(&mut files.ended);
         for MachineEnded { lane, token, submitted, outcome } in files.ended.drain(..) {
             let completion = Completion { token, submitted, completed: self.now, outcome };

@@ -23,6 +23,7 @@ pub const EXT2: FileSystemRow = FileSystemRow {
     system: &[],
     home: Home::Linux,
     takes_log_device: false,
+    device_queue: None,
     make: |spec| make("ext2", spec),
 };
 
@@ -35,6 +36,7 @@ pub const EXT3: FileSystemRow = FileSystemRow {
     system: &[],
     home: Home::Linux,
     takes_log_device: false,
+    device_queue: None,
     make: |spec| make("ext3", spec),
 };
 
@@ -47,6 +49,7 @@ pub const EXT4: FileSystemRow = FileSystemRow {
     system: &[],
     home: Home::Linux,
     takes_log_device: false,
+    device_queue: None,
     make: |spec| make("ext4", spec),
 };
 

@@ -25,6 +25,7 @@ fn spec(bytes: u64, mkfs: &str, mount: &str) -> MakeSpec {
         stripe: None,
     };
     MakeSpec {
+        memory_bytes: 8 << 30,
         devices: vec![device],
         kernel: Kernel::DEFAULT,
         mkfs: FsOptions::mkfs("vxfs", MKFS, &[mkfs.to_owned()]).unwrap(),

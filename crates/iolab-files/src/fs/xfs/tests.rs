@@ -17,6 +17,7 @@ use crate::api::options::FsOptions;
 fn spec(mib: u64, mkfs: &str, mount: &str) -> MakeSpec {
     let owned = |text: &str| vec![text.to_owned()];
     MakeSpec {
+        memory_bytes: 8 << 30,
         devices: vec![DeviceFacts {
             bytes: mib << 20,
             is_rotational: false,
