@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use iolab_lsm::{Action, BlockRead, FileKind, FileNo, LogWrite, LsmStore};
-use iolab_model::op::{Access, Advice, Handle, OpenHow, PathId};
+use iolab_model::op::{Access, Advice, Handle, OpenHow, PathId, RangeSync};
 use iolab_model::{Bytes, Op};
 
 /// Path of the directory, and of the list of tables, behind those of logs and tables.
@@ -104,7 +104,12 @@ impl OpenFiles {
 
     fn allocate(&mut self, handle: Handle, bytes: u64) {
         if self.can_allocate {
-            self.ops.push_back(Op::Allocate { handle, at: Bytes(0), length: Bytes(bytes) });
+            self.ops.push_back(Op::Allocate {
+                handle,
+                at: Bytes(0),
+                length: Bytes(bytes),
+                keeps_length: true,
+            });
         }
     }
 
@@ -162,7 +167,7 @@ impl OpenFiles {
         self.ops.push_back(Op::write(handle, Bytes(write.at), Bytes(write.bytes)));
         if write.write_out.1 > 0 {
             let (at, length) = (Bytes(write.write_out.0), Bytes(write.write_out.1));
-            self.ops.push_back(Op::SyncFileRange { handle, at, length });
+            self.ops.push_back(Op::SyncFileRange { handle, at, length, how: RangeSync::default() });
         }
         if write.is_synced {
             self.ops.push_back(Op::Fdatasync { handle });
@@ -191,7 +196,12 @@ impl OpenFiles {
             Action::WriteOut { file, at, bytes } => {
                 let handle = self.handle(file, kind_of(file), None);
                 let (at, length) = (Bytes(at), Bytes(bytes));
-                self.ops.push_back(Op::SyncFileRange { handle, at, length });
+                self.ops.push_back(Op::SyncFileRange {
+                    handle,
+                    at,
+                    length,
+                    how: RangeSync::default(),
+                });
             }
             Action::Finish { file, bytes, is_cut } => {
                 let handle = self.handle(file, kind_of(file), None);
