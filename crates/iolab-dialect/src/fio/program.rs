@@ -399,7 +399,7 @@ fn leaf(
         is_endless: work.is_endless,
         zones: zones(job)?,
     };
-    let named = shape::distribution(&job.distribution);
+    let named = shape::distribution(&job.distribution, place);
     let named = named.map_err(|problem| ("random_distribution", problem))?;
     let align = job.align[place];
     let even = if job.has_no_map || align.is_some() { Pick::Uniform } else { Pick::Permutation };

@@ -102,12 +102,13 @@ fn number(text: Option<&str>, usual: Option<f64>, what: &str) -> Read<f64> {
     value::float(first).map_err(|(_, problem)| problem)
 }
 
-/// A distribution; `None`: each place once, or evenly.
-pub fn distribution(text: &str) -> Read<Option<Pick>> {
+/// Distribution of the reads (0), writes (1) or trims (2) of a job; `None`: each place once, or
+/// evenly.
+pub fn distribution(text: &str, place: usize) -> Read<Option<Pick>> {
     let (name, more) = text.split_once(':').map_or((text, None), |(name, more)| (name, Some(more)));
     match name {
         "random" => Ok(None),
-        "zoned" => zones(more.unwrap_or_default()).map(Some),
+        "zoned" => zones_of(more.unwrap_or_default(), place).map(Some),
         "zipf" | "pareto" | "normal" | "gauss" => named(name, more).map(Some),
         "zoned_abs" => {
             let what = "random_distribution=zoned_abs is not done yet";
@@ -148,11 +149,17 @@ pub fn named(name: &str, more: Option<&str>) -> Read<Pick> {
     }
 }
 
-fn zones(text: &str) -> Read<Pick> {
-    if text.contains(',') {
-        let what = "zones of their own for reads and writes are not done yet";
-        return Err(Problem::new(what, "write one list of zones"));
+/// Zones of a direction; those that are not typed are those of the direction before.
+fn zones_of(text: &str, place: usize) -> Read<Pick> {
+    let mut sets: Vec<Pick> = text.split(',').map(zones).collect::<Read<_>>()?;
+    if sets.len() > 3 {
+        let what = format!("zoned has {} lists of zones", sets.len());
+        return Err(Problem::new(what, "write one for reads, writes and trims"));
     }
+    Ok(sets.swap_remove(place.min(sets.len() - 1)))
+}
+
+fn zones(text: &str) -> Read<Pick> {
     let parts: Vec<&str> = text.split(':').collect();
     if parts.len() > ZONES_MAX {
         return Err(Problem::new(format!("{} zones", parts.len()), "write at most 256"));
@@ -267,9 +274,9 @@ mod tests {
 
     #[test]
     fn distributions_are_picks() {
-        assert_eq!(distribution("random").unwrap(), None);
-        assert_eq!(distribution("zipf:1.2").unwrap(), Some(Pick::Zipf { theta: 1.2 }));
-        let zoned = distribution("zoned:60/10:30/20:10/70").unwrap();
+        assert_eq!(distribution("random", 0).unwrap(), None);
+        assert_eq!(distribution("zipf:1.2", 1).unwrap(), Some(Pick::Zipf { theta: 1.2 }));
+        let zoned = distribution("zoned:60/10:30/20:10/70", 2).unwrap();
         assert!(matches!(zoned, Some(Pick::Zones { zones }) if zones.len() == 3));
         for text in [
             "zipf:1",
@@ -280,9 +287,17 @@ mod tests {
             "zipf:1.1:0.5",
             "zoned",
             "zoned_abs:1/2",
+            "zoned:60/10:40/90,",
+            "zoned:1/1:99/99,1/1:99/99,1/1:99/99,1/1:99/99",
             "zpif:1",
         ] {
-            assert!(distribution(text).is_err(), "{text}");
+            assert!(distribution(text, 0).is_err(), "{text}");
         }
+        let both = "zoned:60/10:40/90,50/5:30/15:20/80";
+        let count = |place| match distribution(both, place).unwrap() {
+            Some(Pick::Zones { zones }) => zones.len(),
+            _ => 0,
+        };
+        assert_eq!([count(0), count(1), count(2)], [2, 3, 3]);
     }
 }

@@ -112,9 +112,10 @@ pub const ROWS: &[Row] = done_rows! { "Transfers";
             Ok(())
         };
     "random_distribution": Text, "random", T1, "how random places are distributed",
-        Differs("no centre, no zoned_abs, the same zones for reads and writes") => |job, value| {
+        Differs("no centre, no zoned_abs; zones of their own for reads, writes and trims, as \
+                 fio's manual says and fio 3.33 refuses") => |job, value| {
             let text = value.text();
-            shape::distribution(&text)?;
+            shape::distribution(&text, 0)?;
             job.distribution = text;
             Ok(())
         };
