@@ -21,6 +21,8 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from ycsb import library
+
 SIZES: Final = (50_000, 100_000, 200_000)
 MIXES: Final = {
     "a": ("readproportion=0.5", "updateproportion=0.5"),
@@ -116,6 +118,9 @@ def main() -> int:
         "--device", default="nvme-pc601-256", help="profile of the simulated device"
     )
     given = parser.parse_args()
+    if library() is None:
+        print("benches/lsm.py: left out, it needs librocksdb")
+        return 0
     scratch = Path(tempfile.mkdtemp(prefix="iolab-lsm-", dir=given.scratch))
     stack = scratch / "stack.toml"
     stack.write_text(STACK.format(device=given.device), encoding="utf-8")
