@@ -56,6 +56,7 @@ bench: setup ## ours against the peers; prints tables, writes target/bench.json;
 	@if [ "$$(id -u)" = 0 ]; then python benches/filebench.py; \
 	else echo "benches/filebench.py: left out, it needs root"; fi
 	@python benches/ycsb.py
+	@python benches/lsm.py
 	@python benches/check_bar.py --runs 5
 	@python benches/simulator.py
 	@python benches/spread.py

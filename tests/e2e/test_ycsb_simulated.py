@@ -161,3 +161,28 @@ def test_what_is_not_modelled_is_refused(ycsb, words, told):
     assert code == 1
     assert told in err, err
     assert err.count("\n") <= 2, err
+
+
+def test_memory_of_a_study_bounds_the_page_cache(tmp_path):
+    text = """
+testbed = "sim:sata7200-4tb"
+rounds = 1
+seed = 1
+compare = "memory_limit"
+[settings]
+fs = "ext4"
+[factors]
+memory_limit = ["32m", "none"]
+[[workloads]]
+name = "again"
+dialect = "fio"
+command = "--name=again --rw=randread --bs=4k --size=64m --io_size=128m"
+"""
+    (tmp_path / "study.toml").write_text(text, encoding="utf-8")
+    assert main(["run", str(tmp_path / "study.toml"), "--out", str(tmp_path / "out")]) == 0
+    with Store.open_reader(tmp_path / "out" / "study.db") as store:
+        records = [record for _, record in store.contents.records()]
+    read = {r["facts"]["sim.memory"]: r["phases"][0]["devices"][0]["read_bytes"] for r in records}
+    assert read["8g"] < 1.1 * (64 << 20)
+    # Each page is asked for twice; with half of the file in memory many are read again.
+    assert read["32m"] > 1.5 * read["8g"]

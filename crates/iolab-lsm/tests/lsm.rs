@@ -1,5 +1,5 @@
-//! Checks LSM-1 to LSM-6 of the model; those that need a file system are tests of `iolab-py` and of
-//! the examples.
+//! Checks LSM-1 to LSM-6 of the model; LSM-6 to LSM-8 on a file system are
+//! `tests/e2e/test_ycsb_simulated.py` and `benches/lsm.py`.
 
 mod bench;
 
