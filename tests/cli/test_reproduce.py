@@ -24,7 +24,11 @@ def iolab(*words):
     return code, out.getvalue(), err.getvalue()
 
 
-@pytest.mark.parametrize("key", ["d2", "d3", "d4", "d5"])
+LONG = pytest.param("d5", marks=pytest.mark.timeout(600))
+"""A file of 15 GiB, five times."""
+
+
+@pytest.mark.parametrize("key", ["d2", "d3", "d4", LONG])
 def test_each_number_becomes_what_it_is_known_to_become(key, tmp_path):
     code, told, err = iolab("sim", "reproduce", key, "--pages", tmp_path)
     assert (code, err) == (0, "")

@@ -172,3 +172,27 @@ def test_a_file_system_of_another_kernel_is_refused_where_it_would_be_real(iolab
     code, out, err = iolab("compare", "--on", "loop:1g", "--fs", "vxfs,ext4")
     assert (code, out) == (1, "")
     assert err.startswith("iolab: fs = vxfs on loop:1g: this kernel does not have it: simulate it")
+
+
+SHARED = """
+name = "seeks"
+testbed = "sim:sd-a1-32g"
+rounds = 5
+compare = "scheduler"
+[settings]
+fs = "zfs"
+[factors]
+scheduler = ["none", "mq-deadline"]
+[[workloads]]
+name = "seeks"
+dialect = "bonnie++"
+command = ["-s", "8192", "-r", "0", "-f", "-n", "0"]
+"""
+
+
+def test_a_file_that_several_workers_share_needs_its_space_once(iolab, tmp_path):
+    # Five seekers of bonnie++ share one file; five of it would not fit onto 32 GB.
+    study = tmp_path / "study.toml"
+    study.write_text(SHARED)
+    code, _, err = iolab("plan", str(study))
+    assert code == 0, err

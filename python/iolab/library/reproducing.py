@@ -149,6 +149,8 @@ def _simulated(row: Row, trials: _Trials) -> float | None:
     if row.figure == "elapsed":
         (phase,) = (phase for phase in _phases(trial) if phase["name"] == row.of)
         return phase["elapsed_ns"] / _NS_PER_S
+    if row.figure == "operations":
+        return trial.metrics[row.of]["throughput_ops_per_s"]
     rates = {name: m["throughput_bytes_per_s"] / _KIB for name, m in trial.metrics.items()}
     return rates[row.of] if row.figure == "throughput" else fmean(rates.values())
 

@@ -10,11 +10,12 @@ from iolab.reproduced.rules import Agreement, Word
 
 STACKS: Final = "python/iolab/reproduced/stacks"
 """Folder of the stack files in a clone."""
-Figure: TypeAlias = Literal["throughput", "mean_throughput", "iostat", "elapsed"]
+Figure: TypeAlias = Literal["throughput", "mean_throughput", "operations", "iostat", "elapsed"]
 """Figure that is taken from a simulated trial.
 
 throughput : KiB/s of an operation.
 mean_throughput : mean of the throughputs of all operations, KiB/s.
+operations : operations of a phase per second, 1/s.
 iostat : column of Solaris' ``iostat -x``, mean over the intervals that the file fills.
 elapsed : duration of an operation, s.
 """

@@ -107,7 +107,8 @@ def _row_cost(row: DialectRow) -> Cost:
     for tenant in streams:
         once = _file_bytes(tenant) * tenant["workers"]
         name = tenant["file"]
-        files[name] = max(files.get(name, 0), once)
+        space = _file_bytes(tenant) if tenant["is_file_shared"] else once
+        files[name] = max(files.get(name, 0), space)
         limit = tenant["limit"]
         passed = once
         if limit["kind"] == "time":

@@ -18,7 +18,7 @@ pub enum Said {
     Missing(String),
 }
 
-/// A file system, and how its settings are said; without a way it is not simulated yet.
+/// A file system, and how its settings are said; without a way no stack is written yet.
 pub struct Emission {
     /// The file system.
     pub fs: Fs,

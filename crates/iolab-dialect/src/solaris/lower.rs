@@ -404,7 +404,7 @@ impl Meant<'_> {
             return Err(("no line is of a file system".into(), remedy.into()));
         };
         let Some(say) = emission(fs).say else {
-            let problem = format!("{} is not simulated yet, so no stack is written", fs.name());
+            let problem = format!("no stack is written for {} yet", fs.name());
             return Err((problem, "its lines are checked: --explain prints what each says".into()));
         };
         if !(RELEASES.0..=RELEASES.1).contains(&release) {

@@ -13,7 +13,7 @@ use crate::api::file_system::{Reshape, Step, Write};
 
 /// Work of a write in a record: a transaction, its reservation, buffers. [fit: the 144 KB/s that D5
 /// prints for writes of one byte, less its calls]
-const WRITE_WORK: Ns = Ns(4_000);
+const WRITE_WORK: Ns = Ns(3_500);
 
 impl Zfs {
     /// Blocks that may not be used by data: 1/64 of all.
