@@ -2548,7 +2548,10 @@ NamedKind: TypeAlias = Literal["file", "folder", "store"]
 
 
 class FileUse(TypedDict):
-    """Use of a file, or of a directory of many, by the phases of a workload."""
+    """Use of a file, or of a directory of many, by the phases of a workload. A name that stands
+    for both has a use of each kind: a check of files must not miss one for what else has its
+    name.
+    """
 
     is_changed: bool
     is_expected: bool
