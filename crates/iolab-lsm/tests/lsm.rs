@@ -1,4 +1,4 @@
-//! Checks LSM-1 to LSM-6 of the model; LSM-6 to LSM-8 on a file system are
+//! Checks LSM-1 to LSM-6 of the model; LSM-6 and LSM-8 on a file system are
 //! `tests/e2e/test_ycsb_simulated.py` and `benches/lsm.py`.
 
 mod bench;

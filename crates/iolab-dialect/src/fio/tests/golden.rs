@@ -61,7 +61,7 @@ fn jobs_like_those_of_public_repositories_are_shown_as_fio_shows_them() {
         assert_eq!(words_of_jobs(&showcmd(&typing)), words_of_jobs(line), "{name}");
         count += 1;
     }
-    assert_eq!(count, 21, "repositories");
+    assert_eq!(count, 21, "jobs");
 }
 
 #[test]
