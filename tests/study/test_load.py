@@ -460,3 +460,24 @@ def test_a_byte_order_mark_is_no_mistake(tmp_path):
     marked = tmp_path / "marked.toml"
     marked.write_text(GOOD, encoding="utf-8-sig")
     assert load_study(marked) == parse_study(GOOD)
+
+
+def test_an_option_and_its_opposite_are_two_levels():
+    """Seen: `--mount-options delalloc,nodelalloc` was run as one treatment with both."""
+    text = """
+name = "s"
+testbed = "loop:1g"
+rounds = 3
+seed = 1
+[factors]
+mount_options = [{}]
+[[workloads]]
+name = "w"
+kind = "iozone"
+tests = ["write"]
+file_size = "16m"
+"""
+    with pytest.raises(StudyError, match="delalloc and nodelalloc at once") as caught:
+        make_plan(parse_study(text.format('"delalloc,nodelalloc", "noatime"')))
+    assert "--mount-options delalloc --mount-options nodelalloc" in caught.value.hint
+    make_plan(parse_study(text.format('"delalloc", "nodelalloc,noatime"')))

@@ -182,6 +182,18 @@ def _check_raw(treatment: Treatment) -> None:
             )
 
 
+def _check_mount_options(treatment: Treatment) -> None:
+    """One text is one treatment: an option and its opposite were meant as two."""
+    options = treatment.effective.get("mount_options", "").split(",")
+    twice = next((name for name in options if f"no{name}" in options), None)
+    if twice is not None:
+        raise StudyError(
+            f"mount_options = {','.join(options)}: {twice} and no{twice} at once",
+            f"leave one out; to compare them, say --mount-options {twice} --mount-options"
+            f' no{twice}, in a study file mount_options = ["{twice}", "no{twice}"]',
+        )
+
+
 _TREATMENT_RULES: Final[tuple[Callable[[Treatment], None], ...]] = (
     _check_record_fits,
     _check_alignment,
@@ -189,6 +201,7 @@ _TREATMENT_RULES: Final[tuple[Callable[[Treatment], None], ...]] = (
     _check_exclusive_knobs,
     _check_external_journal,
     _check_label,
+    _check_mount_options,
 )
 
 
