@@ -76,6 +76,7 @@ fn at(offset: u64, length: u64) -> Transfer {
         flags: TransferFlags::default(),
         call_bytes: 0,
         is_unchecked: false,
+        is_of_kernel_thread: false,
     }
 }
 
