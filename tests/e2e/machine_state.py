@@ -182,6 +182,7 @@ def tree_hash(directory: Path, leaving_out: str = ".iolab-") -> str:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text().strip()
+        # Command lines of others hold any byte.
+        return path.read_text(errors="replace").strip()
     except OSError as error:
         return f"({error.strerror})"

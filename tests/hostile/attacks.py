@@ -308,6 +308,11 @@ TRIALS: Final = (
     _trial("a depth without end", "the machine's memory", writing(depth=(1 << 32) - 1)),
     _trial("files beyond the policy", "the disk is full", writing(file_bytes=1 << 50)),
     _trial("a record of an exbibyte", "the machine's memory", writing(io_size_bytes=1 << 60)),
+    _trial(
+        "runs before everybody else",
+        "the machine's processors",
+        trial(workload=workload(manner={"nice": -20})),
+    ),
     _trial("waits for semaphores of others", "waits for ever", trial(waits=_WAIT)),
     _trial("proceeds to a second testbed", "two at once", loop()),
     _trial("greets again while open", "another run's journal", hello(run="hostile-2")),

@@ -84,7 +84,9 @@ def test_everything_is_told_at_once_and_the_first_with_the_number_of_the_others(
         "first on sim:fixed-100us goes through the page cache, and "
         "a simulation has no buffered files without a file system (2 other reasons besides)"
     )
-    assert caught.value.hint == "use --direct, or a file system as in --fs ext4"
+    assert caught.value.hint == (
+        "use --direct, or a file system as in --fs ext4 or [files] of a stack file"
+    )
 
 
 def test_a_real_testbed_answers_by_its_engines(tmp_path: Path) -> None:

@@ -69,6 +69,10 @@ pub fn check_workload(spec: &TrialSpec, has_paths: bool, is_root: bool) -> Resul
             let what = format!("the file {name:?} is not inside the testbed");
             return Err(Error::refused(what, "name plain files"));
         }
+        if is_root && tenant.manner.nice < 0 {
+            let what = format!("root takes no nice value of {} for others", tenant.manner.nice);
+            return Err(Error::refused(what, "use 0 or more, or measure as yourself"));
+        }
         if let Some(folder) = tenant.manner.op_log.as_ref().filter(|_| is_root) {
             let what = format!("root writes no log for others ({})", folder.display());
             return Err(Error::refused(what, "leave op_log out, or use a directory of yours"));

@@ -252,19 +252,8 @@ pub fn refusals(
     let (mut found, verify) = (Vec::new(), workload.verification());
     for phase in &workload.phases {
         for tenant in &phase.tenants {
-            if can.has_store
-                && let Some(problem) = store_problem(workload, phase, tenant)
-            {
-                let (code, what, hint) = problem;
-                let limit = limits.iter().find(|limit| limit.code == code);
-                found.push(Refusal {
-                    code,
-                    reason: limit.map_or_else(|| what.clone(), |limit| limit.reason.to_owned()),
-                    hint: limit.map_or(hint, |limit| limit.hint.to_owned()),
-                    what,
-                    phase: phase.name.clone(),
-                    tenant: tenant.name.clone(),
-                });
+            if let Some(refusal) = store_refusal(limits, can, (workload, phase, tenant)) {
+                found.push(refusal);
                 continue;
             }
             let access = match tenant.access {
@@ -300,21 +289,27 @@ pub fn refusals(
     found
 }
 
-/// Fault of a tenant's store where that is simulated: a code, what it asks for, and advice.
-fn store_problem(
-    workload: &Workload,
-    phase: &Phase,
-    tenant: &Tenant,
-) -> Option<(&'static str, String, String)> {
-    let work = tenant.kv.as_ref()?;
+/// Fault of a tenant's store where that is simulated.
+fn store_refusal(
+    limits: &[Limit],
+    can: &Capabilities,
+    (workload, phase, tenant): (&Workload, &Phase, &Tenant),
+) -> Option<Refusal> {
+    let work = tenant.kv.as_ref().filter(|_| can.has_store)?;
     let name = workload.engine_of(phase);
-    if name != MODELLED {
-        return Some(("store", format!("asks the store {name}"), String::new()));
-    }
-    match LsmOptions::of(&work.store.options, 1) {
-        Err(Error::BadWorkload { problem, remedy }) => Some(("store_option", problem, remedy)),
-        _ => None,
-    }
+    let (code, what, reason, hint) = if name == MODELLED {
+        let Err(Error::BadWorkload { problem, remedy }) = LsmOptions::of(&work.store.options, 1)
+        else {
+            return None;
+        };
+        ("store_option", "sets an option of the store".to_owned(), problem, remedy)
+    } else {
+        let limit = limits.iter().find(|limit| limit.code == "store")?;
+        let what = format!("asks the store {name}");
+        ("store", what, limit.reason.to_owned(), limit.hint.to_owned())
+    };
+    let (phase, tenant) = (phase.name.clone(), tenant.name.clone());
+    Some(Refusal { code, what, phase, tenant, reason, hint })
 }
 
 /// Refuses a tenant that `target` cannot serve.

@@ -1,9 +1,8 @@
 //! Background jobs: flushes and compactions, as the file operations that they make.
 //!
-//! What is merged is known when a job begins, since nothing else changes its inputs; its operations
-//! follow in the order in which a merge of sorted runs makes them. Tables are read in units of
-//! [`READ_UNIT`]: `RocksDB` reads block by block, and the page cache reads ahead of it.
-
+//! The inputs of a merge are known when a job begins, since nothing else changes them; its
+//! operations follow in the order in which a merge of sorted runs makes them. Tables are read in
+//! units of [`READ_UNIT`]: `RocksDB` reads block by block, and the page cache reads ahead of it.
 use std::collections::VecDeque;
 use std::rc::Rc;
 

@@ -153,12 +153,6 @@ impl Machine {
     }
 
     pub(super) fn step_read(&mut self, index: TaskIndex, work: &mut ReadWork) -> Flow {
-        if let Some(own) = self.own_cache() {
-            return self.step_record_read(index, work, own);
-        }
-        if let Some(clusters) = self.facts.clusters {
-            return self.step_clustered_read(index, work, clusters);
-        }
         if !work.is_locked {
             work.is_locked = true;
             self.take_lock(index, work.owner, Use::Read);
@@ -166,6 +160,12 @@ impl Machine {
             if self.task(index).pending > 0 {
                 return Flow::More;
             }
+        }
+        if let Some(own) = self.own_cache() {
+            return self.step_record_read(index, work, own);
+        }
+        if let Some(clusters) = self.facts.clusters {
+            return self.step_clustered_read(index, work, clusters);
         }
         loop {
             if let Some(batch) = work.batch.take() {

@@ -4,7 +4,7 @@ use super::buffered_read::ReadWork;
 use super::engine::Machine;
 use super::task::{Flow, RunBy, TaskIndex};
 use crate::api::block::FileRun;
-use crate::api::file_system::{Clusters, FreeBehind, Use};
+use crate::api::file_system::{Clusters, FreeBehind};
 use crate::api::frame::FrameFlags;
 use crate::api::read_ahead::{Hint, NewFolio};
 use crate::readahead::clustered::{ClusterAccess, ClusterLimits};
@@ -28,14 +28,6 @@ impl Machine {
         work: &mut ReadWork,
         clusters: Clusters,
     ) -> Flow {
-        if !work.is_locked {
-            work.is_locked = true;
-            self.take_lock(index, work.owner, Use::Read);
-            self.look_for_place(index, work);
-            if self.task(index).pending > 0 {
-                return Flow::More;
-            }
-        }
         let unit = self.unit_pages() * 4096;
         loop {
             let end = work.end.min(self.tree.node(work.owner).size);

@@ -68,14 +68,6 @@ impl Machine {
         work: &mut ReadWork,
         own: OwnCache,
     ) -> Flow {
-        if !work.is_locked {
-            work.is_locked = true;
-            self.take_lock(index, work.owner, Use::Read);
-            self.look_for_place(index, work);
-            if self.task(index).pending > 0 {
-                return Flow::More;
-            }
-        }
         let unit = self.unit_pages() * 4096;
         loop {
             let end = work.end.min(self.tree.node(work.owner).size);
