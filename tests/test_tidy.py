@@ -223,7 +223,7 @@ let b = r#"a " fn z() {"#; /* outer /* fn v() { */ { */ let c = '{'; let d: &'st
 def test_a_function_is_found_through_generics_and_arrays():
     signature = "fn f<F: Fn(u8) -> u8>(self, g: F, a: [u8; 4]) -> [u8; 4]"
     text = f"impl X {{\n    {signature} {{\n        a\n    }}\n}}"
-    (function,) = RustSource(text).functions()
+    (function,) = RustSource(text).functions
     assert (function.name, function.line_count, function.parameter_count) == ("f", 3, 2)
 
 

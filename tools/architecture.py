@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from python_source import parsed
+
 Picture = Mapping[str, frozenset[str]]
 
 CRATES: Final[Picture] = {
@@ -124,7 +126,7 @@ def package_violations(package: Path) -> Iterator[str]:
     """Departures of the Python package (the folder `iolab`) from the picture."""
     for path in sorted(package.rglob("*.py")):
         name = path.relative_to(package).as_posix()
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = parsed(path.read_text(encoding="utf-8"))
         yield from _import_violations(name, tree)
         if name not in AGENT_CLIENTS and _names_agent(tree):
             yield f"{name} names {AGENT_NAME}; only {', '.join(AGENT_CLIENTS)} may"
@@ -134,7 +136,7 @@ def cli_violations(package: Path) -> Iterator[str]:
     """Internal modules that `cli` imports, and modules outside it that read flags."""
     for path in sorted(package.rglob("*.py")):
         name = path.relative_to(package).as_posix()
-        for module in sorted(set(_modules(package, ast.parse(path.read_text(encoding="utf-8"))))):
+        for module in sorted(set(_modules(package, parsed(path.read_text(encoding="utf-8"))))):
             if module == "argparse" and not name.startswith(ARGPARSE_USERS):
                 yield f"{name} imports argparse; only {', '.join(ARGPARSE_USERS)} may"
             elif module != "argparse" and name.startswith("cli/"):

@@ -8,6 +8,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from python_source import nodes
+
 _THINGS = ("What", "Whatever", "Which", "Whether", "Where", "When", "Why", "How")
 _PERSONS = ("Who", "Whoever", "Whom", "Whose", "Nobody", "Somebody", "Someone", "Everybody")
 _PRONOUNS = ("It", "They")
@@ -31,7 +33,7 @@ def of_rust(text: str) -> Iterator[tuple[int, str]]:
 
 def of_python(text: str) -> Iterator[tuple[int, str]]:
     """Line and first word of every docstring, those of attributes and private names included."""
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes(text):
         body = node.body if isinstance(node, _WITH_DOCSTRINGS) else []
         for statement in body:
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):

@@ -8,6 +8,7 @@ have, so that a row without them cannot be merged. `{row}` stands for the row's 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 
@@ -249,10 +250,17 @@ def _fill(companion: str, row: str) -> str:
     return companion.replace("{row}", _snake(row)).replace("{name}", row.rstrip("_"))
 
 
+@cache
+def _ending_with(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """Expression for the paths whose last parts match one of the patterns; `*` is within a part."""
+    ends = "|".join(re.escape(pattern).replace(r"\*", "[^/]*") for pattern in patterns)
+    return re.compile(rf"(?:^|/)(?:{ends})$")
+
+
 def _exists(root: Path, files: list[str], companion: str) -> bool:
     pattern, _, contents = companion.partition("::")
-    patterns = pattern.split(" or ")
-    matching = [name for name in files if any(map(Path(name).match, patterns))]
+    expression = _ending_with(tuple(pattern.split(" or ")))
+    matching = [name for name in files if expression.search(name)]
     if not contents:
         return bool(matching)
     return any(re.search(contents, (root / name).read_text(encoding="utf-8")) for name in matching)

@@ -89,8 +89,12 @@ class RustSource:
                     return position
         return len(self.code) - 1
 
-    def functions(self) -> Iterator[Function]:
+    @cached_property
+    def functions(self) -> tuple[Function, ...]:
         """Every function that has a body."""
+        return tuple(self._functions())
+
+    def _functions(self) -> Iterator[Function]:
         for match in _FUNCTION.finditer(self.code):
             opening = _first_outside(self.code, match.end(), "(")
             if opening is None:

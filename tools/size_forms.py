@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from python_source import nodes
+
 NAMES: Final = frozenset(
     {"record_size", "record_kb", "record_bytes", "io_size_bytes", "bs", "chunk", "chunk_bytes"}
 )
@@ -43,7 +45,7 @@ def forms(name: str, text: str) -> Iterator[str]:
                 f"{table}.{n}: column" for n in re.findall(r"^\s*(\w+)", body, re.M) if n in NAMES
             )
     else:
-        for node in ast.walk(ast.parse(text)):
+        for node in nodes(text):
             if isinstance(node, ast.ClassDef):
                 yield from _fields(node)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import first_words
 import untyped
+from python_source import nodes, parsed
 from registries import missing_companions
 from rust_source import RustSource
 from type_names import REPEATS, declared_classes, exported_types
@@ -120,7 +121,7 @@ def crate_of(name: str) -> str:
 
 def python_functions(text: str) -> Iterator[PythonFunction]:
     """Every function of a Python file."""
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes(text):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         documentation = node.body[0] if ast.get_docstring(node, clean=False) is not None else None
@@ -138,7 +139,7 @@ def python_functions(text: str) -> Iterator[PythonFunction]:
 
 def function_size(tree: Tree) -> Iterator[Finding]:
     """Check the length of functions, and warn about long lists of parameters."""
-    functions = [(name, f) for name, source in tree.rust.items() for f in source.functions()]
+    functions = [(name, f) for name, source in tree.rust.items() for f in source.functions]
     python = [(name, f) for name, text in tree.python.items() for f in python_functions(text)]
     for name, function in functions + python:
         where = f"`{function.name}`"
@@ -196,7 +197,7 @@ def lists_only(tree: Tree) -> Iterator[Finding]:
             if match["macro"] or match["tests"]:
                 position = source.closing(position) + 1
     for name, text in tree.python.items():
-        for node in ast.parse(text).body if name.endswith("__init__.py") else []:
+        for node in parsed(text).body if name.endswith("__init__.py") else []:
             if not _is_list_statement(node):
                 what = type(node).__name__
                 yield Finding(name, node.lineno, rule, f"not a list or an import: {what}")
@@ -241,7 +242,7 @@ def banned_calls(tree: Tree) -> Iterator[Finding]:
     for name, text in tree.python.items():
         if not name.startswith("python/iolab/") or name.startswith("python/iolab/cli/"):
             continue
-        for node in ast.walk(ast.parse(text)):
+        for node in nodes(text):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "print":
                 yield Finding(name, node.lineno, rule, "`print` outside cli/; return the text")
 
@@ -281,7 +282,7 @@ def timed_files(tree: Tree) -> Iterator[Finding]:
         is_agent = crate_of(name) == "iolab-agent" and "/src/measure/" in name
         timed = [
             number
-            for function in source.functions()
+            for function in source.functions
             for number in range(function.line, function.line + function.line_count)
             if _CLOCK.search("".join(lines[function.line - 1 :][: function.line_count]))
         ]
@@ -379,7 +380,7 @@ def plain_docstrings(tree: Tree) -> Iterator[Finding]:
     """Check that docstrings of public Python code name the thing that they describe."""
     for name, text in tree.python.items():
         if name.startswith("python/iolab/"):
-            for line, docstring in public_docstrings(ast.parse(text)):
+            for line, docstring in public_docstrings(parsed(text)):
                 for found in _RIDDLES.findall(docstring):
                     message = f"'{found}' in a docstring: name the thing"
                     yield Finding(name, line, "plain-docstrings", message)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
+from python_source import parsed
 from rust_source import RustSource
 
 _TYPE = re.compile(r"^\s*pub (?:struct|enum|trait|union) (\w+)", re.MULTILINE)
@@ -69,7 +70,7 @@ def declared_classes(texts: Mapping[str, str]) -> Iterator[tuple[str, str, int]]
     """
     for path, text in texts.items():
         if path.startswith("python/iolab/") and path not in (BORDER, EXTENSION):
-            for node in ast.parse(text).body:
+            for node in parsed(text).body:
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                     yield node.name, path, node.lineno
 

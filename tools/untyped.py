@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from python_source import nodes, parsed
 from rust_source import RustSource
 
 PYTHON_BORDER: Final = "python/iolab/protocol.py"
@@ -46,7 +47,7 @@ def python_signatures(text: str) -> list[int]:
 
     An alias of the module counts as what it stands for.
     """
-    tree = ast.parse(text)
+    tree = parsed(text)
     vague = {"Any"} | {
         target.id
         for node in tree.body
@@ -55,11 +56,11 @@ def python_signatures(text: str) -> list[int]:
         if isinstance(target, ast.Name) and isinstance(node.value, ast.Subscript | ast.Name)
         if _names(node.value) & {"Any"}
     }
-    return [part.lineno for part in _annotations(tree) if _names(part) & vague]
+    return [part.lineno for part in _annotations(text) if _names(part) & vague]
 
 
-def _annotations(tree: ast.Module) -> Iterator[ast.expr]:
-    for node in ast.walk(tree):
+def _annotations(text: str) -> Iterator[ast.expr]:
+    for node in nodes(text):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             given = node.args
             every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
@@ -91,7 +92,7 @@ def rust_signatures(text: str) -> list[int]:
 def record_keys(text: str) -> int:
     """Number of times that code asks a record, or a part of one, for a key by a text."""
     count = 0
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes(text):
         key: ast.expr | None = None
         if isinstance(node, ast.Subscript):
             place, key = node.value, node.slice
