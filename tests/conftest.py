@@ -33,7 +33,7 @@ TIMEOUT_S_BY_MARKER = {
     "needs_chromium": 240,
     "needs_libreoffice": 240,
     "needs_sudo": 300,
-    "needs_sshd": 300,
+    "needs_sshd": 600,
 }
 CAP_SYS_ADMIN_BIT = 21  # linux/capability.h
 CLONE_NEWNS = 0x00020000  # linux/sched.h

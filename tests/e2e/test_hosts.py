@@ -10,7 +10,8 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -136,6 +137,13 @@ def descendants(process: int) -> list[int]:
     return found
 
 
+def words_of(process: int) -> list[str]:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text().split("\0")
+    except OSError:
+        return [""]
+
+
 def name_of(process: int) -> str:
     try:
         return Path(f"/proc/{process}/comm").read_text()
@@ -163,9 +171,9 @@ def hosts(tmp_path: Path) -> Iterator[Hosts]:
 
 
 def records(directory: Path) -> int:
-    """Trials that are stored."""
+    """Trials that are done."""
     with sqlite3.connect(f"file:{directory / 'study.db'}?mode=ro", uri=True) as store:
-        return int(store.execute("SELECT COUNT(*) FROM record").fetchone()[0])
+        return int(store.execute("SELECT COUNT(*) FROM record WHERE status = 'ok'").fetchone()[0])
 
 
 def test_three_hosts_run_one_study(iolab: Run, hosts: Hosts, tmp_path: Path) -> None:
@@ -211,32 +219,39 @@ def assert_rounds_begin_together(fleet: Path) -> None:
         assert min(begun[number]) > max(ended[number - 1]), number
 
 
-def test_a_lost_host_is_left_out_and_completed_later(
-    hosts: Hosts, iolab: Run, tmp_path: Path
-) -> None:
-    words = ["run", "study.toml", *hosts.flags(), "--out", "fleet"]
+@contextmanager
+def running_fleet(words: list[str], folder: Path) -> Generator[subprocess.Popen[str]]:
+    """The front end, once the host b has stored a trial."""
     with subprocess.Popen(
         [sys.executable, "-m", "iolab.cli", *words],
-        cwd=tmp_path,
+        cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "COLUMNS": "80"},
     ) as running:
-        deadline = time.monotonic() + 100
-        database = tmp_path / "fleet" / "b" / "study.db"
-        while not (database.exists() and records(database.parent)):
+        deadline = time.monotonic() + 200
+        place = folder / "fleet" / "b"
+        while not ((place / "study.db").exists() and records(place)):
             assert time.monotonic() < deadline
             assert running.poll() is None, running.communicate()
             time.sleep(0.02)
+        yield running
+
+
+def test_a_lost_host_is_left_out_and_completed_later(
+    hosts: Hosts, iolab: Run, tmp_path: Path
+) -> None:
+    words = ["run", "study.toml", *hosts.flags(), "--out", "fleet"]
+    with running_fleet(words, tmp_path) as running:
         hosts.stop("b")
-        out, err = running.communicate(timeout=100)
+        out, err = running.communicate(timeout=200)
     assert running.returncode == 1, err
     assert "iolab: b is left out: iolab-agent ended with exit code 255 during run_trial" in err
     assert "the same command with --resume restores it" in err
     assert "2 hosts" in " ".join(out.split())
     assert [records(tmp_path / "fleet" / name) for name in ("a", "c")] == [6, 6]
-    assert records(database.parent) < 6
+    assert records(tmp_path / "fleet" / "b") < 6
     gone = iolab(*words, "--resume")
     assert gone.returncode == 1
     assert gone.stderr.count("\n") == 1
@@ -247,6 +262,66 @@ def test_a_lost_host_is_left_out_and_completed_later(
     assert done.returncode == 0, done.stderr
     assert [records(tmp_path / "fleet" / name) for name in NAMES] == [6, 6, 6]
     assert "3 hosts" in " ".join(done.stdout.split())
+
+
+def test_what_even_the_watchdog_left_is_restored_before_it_goes_on(
+    hosts: Hosts, iolab: Run, tmp_path: Path
+) -> None:
+    words = ["run", "study.toml", *hosts.flags(), "--out", "fleet"]
+    with running_fleet(words, tmp_path) as running:
+        # The watchdog first: it would restore when the agent dies.
+        below = {one: words_of(one) for one in descendants(hosts.servers["b"].pid)}
+        watchdogs = [one for one, given in below.items() if given[1:2] == ["watchdog"]]
+        agents = [one for one, given in below.items() if "iolab-agent" in given[0]]
+        assert len(watchdogs) == 1
+        for process in [*watchdogs, *agents]:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        _, err = running.communicate(timeout=200)
+    assert running.returncode == 1, err
+    assert "iolab: b is left out: iolab-agent ended with exit code 255" in err
+    # Three hosts here are one machine: each of them sees what was left.
+    refused = iolab("run", "study.toml", *hosts.flags("b"), "--out", "other")
+    assert refused.returncode == 2, refused.stderr
+    assert "not undone: `iolab restore --hosts b --ssh 'ssh -F" in refused.stderr
+    done = iolab(*words, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert ": restored " in done.stderr
+    assert [records(tmp_path / "fleet" / name) for name in NAMES] == [6, 6, 6]
+    nothing = iolab("restore", *hosts.flags())
+    assert nothing.returncode == 0
+    assert nothing.stdout.splitlines() == [f"{name}: nothing to restore" for name in NAMES]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["stopped", "killed"])
+def test_a_front_end_that_ends_leaves_nothing(
+    hosts: Hosts, iolab: Run, tmp_path: Path, how: signal.Signals
+) -> None:
+    words = ["run", "study.toml", *hosts.flags(), "--out", "fleet"]
+    with running_fleet(words, tmp_path) as running:
+        running.send_signal(how)
+        _, err = running.communicate(timeout=200)
+    if how == signal.SIGINT:
+        assert running.returncode == 130, err
+        assert err.splitlines()[-1].startswith("iolab: stopped on request on a, b, c: finished")
+    done = iolab(*words, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert [records(tmp_path / "fleet" / name) for name in NAMES] == [6, 6, 6]
+
+
+def test_a_directory_of_each_host(hosts: Hosts, iolab: Run, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    compare = ("compare", "--test", "read", "--file-size", "4m", "--record-size", "4k,64k")
+    fleet = ("--rounds", "2", "--design", "trials", "--quiet", *hosts.flags("a", "b"))
+    done = iolab(*compare, "--on", f"dir:{tmp_path}/data", *fleet)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert done.stdout.count("\n") == 1
+    assert list((tmp_path / "data").iterdir()) == []
+    assert records(tmp_path / "iolab-out" / "record-size-1" / "a") == 4
+    missing = iolab(*compare, "--on", f"dir:{tmp_path}/none", *fleet)
+    assert missing.returncode != 0
+    assert f"a is left out: {tmp_path}/none" in missing.stderr
 
 
 def test_an_agent_of_another_version_is_refused(iolab: Run, hosts: Hosts, tmp_path: Path) -> None:

@@ -40,11 +40,15 @@ def conduct_on_hosts(
 
     hosts = parse_hosts(arguments.hosts, arguments.ssh)
     done = run_on_hosts(study, options, hosts, services, console)
+    stopped = [end.name for end in done.left_out if isinstance(end.problem, StoppedError)]
     for end in done.left_out:
-        console.note(f"iolab: {end.name} is left out: {end.problem}")
-    stopped = [end.problem for end in done.left_out if isinstance(end.problem, StoppedError)]
+        if end.name not in stopped:
+            console.note(f"iolab: {end.name} is left out: {end.problem}")
     if stopped:
-        return stopped[0].exit_code
+        raise StoppedError(
+            f"stopped on request on {', '.join(stopped)}",
+            "finished trials are kept; the same command with --resume goes on",
+        )
     code = _show(done, arguments, console)
     codes = [end.problem.exit_code for end in done.left_out if end.problem is not None]
     return max(codes, default=code)

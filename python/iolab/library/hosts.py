@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
@@ -116,6 +116,8 @@ def run_on_hosts(
     note_plan(replace(prepared[0], observer=observer))
     observer.remark(announcement_text(replace(prepared[0], out_dir=out_dir)))
     observer.remark(f"iolab: on {counted(len(hosts), 'host')}: {_clocks(connected)}")
+    for line in _one_machine(connected):
+        observer.remark(f"iolab: note: {line}")
     ready = [
         replace(one, options=replace(one.options, host=host, is_announced=False))
         for one, host in zip(prepared, connected, strict=True)
@@ -242,6 +244,17 @@ def _restored(host: Host, *, observer: _Shared) -> None:
             f"{host.name}: not everything could be put back: {'; '.join(found.problems)}",
             "correct the cause there, then type the same command again",
         )
+
+
+def _one_machine(hosts: Sequence[Host]) -> Iterator[str]:
+    """Sentence about each machine that has several of the names."""
+    names = dict[str, list[str]]()
+    for host in hosts:
+        if host.boot_id:
+            names.setdefault(host.boot_id, []).append(host.name)
+    for same in names.values():
+        if len(same) > 1:
+            yield f"{', '.join(same)} are one machine: they are measured at the same time"
 
 
 def _clocks(hosts: Sequence[Host]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolab.errors import StudyError
 from iolab.run.attendant import Attendant
+from iolab.run.dialect_requests import loads_library
 from iolab.run.kept_recordings import recordings_of
 from iolab.run.stop import StopSwitch
 from iolab.store.db import Store
@@ -134,7 +135,7 @@ def _wishes(study: Study, options: RunOptions) -> Iterable[tuple[bool, str, str]
         "leave them out of the command",
     )
     yield (
-        any(one.dialect == "ycsb" for one in dialects),
+        any(loads_library(one) for one in dialects),
         "a key-value store needs its library on each host",
         "run the study there, and judge all with `iolab fleet`",
     )

@@ -57,6 +57,8 @@ class Host:
     """Last words of that command: the port, if one was typed, and the address."""
     agent: tuple[str, ...] = ()
     """Command that starts the agent there; empty before it was looked for."""
+    boot_id: str = ""
+    """The kernel's name for this start of its machine, which containers share; empty: unknown."""
     clock: Clock | None = None
     """None if it could not be measured."""
 

@@ -25,7 +25,8 @@ _COPY_PATIENCE_S: Final = 600.0
 _UNREACHED: Final = 255
 """Exit code of ssh itself (ssh(1), EXIT STATUS)."""
 _MARK: Final = "iolab-found"
-"""First word of each line of the look-around: login shells may print lines of their own."""
+"""First word of each line of the look-around: login shells may print lines of their own, which
+would stand among the agent's answers."""
 _EXCHANGES: Final = 9
 _EXCHANGE_PATIENCE_S: Final = 5.0
 _DIGITS_OF_NS: Final = 19
@@ -36,6 +37,7 @@ tell() {{ printf '{_MARK} %s %s\\n' "$1" "$2"; }}
 version() {{ "$@" --version </dev/null 2>&1 | head -n 1; }}
 tell uid "$(id -u)"
 tell machine "$(uname -m)"
+tell boot "$(cat /proc/sys/kernel/random/boot_id)"
 agent=${{{AGENT_VARIABLE}:-}}
 [ -n "$agent" ] || agent=$(command -v {AGENT_NAME})
 if [ -n "$agent" ]; then tell agent "$agent"; tell version "$(version "$agent")"; fi
@@ -47,7 +49,7 @@ tell copy "$copy"
 if [ -x "$copy" ]; then tell copied "$(version "$copy")"; fi
 """
 _COPY: Final = (
-    'umask 077; d=$(dirname "$1"); t="$d/.new.$$"; '
+    'umask 077; d=$(dirname "$1"); t="$d/.new.$(uname -n).$$"; '
     'mkdir -p "$d" && cat > "$t" && [ "$(wc -c < "$t")" -eq "$2" ] && chmod 700 "$t" && '
     'mv -f "$t" "$1" || { rm -f "$t"; exit 1; }'
 )
@@ -74,19 +76,27 @@ def connect(host: Host, *, needs_root: bool) -> Host:
     ours = _Ours(content, version_of(path), sha256(content).hexdigest())
     found = _look_around(host, ours)
     agent = _agent(host, found, ours, needs_root=needs_root)
-    return replace(host, agent=agent, clock=_measured_clock(host))
+    return replace(host, agent=agent, boot_id=found.get("boot", ""), clock=_measured_clock(host))
 
 
 def _look_around(host: Host, ours: _Ours) -> dict[str, str]:
     """Findings on a host, by name: its user, its machine, its agents."""
     script = _LOOK_AROUND.replace("DIGEST", ours.digest)
     done = _done(host, ("sh", "-s"), script.encode())
-    lines = (line.split(" ", 2) for line in done.stdout.decode(errors="replace").splitlines())
-    found = {words[1]: words[2] for words in lines if words[0] == _MARK and len(words) == 3}
+    lines = done.stdout.decode(errors="replace").splitlines()
+    split = (line.split(" ", 2) for line in lines)
+    found = {words[1]: words[2] for words in split if words[0] == _MARK and len(words) == 3}
     if "copy" not in found:
         raise TestbedError(
             f"{host.name} does not run a shell for us: {_last_line(done.stderr) or 'no answer'}",
             f"`{host.shown('sh -c true')}` must work",
+        )
+    said = next((line for line in lines if not line.startswith(f"{_MARK} ")), None)
+    if said is not None:
+        raise TestbedError(
+            f"{host.name} prints '{said[:60]}' before a command begins, where only answers of the "
+            "agent may stand",
+            "let its shell be silent when it is not interactive (scp needs that, too)",
         )
     return found
 
