@@ -2,8 +2,8 @@
 seeds.
 
 A privileged test carries a marker (`needs_root`, `needs_loop`, `needs_io_uring`,
-`needs_chromium`, `needs_fio`, `needs_libreoffice`, `needs_sudo`). Where the machine cannot serve
-it, it is skipped with the reason, which `make test` lists and counts.
+`needs_chromium`, `needs_fio`, `needs_libreoffice`, `needs_sudo`, `needs_sshd`). Where the machine
+cannot serve it, it is skipped with the reason, which `make test` lists and counts.
 
 Tests of root share neither journals nor images with whatever else runs iolab on the machine: a test
 that kills a run and its watchdog would make every other start be refused until `iolab restore`.
@@ -33,6 +33,7 @@ TIMEOUT_S_BY_MARKER = {
     "needs_chromium": 240,
     "needs_libreoffice": 240,
     "needs_sudo": 300,
+    "needs_sshd": 600,
 }
 CAP_SYS_ADMIN_BIT = 21  # linux/capability.h
 CLONE_NEWNS = 0x00020000  # linux/sched.h
@@ -116,6 +117,17 @@ def no_sudo() -> str | None:
     return None
 
 
+@functools.cache
+def no_sshd() -> str | None:
+    """Reason why no hosts can be made that are reached over ssh, or None; changes nothing."""
+    if reason := no_loop():
+        return reason
+    programs = ("sshd", "ssh", "ssh-keygen", "unshare")
+    if missing := [name for name in programs if shutil.which(name) is None]:
+        return f"needs {', '.join(missing)} for hosts over ssh"
+    return None
+
+
 def no_chromium() -> str | None:
     """Reason why no browser can draw a report, or None."""
     names = ("chromium", "chromium-browser", "google-chrome")
@@ -140,6 +152,7 @@ REASON_BY_MARKER: dict[str, Callable[[], str | None]] = {
     "needs_fio": no_fio,
     "needs_libreoffice": no_libreoffice,
     "needs_sudo": no_sudo,
+    "needs_sshd": no_sshd,
 }
 
 

@@ -18,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     flags.add_study_flags(parser, is_testbed_required=True)
     flags.add_factor_flags(parser)
     flags.add_run_flags(parser)
+    flags.add_host_flags(parser)
 
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:

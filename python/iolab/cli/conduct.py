@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from iolab.cli.console import Console
 from iolab.cli.finish import answer_form, show_answer
+from iolab.cli.hosts import conduct_on_hosts, refuse_way_without_hosts
 from iolab.library.answer import answer_of_run
 from iolab.library.conducted import RunOptions, conducted
 from iolab.library.services import Services
@@ -28,6 +29,10 @@ def conduct(
     `arguments` say how the answer is printed: `iolab.cli.flags.add_run_flags`.
     """
     console.is_quiet = arguments.quiet
+    if hasattr(arguments, "hosts"):
+        refuse_way_without_hosts(arguments)
+        if arguments.hosts is not None:
+            return conduct_on_hosts(study, options, arguments, services, console)
     done = conducted(study, options, services, console)
     return 0 if done is None else show_conducted(done, arguments, services, console)
 

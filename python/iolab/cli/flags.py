@@ -124,6 +124,25 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_host_flags(parser: argparse.ArgumentParser) -> None:
+    """Flags of commands that run a study on other hosts."""
+    group = parser.add_argument_group("measuring on other hosts")
+    group.add_argument(
+        "--hosts",
+        metavar="HOST,...",
+        help="run the study on each of these hosts over ssh, into DIR/HOST of --out DIR, round by "
+        "round together, and judge them as one fleet; as ssh takes them, or HOST:PORT",
+    )
+    add_ssh_flag(group)
+
+
+def add_ssh_flag(group: Declares) -> None:
+    """Declare by which command hosts are reached."""
+    group.add_argument(
+        "--ssh", metavar="COMMAND", help="how hosts are reached, as in 'ssh -F FILE' (ssh)"
+    )
+
+
 def add_units_flag(group: Declares) -> None:
     """Declare in which units the report writes amounts of bytes."""
     group.add_argument(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from iolab.cli import flags
 from iolab.cli.console import Console
+from iolab.cli.hosts import refuse_way_without_hosts
 from iolab.errors import RestoreError
 from iolab.library.services import Services
 
@@ -19,6 +21,10 @@ HELP = "put back what a killed run left changed"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags."""
     parser.add_argument("--run", metavar="ID", help="only this run (all of this user)")
+    parser.add_argument(
+        "--hosts", metavar="HOST,...", help="on these hosts over ssh, not on this machine"
+    )
+    flags.add_ssh_flag(parser)
 
 
 def execute(arguments: argparse.Namespace, services: Services, console: Console) -> int:
@@ -32,6 +38,9 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     from iolab.library.restoring import restore
 
     del services
+    refuse_way_without_hosts(arguments)
+    if arguments.hosts is not None:
+        return _restore_hosts(arguments, console)
     found = restore(arguments.run, console.note)
     _tell_undone(found, console)
     _tell_alive(found, console)
@@ -39,6 +48,33 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
         _tell_unasked(found, console)
     elif not found.restored:
         console.result("nothing to restore: the machine is as it was")
+    return 0
+
+
+def _restore_hosts(arguments: argparse.Namespace, console: Console) -> int:
+    """Restore on hosts, and end with an error if something is left on one.
+
+    Raises
+    ------
+    RestoreError : it is.
+    """
+    from iolab.library.hosts import parse_hosts, restore_hosts
+
+    hosts = parse_hosts(arguments.hosts, arguments.ssh)
+    left = list[str]()
+    for name, found in restore_hosts(hosts, arguments.run, console):
+        told = [*(f"restored: {one}" for one in found.restored)]
+        told += [f"obsolete: {one}" for one in found.obsolete]
+        told += [f"not restored: {one}" for one in found.problems]
+        for line in [*told, *found.alive] or ["nothing to restore"]:
+            console.result(f"{name}: {line}")
+        if found.problems or found.alive:
+            left.append(name)
+    if left:
+        raise RestoreError(
+            f"something was left as it is on {', '.join(dict.fromkeys(left))} (see above)",
+            "wait for runs that are under way; correct the cause of the rest, and type it again",
+        )
     return 0
 
 

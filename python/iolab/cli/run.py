@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from iolab.cli import flags
 from iolab.cli.console import Console
+from iolab.cli.hosts import refuse_way_without_hosts
 from iolab.errors import StudyError
 from iolab.library.services import Services
 
@@ -29,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     flags.add_study_flags(parser, is_testbed_required=False)
     flags.add_run_flags(parser)
+    flags.add_host_flags(parser)
     _add_spread_flags(parser)
 
 
@@ -65,6 +67,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
         from iolab.library.dialect.run import conduct_line
 
         _refuse_spread(path, arguments)
+        refuse_way_without_hosts(arguments)
         if not options.is_dry_run:
             _refuse_shown(path, arguments)
         return conduct_line(study, options, services, console, path)
@@ -89,7 +92,7 @@ def _refuse_spread(path: Path, arguments: argparse.Namespace) -> None:
     ------
     StudyError : it was asked for.
     """
-    for name in ("jobs", "executor", "shard"):
+    for name in ("jobs", "executor", "shard", "hosts"):
         if getattr(arguments, name) is not None:
             raise StudyError(
                 f"--{name} is about studies, and {path} holds the command line of another program",

@@ -34,14 +34,26 @@ def read_fleet(typed: Sequence[str], margin: str, note: Note) -> FleetVerdict:
             wanted = units.parse_share(margin)
         except ValueError as error:
             raise IolabError(f"--margin: {error}", "as in --margin 3%") from None
-    places = [_named(text) for text in typed]
+    return read_named([_named(text) for text in typed], wanted, note)
+
+
+def read_named(
+    places: Sequence[tuple[str, Path]], margin: float | None, note: Note
+) -> FleetVerdict:
+    """Read the study of each host, given by name and place, and judge them together.
+
+    Raises
+    ------
+    IolabError : a study cannot be read, or two have one name.
+    AnalysisError : the studies are not one.
+    """
     hosts: list[NamedHost] = []
     for name, path in places:
         if name in {one.name for one in hosts}:
             raise IolabError(f"two studies are named {name}", "name hosts: HOST=DIR")
         with opened(path, note) as database, Store.open_reader(database) as store:
             hosts.append(NamedHost(name, store.load_data()))
-    return judge_fleet(hosts, wanted)
+    return judge_fleet(hosts, margin)
 
 
 def printed(fleet: FleetVerdict, width: int = 80) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -60,6 +60,20 @@ def restore(run_id: str | None, note: Callable[[str], None]) -> Restoration:
             unasked = str(error)
         else:
             results.append(_restored(command, run_id, note))
+    return _restoration(results, unasked)
+
+
+def restored_by(command: list[str], run_id: str | None, note: Callable[[str], None]) -> Restoration:
+    """Restore by one agent, such as that of another host.
+
+    Raises
+    ------
+    TestbedError : it fails.
+    """
+    return _restoration([_restored(command, run_id, note)], None)
+
+
+def _restoration(results: Sequence[Restored], unasked: str | None) -> Restoration:
     return Restoration(
         tuple(describe_problem(one) for found in results for one in found.get("restored", [])),
         tuple(describe_problem(one) for found in results for one in found.get("obsolete", [])),

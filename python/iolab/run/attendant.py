@@ -26,6 +26,9 @@ class Attendant:
     def begin(self, store: Store, runner: Runner, stop: StopSwitch) -> None:
         """Take part from here on: the testbed is open, no trial of this start has run."""
 
+    def before_round(self, round_number: int) -> None:
+        """Look on before a round begins; or, of slices, a session that begins with it."""
+
     def around(self, trial: Trial) -> AbstractContextManager[None]:
         """Context that holds from before a trial's spec is made until its record is stored."""
         del trial
@@ -65,6 +68,11 @@ class Attendants(Attendant):
         """Let all take part."""
         for one in self._all:
             one.begin(store, runner, stop)
+
+    def before_round(self, round_number: int) -> None:
+        """Let all look on."""
+        for one in self._all:
+            one.before_round(round_number)
 
     @contextmanager
     def around(self, trial: Trial) -> Generator[None, None, None]:

@@ -170,6 +170,7 @@ class Campaign:
             if reason:
                 return self._outcome("budget", reason)
             self._store.add_trials(trials)
+            self._start.attendant.before_round(round_number)
             early = self._run_round(pending)
             if early is not None:
                 return early

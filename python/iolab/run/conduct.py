@@ -26,6 +26,7 @@ from iolab.errors import (
 from iolab.run import outputs
 from iolab.run.ahead import AheadCampaign, AheadRunner
 from iolab.run.campaign import Campaign, Outcome, Start
+from iolab.run.hosts import check_same_host
 from iolab.run.observer import Observer
 from iolab.run.prepare import Analysis, Prepared, confirmed, greet, note_tiny_budget
 from iolab.run.record import caveats_of
@@ -34,7 +35,7 @@ from iolab.run.same_machine import check_same_machine
 from iolab.run.shard import Shard, shard_plan, stored_shard
 from iolab.run.slices import SlicedCampaign
 from iolab.run.stop import StopSwitch
-from iolab.store.db import SHARD_KEY, Origin, Store
+from iolab.store.db import HOST_KEY, SHARD_KEY, Origin, Store
 from iolab.store.rows import Caveat
 from iolab.study.checks import FEW_ROUNDS
 from iolab.study.model import Study
@@ -132,7 +133,7 @@ def measure(
                 )
                 greet(runner, prepared, is_dry_run=False)
                 if prepared.options.is_announced:
-                    prepared.observer.remark(_announcement(prepared))
+                    prepared.observer.remark(announcement_text(prepared))
                 opened = _opened(prepared, runner, stop)
                 try:
                     check_schedulers(prepared.plan.study, opened)
@@ -213,6 +214,8 @@ def _run_campaign(
     if shard is not None:
         plan, caveats = shard_plan(plan, shard), (*caveats, shard.caveat)
         description = {**description, SHARD_KEY: shard.text}
+    if prepared.options.host is not None:
+        description = {**description, HOST_KEY: prepared.options.host.description()}
     session_id = store.begin_session(
         prepared.run_id, iolab_version=iolab_version(), testbed=description, caveats=caveats
     )
@@ -255,6 +258,7 @@ def _rounds_for_width(store: Store, prepared: Prepared) -> int | None:
 def _resumed_store(prepared: Prepared, stack: ExitStack) -> Store:
     store = stack.enter_context(Store.open_writer(prepared.database))
     outputs.check_same_plan(store, prepared.plan)
+    check_same_host(store, prepared.options.host)
     return store
 
 
@@ -310,7 +314,8 @@ def _caveats_of_order(prepared: Prepared) -> list[Caveat]:
 def _caveats_of_place(prepared: Prepared) -> list[Caveat]:
     """Warn if the results lie on the file system that is measured."""
     testbed = prepared.testbed
-    if not isinstance(testbed, DirectoryTestbed) or prepared.plan.study.command:
+    is_here = prepared.options.host is None
+    if not isinstance(testbed, DirectoryTestbed) or prepared.plan.study.command or not is_here:
         return []
     wanted = prepared.out_dir.resolve()
     out = next(folder for folder in (wanted, *wanted.parents) if folder.exists())
@@ -338,7 +343,8 @@ def check_schedulers(study: Study, opened: OpenTestbed) -> None:
             )
 
 
-def _announcement(prepared: Prepared) -> str:
+def announcement_text(prepared: Prepared) -> str:
+    """Sentence about what is measured, how often, and where the results go."""
     plan = prepared.plan
     study = plan.study
     noun = unit_noun(study) if plan.design == PAIRS else "round"

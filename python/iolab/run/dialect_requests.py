@@ -65,14 +65,14 @@ def asked(study: Study, testbed: Testbed, observer: Observer) -> Asked:
         name, group = workload.request.get("user") or ("", "")
         if name or group:
             who[workload.name] = run_as((name, group), testbed, observer)
-        elif _loads_library(workload) and not testbed.is_simulated:
+        elif loads_library(workload) and not testbed.is_simulated:
             name, group = _invoking_user()
             if name:
                 who[workload.name] = run_as((name, group), testbed, observer)
     return Asked(who)
 
 
-def _loads_library(workload: DialectWorkload) -> bool:
+def loads_library(workload: DialectWorkload) -> bool:
     """Tell whether clients of a store load its library: never as root for somebody else."""
     return any(
         tenant.get("kv")

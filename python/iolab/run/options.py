@@ -13,6 +13,7 @@ from iolab.study.trace_words import TraceEvents
 if TYPE_CHECKING:
     from iolab.run.shard import Shard
     from iolab.testbed.executors import TrialExecutor
+    from iolab.testbed.hosts import Host
 
 FAILURES_MAX: Final = 3
 OUTPUT_ROOT: Final = Path("iolab-out")
@@ -55,6 +56,8 @@ class RunOptions:
     """Executor of the trials of a simulated study; None: this process."""
     shard: Shard | None = None
     """Part of a simulated study that is run; None: all of it, or the part that is continued."""
+    host: Host | None = None
+    """Host over ssh whose agent runs the trials; None: this machine."""
     note: str = ""
     """Sentence about the study once nothing has refused it."""
     is_testbed_from_file: bool = False

@@ -44,7 +44,7 @@ from iolab.testbed.model import (
     with_journal_device,
     with_twins,
 )
-from iolab.testbed.runner import Runner, StartRunner, choose_runner
+from iolab.testbed.runner import Runner, StartRunner, choose_runner, on_host
 
 if TYPE_CHECKING:
     from iolab.run.wear import Accepted, History, WriteBudget
@@ -121,6 +121,8 @@ class Prepared:
 
             open_workers = self.options.spread.open_workers
             return lambda stop, _tell: ExecutedRunner(open_workers, stop=stop)
+        if self.options.host is not None:
+            return on_host(self.options.host)
         needs_root = self.needs_root and not self.options.is_dry_run
         return choose_runner(self.testbed, needs_root=needs_root)
 
@@ -273,7 +275,8 @@ def _testbed(study: Study, options: RunOptions) -> Testbed:
         "precondition_round": options.precondition_round,
     }
     wanted |= {name: value for name, value in given.items() if value}
-    testbed = make_testbed(study.testbed.kind, study.testbed.argument, wanted)
+    request, is_here = study.testbed, options.host is None
+    testbed = make_testbed(request.kind, request.argument, wanted, is_here=is_here)
     if not isinstance(testbed, DeviceTestbed):
         for name in ("erase_serial", "accept_writes"):
             if getattr(options, name) is not None:
@@ -310,7 +313,9 @@ def greet(runner: Runner, prepared: Prepared, *, is_dry_run: bool) -> None:
     """
     hello = runner.hello(prepared.run_id, is_dry_run=is_dry_run)
     if hello.open_journals and not is_dry_run:
-        raise RefusedError(left_behind_text(hello.open_journals), "run `iolab restore` first")
+        host = prepared.options.host
+        way = "run `iolab restore` first" if host is None else f"`{host.restored_by}` undoes it"
+        raise RefusedError(left_behind_text(hello.open_journals), way)
     if prepared.needs_root and not hello.is_root and not is_dry_run:
         wanting = ", ".join(root_factors(prepared.plan.study)) or prepared.testbed.text
         raise TestbedError(f"{wanting} needs root", f"run `{AS_ROOT} ...`")

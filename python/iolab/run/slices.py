@@ -353,6 +353,7 @@ class SlicedCampaign(Campaign):
             wanted = self._wanted(done)
             if wanted <= 0:
                 return self._outcome("complete")
+            self._start.attendant.before_round(done + 1)
             if self._start.stop.presses:
                 return self._outcome("interrupted", "stopped on request")
             if done in self._plan.look_rounds and self._start.is_decided():

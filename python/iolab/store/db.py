@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 STORE_NAME: Final = "study.db"
 SHARD_KEY: Final = "shard"
 """Key of a session's testbed: the part of the study that it ran, as in ``2/4``."""
+HOST_KEY: Final = "over_ssh"
+"""Key of a session's testbed: the host that ran it over ssh, by name, and its clock."""
 _DAMAGES_SHOWN: Final = 3
 
 
@@ -396,11 +398,19 @@ class Store:
 
     def shard_texts(self) -> list[str]:
         """Part of the study that each session ran, as in ``2/4``; empty texts are all of it."""
+        return self._session_texts(f"$.{SHARD_KEY}")
+
+    def host_names(self) -> list[str]:
+        """Host over ssh that ran each session; empty texts are the machine of the store."""
+        return self._session_texts(f"$.{HOST_KEY}.name")
+
+    def _session_texts(self, path: str) -> list[str]:
+        """A text in the description of each session's testbed, empty where there is none."""
         with errors_named(self.path):
             rows = self._connection.execute(
                 "SELECT coalesce(json_extract(testbed_json, ?), '') FROM session "
                 "ORDER BY session_id",
-                (f"$.{SHARD_KEY}",),
+                (path,),
             )
             return [str(text) for (text,) in rows]
 

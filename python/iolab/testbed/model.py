@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
@@ -16,7 +17,15 @@ from iolab.errors import RefusedError, TestbedError
 from iolab.frozen import frozen
 from iolab.testbed.device import DeviceTestbed, device_testbed
 from iolab.testbed.null import NullTestbed
-from iolab.testbed.places import OPTION, Place, options_with, parse_places, spec_with, text_with
+from iolab.testbed.places import (
+    OPTION,
+    Make,
+    Place,
+    options_with,
+    parse_places,
+    spec_with,
+    text_with,
+)
 from iolab.testbed.real import RealTestbed, only
 from iolab.wording import nearest
 
@@ -162,6 +171,14 @@ class DirectoryTestbed(RealTestbed):
         )
 
 
+@frozen
+class DirectoryElsewhere(DirectoryTestbed):
+    """A directory of another host, at which only the agent there can look."""
+
+    def check_space(self, file_bytes: int) -> None:
+        """Leave it to the agent, which looks before each trial."""
+
+
 Testbed: TypeAlias = "LoopTestbed | DirectoryTestbed | DeviceTestbed | SimTestbed | NullTestbed"
 
 
@@ -205,8 +222,14 @@ def _refuse_bare_device(path: str) -> None:
     )
 
 
-def make_testbed(kind: str, argument: str, options: Mapping[str, str]) -> Testbed:
+def make_testbed(
+    kind: str, argument: str, options: Mapping[str, str], *, is_here: bool = True
+) -> Testbed:
     """The testbed of ``KIND[:ARGUMENT]`` and its options, with its further places.
+
+    Parameters
+    ----------
+    is_here : False if it lies on another host, where its agent looks whether paths exist.
 
     Raises
     ------
@@ -215,16 +238,18 @@ def make_testbed(kind: str, argument: str, options: Mapping[str, str]) -> Testbe
     refuse_unknown_kind(kind)
     own = {name: value for name, value in options.items() if name != OPTION}
     try:
-        main = _MAKERS[kind](argument, own)
+        main = (_MAKERS if is_here else _MAKERS_ELSEWHERE)[kind](argument, own)
     except OSError as error:
         raise TestbedError(
             f"{kind}:{argument[:_NAME_SHOWN]}: {error.strerror}", "name another one"
         ) from None
-    return main if OPTION not in options else _with_places(main, options[OPTION])
+    if OPTION not in options:
+        return main
+    return _with_places(main, options[OPTION], partial(make_testbed, is_here=is_here))
 
 
-def _with_places(main: Testbed, text: str) -> Testbed:
-    places = parse_places(text, main, make_testbed)
+def _with_places(main: Testbed, text: str, make: Make) -> Testbed:
+    places = parse_places(text, main, make)
     if isinstance(main, NullTestbed):  # It has none, which was said.
         return main
     return replace(main, places=places)
@@ -243,12 +268,8 @@ def with_twins(testbed: Testbed, count: int) -> Testbed:
 
 
 def _loop(argument: str, options: Mapping[str, str]) -> LoopTestbed:
-    only(options, "loop", ("image_dir", "device_count", "logical_block_bytes"))
-    try:
-        size_bytes = units.parse_bytes(argument) if argument else DEFAULT_LOOP_BYTES
-    except ValueError as error:
-        raise TestbedError(f"loop:{argument}: {error}", "as in --on loop:1g") from None
-    image_dir = _absolute(options.get("image_dir", str(DEFAULT_IMAGE_DIR)))
+    made = _loop_with(argument, options, _absolute)
+    image_dir = made.image_dir
     if not image_dir.is_dir():
         what = "is not a directory" if image_dir.exists() else "does not exist"
         raise TestbedError(
@@ -257,23 +278,56 @@ def _loop(argument: str, options: Mapping[str, str]) -> LoopTestbed:
             else f"{image_dir}, where images of loop devices lie, {what}",
             "name a directory for the image, as in --image-dir /var/tmp",
         )
+    return made
+
+
+def _loop_elsewhere(argument: str, options: Mapping[str, str]) -> LoopTestbed:
+    return _loop_with(argument, options, _absolute_elsewhere)
+
+
+def _loop_with(
+    argument: str, options: Mapping[str, str], absolute: Callable[[str], Path]
+) -> LoopTestbed:
+    only(options, "loop", ("image_dir", "device_count", "logical_block_bytes"))
+    try:
+        size_bytes = units.parse_bytes(argument) if argument else DEFAULT_LOOP_BYTES
+    except ValueError as error:
+        raise TestbedError(f"loop:{argument}: {error}", "as in --on loop:1g") from None
     return LoopTestbed(
         size_bytes,
-        image_dir,
+        absolute(options.get("image_dir", str(DEFAULT_IMAGE_DIR))),
         _one_of(options, "device_count", (1, 2)),
         _one_of(options, "logical_block_bytes", (512, 4096)),
     )
 
 
 def _directory(argument: str, options: Mapping[str, str]) -> DirectoryTestbed:
-    only(options, "dir", ("allow_knobs_on", "in_place"))
-    if not argument:
-        raise TestbedError("dir: needs a path", "as in --on dir:/tank/scratch")
-    path = _absolute(argument)
+    made = _directory_with(argument, options, _absolute)
+    path = made.path
     if not path.exists():
         raise TestbedError(f"{path} does not exist", f"make it first: mkdir -p {path}")
     if not path.is_dir():
         raise TestbedError(f"{path} is not a directory", "name the directory that shall be used")
+    return made
+
+
+def _directory_elsewhere(argument: str, options: Mapping[str, str]) -> DirectoryTestbed:
+    made = _directory_with(argument, options, _absolute_elsewhere)
+    if made.is_in_place:
+        raise TestbedError(
+            f"{made.text}: files in a directory of the user's own are looked at here, not on hosts",
+            "leave in_place out",
+        )
+    return DirectoryElsewhere(made.path, made.allow_knobs_on)
+
+
+def _directory_with(
+    argument: str, options: Mapping[str, str], absolute: Callable[[str], Path]
+) -> DirectoryTestbed:
+    only(options, "dir", ("allow_knobs_on", "in_place"))
+    if not argument:
+        raise TestbedError("dir: needs a path", "as in --on dir:/tank/scratch")
+    path = absolute(argument)
     names = options.get("allow_knobs_on", "").split(",")
     is_in_place = options.get("in_place", "false")
     if is_in_place not in ("false", "true"):
@@ -288,6 +342,28 @@ def _absolute(text: str) -> Path:
         return Path(text).expanduser().resolve()
     except (RuntimeError, OSError) as error:
         raise TestbedError(f"{text}: {error}", "write the whole path") from None
+
+
+def _absolute_elsewhere(text: str) -> Path:
+    if not text.startswith("/"):
+        raise TestbedError(f"{text} is no whole path", "on hosts, write it from / on")
+    return Path(os.path.normpath(text))
+
+
+def _no_device_elsewhere(argument: str, options: Mapping[str, str]) -> Testbed:
+    del options
+    raise TestbedError(
+        f"device:{argument} on several hosts: each disk is erased by its own serial number only",
+        "measure it on each host, and judge all with `iolab fleet`",
+    )
+
+
+def _nothing_elsewhere(kind: str, why: str) -> Callable[[str, Mapping[str, str]], Testbed]:
+    def refuse(argument: str, options: Mapping[str, str]) -> Testbed:
+        del options
+        raise TestbedError(f"{kind}:{argument} needs no hosts: {why}", "leave --hosts out")
+
+    return refuse
 
 
 def _simulated(argument: str, options: Mapping[str, str]) -> Testbed:
@@ -308,6 +384,13 @@ _MAKERS: Final[dict[str, Callable[[str, Mapping[str, str]], Testbed]]] = {
     "device": device_testbed,
     "sim": _simulated,
     "null": _null,
+}
+_MAKERS_ELSEWHERE: Final[dict[str, Callable[[str, Mapping[str, str]], Testbed]]] = {
+    "loop": _loop_elsewhere,
+    "dir": _directory_elsewhere,
+    "device": _no_device_elsewhere,
+    "sim": _nothing_elsewhere("sim", "it is the same simulation on each"),
+    "null": _nothing_elsewhere("null", "it measures iolab itself"),
 }
 _NAME_SHOWN: Final = 200
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
 from iolab.testbed.agent import Agent, Hello, OnProgress, OpenTestbed, Stop
 from iolab.testbed.command import agent_command
+from iolab.testbed.hosts import Host
 from iolab.testbed.model import Testbed
 
 if TYPE_CHECKING:
@@ -75,3 +76,8 @@ def choose_runner(testbed: Testbed, *, needs_root: bool) -> StartRunner:
 
         return lambda stop, tell: NullRunner(command, stop=stop, tell=tell)
     return lambda stop, tell: Agent(command, stop=stop, tell=tell)
+
+
+def on_host(host: Host) -> StartRunner:
+    """Starter of the agent of a host, which was found there."""
+    return lambda stop, tell: Agent(host.agent_command, stop=stop, tell=tell)
