@@ -42,6 +42,12 @@ def test_hosts_are_judged_together(hosts):
     assert [one["is_apart"] for one in found["comparisons"][0]["hosts"]] == [False, False, True]
 
 
+def test_a_directory_of_hosts_stands_for_them(hosts):
+    code, out, err = iolab("fleet", hosts)
+    assert (code, err) == (0, "")
+    assert out == iolab("fleet", *sorted(hosts.iterdir()))[1]
+
+
 def test_wrong_words_are_one_line(hosts):
     for words, message in (
         ((hosts / "a",), "one host is no fleet"),

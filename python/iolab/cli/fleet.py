@@ -19,7 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "studies",
         metavar="[HOST=]DIR",
         nargs="+",
-        help="results directory or archive of each host; named like it unless HOST= is given",
+        help="results directory or archive of each host, named like it unless HOST= is given; or "
+        "the directory that --hosts made",
     )
     parser.add_argument(
         "--margin", metavar="SHARE", help="smallest difference that matters (that of the study)"

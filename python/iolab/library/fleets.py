@@ -9,7 +9,7 @@ from iolab import units
 from iolab.errors import IolabError
 from iolab.library.stored import opened
 from iolab.stats.fleet import FleetVerdict, NamedHost, judge_fleet
-from iolab.store.db import Store
+from iolab.store.db import STORE_NAME, Store
 
 Note = Callable[[str], None]
 
@@ -19,7 +19,8 @@ def read_fleet(typed: Sequence[str], margin: str, note: Note) -> FleetVerdict:
 
     Parameters
     ----------
-    typed : results directories or archives, each as ``PATH`` or ``HOST=PATH``.
+    typed : results directories or archives, each as ``PATH`` or ``HOST=PATH``; a directory of
+        such directories, as ``iolab run --hosts`` makes it, stands for all of them.
     margin : smallest difference that matters, as in ``3%``; empty: that of the study.
     note : hears of what an archive says of itself.
 
@@ -34,7 +35,7 @@ def read_fleet(typed: Sequence[str], margin: str, note: Note) -> FleetVerdict:
             wanted = units.parse_share(margin)
         except ValueError as error:
             raise IolabError(f"--margin: {error}", "as in --margin 3%") from None
-    return read_named([_named(text) for text in typed], wanted, note)
+    return read_named([place for text in typed for place in _places(text)], wanted, note)
 
 
 def read_named(
@@ -61,6 +62,13 @@ def printed(fleet: FleetVerdict, width: int = 80) -> str:
     from iolab.report.fleet_text import fleet_text
 
     return fleet_text(fleet, width)
+
+
+def _places(text: str) -> list[tuple[str, Path]]:
+    """Hosts and places of their studies that one word of the command line stands for."""
+    name, path = _named(text)
+    databases = [] if (path / STORE_NAME).exists() else sorted(path.glob(f"*/{STORE_NAME}"))
+    return [(found.parent.name, found.parent) for found in databases] or [(name, path)]
 
 
 def _named(text: str) -> tuple[str, Path]:
