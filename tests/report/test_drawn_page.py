@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -34,6 +36,7 @@ def _load_browser() -> Any:
 
 
 Browser = _load_browser().Browser
+Pages = Callable[[str], tuple[Path, set[str]]]
 FIGURES = """
 [...document.querySelectorAll('figure')].map(figure => {
   for (let node = figure; node; node = node.parentElement)
@@ -72,6 +75,17 @@ def _page(study: StudyData, folder: Path) -> tuple[Path, set[str]]:
     page = folder / "report.html"
     page.write_text(render_html(study, verdict, charts), encoding="utf-8")
     return page, {s.tab[0] if s.tab else s.name for d in charts for s in d.built}
+
+
+@pytest.fixture(scope="module")
+def page_of(canned: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Pages:
+    """Return a function that writes the page of a canned study once for all tests that read it."""
+
+    @functools.cache
+    def written(name: str) -> tuple[Path, set[str]]:
+        return _page(getattr(canned, name)(), tmp_path_factory.mktemp(name))
+
+    return written
 
 
 def _figures(browser: Any, units: str = "iec") -> list[dict[str, Any]]:
@@ -113,10 +127,8 @@ def _amounts(browser: Any, units: str) -> tuple[int, list[str]]:
 @pytest.mark.needs_chromium
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", ["factorial", "fifty"])
-def test_every_chart_is_drawn_without_network_or_complaint(
-    canned: ModuleType, tmp_path: Path, name: str
-) -> None:
-    page, names = _page(getattr(canned, name)(), tmp_path)
+def test_every_chart_is_drawn_without_network_or_complaint(page_of: Pages, name: str) -> None:
+    page, names = page_of(name)
     assert page.stat().st_size <= BYTES_MAX
     with Browser() as browser:
         browser.open(page)
@@ -171,8 +183,8 @@ def test_the_switch_changes_every_amount_on_the_page(
 
 
 @pytest.mark.needs_chromium
-def test_paper_has_the_units_that_were_chosen(canned: ModuleType, tmp_path: Path) -> None:
-    page, _ = _page(canned.demo(), tmp_path)
+def test_paper_has_the_units_that_were_chosen(page_of: Pages) -> None:
+    page, _ = page_of("demo")
     with Browser() as browser:
         browser.open(page)
         browser.evaluate("document.querySelector('label[for=units-si]').click()")
@@ -227,10 +239,10 @@ TEXT_PX_MIN = 11
 @pytest.mark.parametrize("width", [400, 800, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_page_fits_a_telephone_and_a_desk(
-    canned: ModuleType, tmp_path: Path, width: int, scheme: Any
+    page_of: Pages, tmp_path: Path, width: int, scheme: Any
 ) -> None:
     """Nothing overflows, no label touches another, no text is too small; heads are explained."""
-    page, _ = _page(canned.demo(), tmp_path)
+    page, _ = page_of("demo")
     with Browser(width, 2000) as browser:
         browser.open(page, scheme)
         found = browser.evaluate(FIT)
@@ -245,8 +257,8 @@ def test_a_page_fits_a_telephone_and_a_desk(
 
 
 @pytest.mark.needs_chromium
-def test_links_of_the_contents_unfold_their_section(canned: ModuleType, tmp_path: Path) -> None:
-    page, _ = _page(canned.demo(), tmp_path)
+def test_links_of_the_contents_unfold_their_section(page_of: Pages) -> None:
+    page, _ = page_of("demo")
     with Browser() as browser:
         browser.open(page)
         links = browser.evaluate("[...document.querySelectorAll('nav a')].map(a => a.textContent)")
@@ -282,9 +294,9 @@ def test_a_console_error_would_be_seen(tmp_path: Path) -> None:
 
 @pytest.mark.needs_chromium
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_first_screen_holds_the_answer(canned: ModuleType, tmp_path: Path, scheme: Any) -> None:
+def test_the_first_screen_holds_the_answer(page_of: Pages, scheme: Any) -> None:
     """Question, sentence, what to take, table and ratios are there without scrolling."""
-    page, _ = _page(canned.factorial(), tmp_path)
+    page, _ = page_of("factorial")
     with Browser(1100, 1000) as browser:
         browser.open(page, scheme)
         bottoms = browser.evaluate(
@@ -305,8 +317,8 @@ def test_the_first_screen_holds_the_answer(canned: ModuleType, tmp_path: Path, s
 
 
 @pytest.mark.needs_chromium
-def test_views_are_switched_without_script(canned: ModuleType, tmp_path: Path) -> None:
-    page, _ = _page(canned.factorial(), tmp_path)
+def test_views_are_switched_without_script(page_of: Pages) -> None:
+    page, _ = page_of("factorial")
     shown = (
         "[...document.querySelectorAll('#steady_state-iozone .view')]"
         ".map(view => getComputedStyle(view).display)"
@@ -320,8 +332,8 @@ def test_views_are_switched_without_script(canned: ModuleType, tmp_path: Path) -
 
 
 @pytest.mark.needs_chromium
-def test_it_prints_to_a4(canned: ModuleType, tmp_path: Path) -> None:
-    page, _ = _page(canned.factorial(), tmp_path)
+def test_it_prints_to_a4(page_of: Pages, tmp_path: Path) -> None:
+    page, _ = page_of("factorial")
     with Browser() as browser:
         browser.open(page)
         browser.print_pdf(tmp_path / "page.pdf")

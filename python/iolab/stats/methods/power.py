@@ -10,11 +10,16 @@ Source: Schuirmann (1987) and Phillips (1990), J. Pharmacokinet. Biopharm. 18(2)
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from iolab.stats.methods.student import t_quantile
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 NODES: Final = 64
 ROUNDS_MAX: Final = 1000
@@ -67,7 +72,7 @@ def _chance(
     import numpy as np
     from scipy.special import gammaincinv, ndtr
 
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    nodes, weights = _nodes_and_weights()
     half = (n - 1) / 2
     seen = sd * np.sqrt(gammaincinv(half, (nodes + 1) / 2) / half)
     error = sd / math.sqrt(n)
@@ -79,3 +84,11 @@ def _chance(
         if high > low:
             total += float(weight) / 2 * float(ndtr(high / error) - ndtr(low / error))
     return min(1.0, total)
+
+
+@functools.cache
+def _nodes_and_weights() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return those of Gauss and Legendre: eigenvalues, which take longer than a whole integral."""
+    import numpy as np
+
+    return np.polynomial.legendre.leggauss(NODES)
