@@ -1,6 +1,7 @@
 //! Questions of a job file to the machine while it is read: texts, variables, what is there.
 
 use std::io::BufRead;
+use std::sync::LazyLock;
 
 /// The machine, or what stands for it in tests.
 pub trait Host {
@@ -42,6 +43,29 @@ pub const TEXT_BYTES_MAX: u64 = 16 << 20;
 
 /// This machine.
 pub struct Here;
+
+/// Entry of the auxiliary vector with the bytes of a page (`linux/auxvec.h`).
+const AT_PAGESZ: u64 = 6;
+
+// None of it changes while a process runs, and every job file asks for all of it.
+static PAGE_BYTES: LazyLock<u64> = LazyLock::new(|| {
+    let vector = std::fs::read("/proc/self/auxv").unwrap_or_default();
+    page_bytes_in(&vector).unwrap_or(4096)
+});
+static MEMORY_MIB: LazyLock<u64> = LazyLock::new(|| {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    number_after(&text, "MemTotal").unwrap_or(0) >> 10
+});
+static CPUS: LazyLock<u64> =
+    LazyLock::new(|| std::thread::available_parallelism().map_or(1, |count| count.get() as u64));
+
+/// Bytes of a page by an auxiliary vector: pairs of words, of eight bytes each.
+fn page_bytes_in(vector: &[u8]) -> Option<u64> {
+    let (words, _) = vector.as_chunks::<8>();
+    let (pairs, _) = words.as_chunks::<2>();
+    let found = pairs.iter().find(|pair| u64::from_ne_bytes(pair[0]) == AT_PAGESZ)?;
+    Some(u64::from_ne_bytes(found[1])).filter(|bytes| bytes.is_power_of_two())
+}
 
 fn number_after(text: &str, key: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(key))?;
@@ -85,17 +109,15 @@ impl Host for Here {
     }
 
     fn page_bytes(&self) -> u64 {
-        let text = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
-        number_after(&text, "KernelPageSize").map_or(4096, |kib| kib << 10)
+        *PAGE_BYTES
     }
 
     fn memory_mib(&self) -> u64 {
-        let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-        number_after(&text, "MemTotal").unwrap_or(0) >> 10
+        *MEMORY_MIB
     }
 
     fn cpus(&self) -> u64 {
-        std::thread::available_parallelism().map_or(1, |count| count.get() as u64)
+        *CPUS
     }
 
     fn chance(&self) -> u64 {
@@ -108,4 +130,21 @@ impl Host for Here {
 fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Here, Host as _, page_bytes_in};
+
+    #[test]
+    fn the_size_of_a_page_is_the_kernels() {
+        let vector: Vec<u8> =
+            [33_u64, 1, 6, 16_384, 0, 0].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        assert_eq!(page_bytes_in(&vector), Some(16_384));
+        assert_eq!(page_bytes_in(&vector[..16]), None);
+        assert_eq!(page_bytes_in(b"short"), None);
+        assert!(Here.page_bytes().is_power_of_two());
+        let own = std::fs::read("/proc/self/auxv").unwrap();
+        assert_eq!(page_bytes_in(&own), Some(Here.page_bytes()), "a vector of words of 8 bytes");
+    }
 }
