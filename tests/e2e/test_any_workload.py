@@ -45,7 +45,7 @@ def test_a_command_meets_each_level(
 ) -> None:
     out, place = tmp_path / "out", tmp_path / "place"
     place.mkdir()
-    on = f"dir:{place}" if factor == "cache" else "loop:400m"
+    on = f"dir:{place}" if factor == "cache" else "loop:64m"
     named = [f"--{factor}={level}" for level in levels]
     done = iolab("compare", "--on", on, "--workload", workload, *named, "--rounds=2", "--out", out)
     assert done.returncode == 0, done.stderr

@@ -40,7 +40,7 @@ def run(folder: Path, words: str) -> tuple[str, str]:
 @pytest.mark.needs_loop
 def test_on_a_loop_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    out, err = run(tmp_path, f"loop:1g {HEAD} -i 6 {TAIL}")
+    out, err = run(tmp_path, f"loop:160m {HEAD} -i 6 {TAIL}")
     assert shapes(out) == shapes(GOLDEN.read_text())
     assert "page-cache numbers" in err  # fwrite knows no direct I/O, and that is said.
     assert (tmp_path / "out.xls").read_bytes().startswith(BIFF2)

@@ -50,7 +50,7 @@ echo "restored"
 def test_nothing_is_changed_before_the_journal_says_so(tmp_path: Path, when: str) -> None:
     out = tmp_path / "out"
     study = [
-        sys.executable, "-m", "iolab.cli", "compare", "--on", "loop:300m", "--scheduler",
+        sys.executable, "-m", "iolab.cli", "compare", "--on", "loop:64m", "--scheduler",
         "none,bfq", "--record-size", "4k", "--test", "write", "--file-size", "4m", "--direct",
         "--rounds", "40",
     ]  # fmt: skip

@@ -289,7 +289,7 @@ def test_a_recording_leaves_the_reserve_free(iolab: Run, loop: Loop, tmp_path: P
         trace, ballast = place / "t.iotrace", place / "ballast"
         fill = f"head -c 19600k /dev/zero > {ballast}"
         words = ("trace", "record", loop.path, "-o", trace, "--for")
-        done = iolab(*words, f"{loop.load()}; {fill}; sleep 20")
+        done = iolab(*words, f"{loop.load()}; {fill}; sleep 2")
         assert done.returncode == 1
         assert "could not be written any more" in done.stderr, done.stderr
         assert "of which 1023 KiB stay free" in done.stderr, done.stderr
@@ -343,12 +343,11 @@ def test_a_full_disk_ends_the_recording_and_keeps_what_was_written(
     )
     try:
         trace = place / "t.iotrace"
-        # A block of 32768 events has some 100 KiB: there is room for two, and 1 s fills several.
+        # A block of 32768 events has some 100 KiB: there is room for two, and each reading of the
+        # device has more than one.
         read = f"dd if={loop.path} of=/dev/null bs=512 iflag=direct status=none"
-        load = f"while test -e {trace}; do {read}; done"
-        done = iolab(
-            "trace", "record", loop.path, "--for", f"timeout 25 sh -c '{load}'", "-o", trace
-        )
+        load = f"for _ in 1 2 3 4 5 6 7 8; do {read}; done"
+        done = iolab("trace", "record", loop.path, "--for", load, "-o", trace)
         assert done.returncode == 1
         assert "could not be written any more" in done.stderr, done.stderr
         assert "No space left" in done.stderr or "stay free" in done.stderr
