@@ -7,9 +7,6 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 python=$1
 shift
-# The tests start hundreds of commands. Where PYTHONDONTWRITEBYTECODE is set, each would compile all
-# modules again.
-"$python" -m compileall -q python || exit
 if [ $# -gt 0 ]; then
     exec "$python" -m pytest "$@"
 fi

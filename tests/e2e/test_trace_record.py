@@ -289,7 +289,7 @@ def test_a_recording_leaves_the_reserve_free(iolab: Run, loop: Loop, tmp_path: P
         trace, ballast = place / "t.iotrace", place / "ballast"
         fill = f"head -c 19600k /dev/zero > {ballast}"
         words = ("trace", "record", loop.path, "-o", trace, "--for")
-        done = iolab(*words, f"{loop.load()}; {fill}; sleep 2")
+        done = iolab(*words, f"{loop.load()}; {fill}; sleep 5")
         assert done.returncode == 1
         assert "could not be written any more" in done.stderr, done.stderr
         assert "of which 1023 KiB stay free" in done.stderr, done.stderr
