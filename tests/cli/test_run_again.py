@@ -125,7 +125,7 @@ def n_finished(database: Path) -> int:
     "line",
     [
         "iozone -a -n 1m -g 2m -y 64k -i 0 -i 1 --rounds 2",
-        "bonnie++ -d . -s 16 -r 8 -f -n 1 -x 2",
+        "bonnie++ -d . -s 16 -r 8 -f -n 1 -x 4",
     ],
 )
 def test_what_was_killed_is_continued(folder: Path, line: str, way: str) -> None:

@@ -130,23 +130,24 @@ def answers(port: int) -> bool:
 
 
 def descendants(process: int) -> list[int]:
-    found = []
-    for thread in Path(f"/proc/{process}/task").iterdir():
-        for child in (thread / "children").read_text().split():
-            found += [int(child), *descendants(int(child))]
+    found: list[int] = []
+    with suppress(OSError):  # It has just ended.
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            for child in (thread / "children").read_text().split():
+                found += [int(child), *descendants(int(child))]
     return found
 
 
 def words_of(process: int) -> list[str]:
     try:
-        return Path(f"/proc/{process}/cmdline").read_text().split("\0")
+        return Path(f"/proc/{process}/cmdline").read_text(errors="replace").split("\0")
     except OSError:
         return [""]
 
 
 def name_of(process: int) -> str:
     try:
-        return Path(f"/proc/{process}/comm").read_text()
+        return Path(f"/proc/{process}/comm").read_text(errors="replace")
     except OSError:
         return ""
 

@@ -6,11 +6,11 @@ import argparse
 import json
 
 from iolab.cli.console import Console
+from iolab.cli.finish import EXIT_UNDECIDED
 from iolab.library.services import Services
 
 NAME = "fleet"
 HELP = "judge one study that several hosts have run"
-_UNDECIDED = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,5 +41,4 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
         console.result(json.dumps(fleet.to_dict(), indent=2, ensure_ascii=False))
     else:
         console.result(printed(fleet, console.width))
-    is_open = fleet.verdict.headline_word in ("undecided", "depends")
-    return _UNDECIDED if arguments.strict and is_open else 0
+    return EXIT_UNDECIDED if arguments.strict and fleet.is_open else 0

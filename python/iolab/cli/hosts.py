@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from iolab.cli.finish import EXIT_UNDECIDED
 from iolab.errors import IolabError, StoppedError
 
 if TYPE_CHECKING:
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from iolab.library.conducted import RunOptions
     from iolab.library.hosts import HostsRun
     from iolab.library.services import Services
-
-_UNDECIDED: Final = 4
 
 
 def refuse_way_without_hosts(arguments: argparse.Namespace) -> None:
@@ -62,8 +61,7 @@ def _show(done: HostsRun, arguments: argparse.Namespace, console: Console) -> in
     if verdict is not None:
         text = verdict.verdict.sentence if console.is_quiet else printed(verdict, console.width)
         console.result(text)
-        is_open = verdict.verdict.headline_word in ("undecided", "depends")
-        code = _UNDECIDED if arguments.strict and is_open else 0
+        code = EXIT_UNDECIDED if arguments.strict and verdict.is_open else 0
     elif done.is_comparison:
         console.remark("iolab: fewer than two hosts ran the study to its end: no verdict")
     if not console.is_quiet:

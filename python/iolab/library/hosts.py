@@ -267,7 +267,7 @@ def _clock(host: Host) -> str:
     if clock is None:
         return "clock not known"
     off, most = clock.offset_ns / _NS_PER_MS, clock.uncertainty_ns / _NS_PER_MS
-    return f"clock {off:+.1f} ms, to {most:.1f} ms"
+    return f"clock {off:+.1f} ± {most:.1f} ms"
 
 
 # All of them.

@@ -25,7 +25,7 @@ from iolab.errors import AnalysisError
 from iolab.stats.diff import as_sessions, other_machines
 from iolab.stats.judge import judge
 from iolab.stats.methods.student import estimate_mean, t_quantile
-from iolab.stats.methods.verdict_rule import Word
+from iolab.stats.methods.verdict_rule import OPEN_WORDS, Word
 from iolab.stats.methods.welch import estimate_difference
 from iolab.stats.verdict import Comparison, Interval, StudyVerdict, to_plain
 from iolab.store.rows import StudyData, StudyRow
@@ -79,6 +79,11 @@ class FleetVerdict:
     comparisons: tuple[FleetComparison, ...]
     are_told_apart: bool
     """True if stored facts say that not all hosts are one and the same machine."""
+
+    @property
+    def is_open(self) -> bool:
+        """True if it does not say which level to take."""
+        return self.verdict.headline_word in OPEN_WORDS
 
     def to_dict(self) -> dict[str, object]:
         """Return plain data for JSON."""

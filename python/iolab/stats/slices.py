@@ -25,6 +25,7 @@ from iolab.stats.effect import undecided
 from iolab.stats.finding import Evidence, Finding
 from iolab.stats.ledger import Ledger
 from iolab.stats.methods.student import MeanEstimate, estimate_mean
+from iolab.stats.methods.verdict_rule import OPEN_WORDS
 from iolab.stats.verdict import Comparison, StudyVerdict
 from iolab.store.rows import StudyData
 from iolab.study.slice_lengths import design_text, length_text
@@ -145,7 +146,7 @@ def where_totals_agree(data: StudyData, found: Sequence[Comparison]) -> list[Com
 
 
 def _agreeing(data: StudyData, c: Comparison) -> Comparison:
-    if c.effect.ratio is None or c.effect.word in ("undecided", "depends"):
+    if c.effect.ratio is None or c.effect.word in OPEN_WORDS:
         return c
     total = total_log_ratio(data, c.level, c.baseline, c.metric)
     if total is None or abs(total - math.log(c.effect.ratio)) <= math.log1p(data.study.margin):
