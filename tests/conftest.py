@@ -25,7 +25,8 @@ from types import ModuleType
 import hypothesis
 import pytest
 
-GOLDEN = Path(__file__).parent / "golden"
+ROOT = Path(__file__).parents[1]
+GOLDEN = ROOT / "tests" / "golden"
 CANNED = Path(__file__).parent / "report" / "fixtures" / "canned.py"
 OLDER_STORES = Path(__file__).parent / "store" / "older_stores.py"
 TIMEOUT_S_BY_MARKER = {
@@ -77,7 +78,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     subprocess.run(["mount", "--make-rslave", "/"], check=True)
     own = tempfile.mkdtemp(prefix="iolab-test-", dir="/var/tmp")
     session.config.add_cleanup(functools.partial(_leave_private_places, own))
-    for place in PRIVATE_PLACES:
+    for place in private_places():
         folder = Path(own, Path(place).name)
         folder.mkdir()
         Path(place).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -85,9 +86,19 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         subprocess.run(["mount", "--bind", str(folder), place], check=True)
 
 
+def private_places() -> list[str]:
+    """Places that these tests hide; one that holds this clone, or its programs, stays as it is."""
+    needed = [ROOT, Path(sys.prefix), Path.cwd()]
+    return [
+        place
+        for place in PRIVATE_PLACES
+        if not any(path.resolve().is_relative_to(Path(place).resolve()) for path in needed)
+    ]
+
+
 def _leave_private_places(own: str) -> None:
     """Remove the folder behind the private places."""
-    for place in PRIVATE_PLACES[::-1]:
+    for place in private_places()[::-1]:
         subprocess.run(["umount", "--lazy", place], check=True)
     shutil.rmtree(own)
 
