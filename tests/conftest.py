@@ -76,9 +76,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if no_loop() is not None or libc.unshare(CLONE_NEWNS) != 0:
         return
     subprocess.run(["mount", "--make-rslave", "/"], check=True)
+    places = private_places()
     own = tempfile.mkdtemp(prefix="iolab-test-", dir="/var/tmp")
-    session.config.add_cleanup(functools.partial(_leave_private_places, own))
-    for place in private_places():
+    session.config.add_cleanup(functools.partial(_leave_private_places, own, places))
+    for place in places:
         folder = Path(own, Path(place).name)
         folder.mkdir()
         Path(place).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -96,9 +97,9 @@ def private_places() -> list[str]:
     ]
 
 
-def _leave_private_places(own: str) -> None:
+def _leave_private_places(own: str, places: list[str]) -> None:
     """Remove the folder behind the private places."""
-    for place in private_places()[::-1]:
+    for place in places[::-1]:
         subprocess.run(["umount", "--lazy", place], check=True)
     shutil.rmtree(own)
 
