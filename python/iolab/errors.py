@@ -7,10 +7,13 @@ exceptions: they are :class:`iolab.store.rows.Caveat` values that travel with th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:
     from iolab.protocol import ErrorPlace, ExtensionError, ExtensionErrorCode
+
+DEBUG_VARIABLE: Final = "IOLAB_DEBUG"
+"""Name of the environment variable that shows where an error was raised."""
 
 
 class IolabError(Exception):

@@ -821,6 +821,7 @@ class Manner(TypedDict):
     buffers: NotRequired[int]
     burst: NotRequired[Burst | None]
     call_bytes: NotRequired[int]
+    drops_cache_every: NotRequired[int]
     expects_written: NotRequired[bool]
     jumps_every: NotRequired[int]
     kernel_thread_every: NotRequired[int]
@@ -2487,6 +2488,7 @@ class FilePattern(TypedDict):
     begins_ns: int | None
     classes: list[ClassShare]
     depth: int
+    directions: list[AccessPattern] | None
     emptied: int
     is_direct: bool
     is_mapped: bool
@@ -2499,6 +2501,7 @@ class FilePattern(TypedDict):
     phases: list[PatternPhase]
     picture: Picture | None
     queue_depth: int
+    random_shares: list[float]
     reads: Moved
     reads_at_end: int
     reuse_bytes: int | None

@@ -105,6 +105,25 @@ def test_ranges_of_several_sizes_are_synced_too(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "drops"),
+    [
+        ("--rw=read", 0),
+        ("--rw=read --loops=3", 2),
+        ("--rw=randread --loops=3", 2),
+        ("--rw=read --io_size=192k", 2),
+        ("--rw=randread --norandommap --loops=3", 0),
+        ("--rw=read --ioengine=libaio --iodepth=4 --loops=3", 2),
+        ("--rw=read --ioengine=io_uring --iodepth=4 --loops=3", 2),
+        ("--rw=write --loops=3", 2),
+    ],
+)
+def test_the_cache_is_dropped_between_passes(folder: Path, words: str, drops: int) -> None:
+    """The first time, before the first pass, is the front end's."""
+    found = calls_of(folder, f"--size=64k {words}", calls="fadvise64")
+    assert [one.split(", ")[-1] for one in found].count("POSIX_FADV_DONTNEED") == drops
+
+
+@pytest.mark.parametrize(
     ("words", "advice"),
     [
         ("--rw=randread", ["POSIX_FADV_RANDOM"]),

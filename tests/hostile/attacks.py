@@ -313,6 +313,11 @@ TRIALS: Final = (
         "the machine's processors",
         trial(workload=workload(manner={"nice": -20})),
     ),
+    _trial(
+        "does I/O before everybody else",
+        "the machine's disks",
+        writing(priority={"class": "rt", "level": 0}),
+    ),
     _trial("waits for semaphores of others", "waits for ever", trial(waits=_WAIT)),
     _trial("proceeds to a second testbed", "two at once", loop()),
     _trial("greets again while open", "another run's journal", hello(run="hostile-2")),

@@ -6,6 +6,7 @@
 ``delay=S``       a trial takes S seconds (an interrupt ends it early);
 ``die=tNNNN``     exit 1 with words on standard error in the middle of that trial;
 ``garbage=tNNNN`` answer that trial with a line that is no message;
+``odd=KIND``      answer every trial with a line of ``ODD``;
 ``fail=tNNNN``    answer that trial with error code ``failed``; ``fail=all`` every trial;
 ``decline``       refuse every trial in a dry run;
 ``refuse``        refuse to open the testbed;
@@ -34,6 +35,13 @@ MODE = dict(
 )
 SCHEDULERS = ["none", "mq-deadline", "bfq"]
 FIXED_RATE = {"none": 400e6, "mq-deadline": 390e6, "bfq": 300e6}
+ODD = {
+    "huge": '{"id": 1, "result": {"elapsed_ns": 99999999999999999999}}\n',
+    "infinite": '{"id": 1, "result": {"elapsed_ns": 1e400}}\n',
+    "nothing": '{"id": 1, "result": {"elapsed_ns": NaN}}\n',
+    "deep": "[" * 200_000 + "\n",
+    "endless": "x" * (70 << 20),
+}
 
 
 def log(text):
@@ -134,6 +142,9 @@ class FakeAgent:
             sys.exit(1)
         if MODE.get("garbage") == trial:
             print("hello, I am no message", flush=True)
+        if odd := MODE.get("odd"):
+            sys.stdout.write(ODD[odd])
+            sys.stdout.flush()
         if MODE.get("unmountable") in (params["stack"] or {}).get("mount_options", ()):
             raise AnswerError("failed", "mount failed", "correct the options")
         if MODE.get("fail-scheduler") == params["knobs"].get("scheduler", "-"):

@@ -11,7 +11,7 @@ import pytest
 
 from iolab.errors import RefusedError, RestoreError, StoppedError, TestbedError
 from iolab.run.stop import StopSwitch, pressed_by_signals
-from iolab.testbed.agent import Agent, AgentError, left_behind_text
+from iolab.testbed.agent import Agent, AgentError, _raise_agent_error, left_behind_text
 from iolab.testbed.command import find_agent
 from iolab.testbed.stopped import stopped_process
 
@@ -75,6 +75,20 @@ def test_garbage_ends_the_conversation(start):
         start("garbage=t0001") as agent,
     ):
         agent.run_trial(TRIAL)
+
+
+@pytest.mark.parametrize("odd", ["huge", "infinite", "nothing", "deep", "endless"])
+def test_answers_that_no_agent_of_ours_gives_end_the_conversation(start, odd):
+    with pytest.raises(TestbedError, match="not a message"), start(f"odd={odd}") as agent:
+        agent.run_trial(TRIAL)
+
+
+def test_an_error_cannot_print_lines_of_its_own():
+    with pytest.raises(AgentError) as caught:
+        _raise_agent_error(
+            {"code": "failed", "message": "a\niolab: all is well", "hint": "\x1b[2J"}
+        )
+    assert str(caught.value) == "a\\u000aiolab: all is well: \\u001b[2J"
 
 
 def test_error_codes_become_types_and_exit_codes(start):

@@ -19,6 +19,8 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 use crate::error::{Error, Result};
 
 const TOKEN_FILE: &str = ".iolab-token";
+/// A token has 36 bytes; one byte more shows that a longer text is none of ours.
+const TOKEN_BYTES_MAX: u64 = 64;
 const FOLDER: OFlag = OFlag::O_DIRECTORY.union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
 
 /// A token that nobody else has.
@@ -134,11 +136,17 @@ fn parent_of(path: &Path) -> Result<(OwnedFd, &OsStr)> {
 }
 
 /// The token, or none if there is no whole one.
+///
+/// Whoever the directory was given to may have put anything in its place: a FIFO is not waited
+/// for, and of a large file only the beginning is read.
 fn read_token(folder: &OwnedFd) -> Option<String> {
-    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let file = openat(folder, TOKEN_FILE, flags, Mode::empty()).ok()?;
+    if fstat(&file).ok()?.st_mode & SFlag::S_IFMT.bits() != SFlag::S_IFREG.bits() {
+        return None;
+    }
     let mut text = String::new();
-    fs::File::from(file).read_to_string(&mut text).ok()?;
+    fs::File::from(file).take(TOKEN_BYTES_MAX).read_to_string(&mut text).ok()?;
     (!text.is_empty()).then_some(text)
 }
 
@@ -218,6 +226,24 @@ mod tests {
         remove(&owned, "token-1").unwrap();
         assert!(!owned.exists());
         assert_eq!(fs::read_to_string(foreign.join("thesis")).unwrap(), "years");
+    }
+
+    /// Its user may put there what he likes: root neither waits for it nor reads all of it.
+    #[test]
+    fn a_token_that_is_no_small_file_is_not_ours() {
+        let (_place, owned, _) = planted();
+        let token = owned.join(TOKEN_FILE);
+        fs::remove_file(&token).unwrap();
+        nix::unistd::mkfifo(&token, Mode::S_IRWXU).unwrap();
+        assert!(clear(&owned, Some("token-1")).is_err());
+        fs::remove_file(&token).unwrap();
+        fs::File::create(&token).unwrap().set_len(1 << 40).unwrap();
+        assert!(clear(&owned, Some("token-1")).is_err());
+        assert!(remove(&owned, "token-1").is_err());
+        fs::remove_file(&token).unwrap();
+        nix::unistd::mkfifo(&token, Mode::S_IRWXU).unwrap();
+        remove(&owned, "token-1").unwrap();
+        assert!(!owned.exists(), "nothing but a name of ours was in it");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! everybody. The rest is asked of those for whom root works (`boundary`): root may do as it likes
 //! with its own machine. Left out: whether a workload makes sense, which is the workload's own.
 
+use iolab_model::priority::PriorityClass;
 use iolab_workload::Workload;
 use iolab_workload::file_set::FileAction;
 use iolab_workload::program::{FileSet, Program};
@@ -72,6 +73,11 @@ pub fn check_workload(spec: &TrialSpec, has_paths: bool, is_root: bool) -> Resul
         if is_root && tenant.manner.nice < 0 {
             let what = format!("root takes no nice value of {} for others", tenant.manner.nice);
             return Err(Error::refused(what, "use 0 or more, or measure as yourself"));
+        }
+        // ioprio_set(2): this class takes CAP_SYS_ADMIN or CAP_SYS_NICE.
+        if is_root && tenant.priority.is_some_and(|it| it.class == PriorityClass::RealTime) {
+            let what = "root takes no real-time I/O priority for others";
+            return Err(Error::refused(what, "use be or idle, or measure as yourself"));
         }
         if let Some(folder) = tenant.manner.op_log.as_ref().filter(|_| is_root) {
             let what = format!("root writes no log for others ({})", folder.display());
@@ -277,6 +283,16 @@ mod tests {
         check_at_once(&session(&half, 2)).unwrap();
         assert!(check_at_once(&session(&half, 3)).is_err());
         assert!(check_at_once(&session(&|tenant| tenant["depth"] = json!(5000), 1)).is_err());
+    }
+
+    #[test]
+    fn root_does_no_real_time_io_for_others() {
+        let with = |class: &str| {
+            spec(&phase(|tenant| tenant["priority"] = json!({"class": class, "level": 0})))
+        };
+        assert!(check_workload(&with("rt"), false, true).is_err());
+        check_workload(&with("be"), false, true).unwrap();
+        check_workload(&with("rt"), false, false).unwrap();
     }
 
     #[test]

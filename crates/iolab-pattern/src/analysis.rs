@@ -1,6 +1,6 @@
 //! A whole trace, from its first line to the tallies of all files.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use iolab_trace::Error;
 use iolab_trace::choice::Chosen;
@@ -32,6 +32,10 @@ pub struct PatternAnalysis {
     pub hidden: u64,
     /// Copies between descriptors whose offsets the trace leaves out.
     pub unplaced: u64,
+    /// Reads and writes of standard input, output and error that are no known files.
+    pub of_standard: u64,
+    /// Reads and writes that failed, by the name of the error.
+    pub failed: BTreeMap<String, u64>,
     /// Reads and writes that had not ended.
     pub cut_off: u64,
     /// True of a recording of the kernel's trace points.
@@ -87,6 +91,7 @@ impl PatternAnalysis {
         (self.calls, self.hidden) = (processes.calls, processes.hidden);
         (self.unplaced, self.has_ring) = (processes.unplaced, processes.has_ring);
         self.guessed = processes.guessed();
+        (self.of_standard, self.failed) = (processes.of_standard, processes.failed.clone());
         self.finish();
         self
     }

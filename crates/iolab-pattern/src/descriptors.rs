@@ -80,7 +80,7 @@ const NO_FILES: &[&[u8]] = &[
 /// Files that are told apart, so that memory is bounded.
 const FILES_MAX: usize = 1 << 15;
 /// Descriptors that a process has from its beginning.
-const STANDARD: u64 = 2;
+pub const STANDARD: u64 = 2;
 
 impl Descriptors {
     /// All files, by their numbers.
@@ -278,6 +278,12 @@ impl Descriptors {
         let table = self.table_of(task);
         self.refer(table, descriptor, id, flags.is_closed_on_exec);
         id
+    }
+
+    /// Tell whether a call has said what a descriptor stands for.
+    pub fn is_known(&self, task: u32, descriptor: Option<u64>) -> bool {
+        let table = self.tasks.get(&task).map(|table| &self.tables[*table]);
+        table.zip(descriptor).is_some_and(|(table, one)| table.entries.contains_key(&one))
     }
 
     /// Description of a descriptor; one that no call opened becomes one.

@@ -309,14 +309,18 @@ fn behaviour(file: &FilePattern, part: &Part) -> Vec<(&'static str, String)> {
     if is_both {
         options.push(("rwmixread", format!("{:.0}", part.read_share * 100.0)));
     }
-    if part.pattern == AccessPattern::Mixed {
+    let percent = |share: f64| format!("{:.0}", share * 100.0);
+    if part.pattern == AccessPattern::Mixed && is_both {
+        let (reads, writes) = file.random_shares;
+        options.push(("percentage_random", format!("{},{}", percent(reads), percent(writes))));
+    } else if part.pattern == AccessPattern::Mixed {
         let random: f64 = file
             .classes
             .iter()
             .filter(|row| matches!(row.class, AccessClass::Random | AccessClass::Near))
             .map(|row| row.share)
             .sum();
-        options.push(("percentage_random", format!("{:.0}", random * 100.0)));
+        options.push(("percentage_random", percent(random)));
     }
     let is_random =
         matches!(part.pattern, AccessPattern::Random | AccessPattern::Near | AccessPattern::Mixed);

@@ -1,6 +1,6 @@
 //! Calls followed from the first to the last: what each did to which file, and where.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use iolab_trace::Error;
 use iolab_trace::error::Caveat;
@@ -8,7 +8,7 @@ use iolab_trace::ring::GIVEN;
 
 use crate::access::{AccessStream, File, FileAccess, FileId, Happening};
 use crate::calls::{CallEffect, OpenFlags, Transfer, effect_of};
-use crate::descriptors::Descriptors;
+use crate::descriptors::{Descriptors, STANDARD};
 use crate::points::{Held, PointDeed, PointReader};
 use crate::text::line::{CallOutcome, CallText};
 use crate::text::reader::{CallDeed, Moment, Reader};
@@ -16,6 +16,12 @@ use crate::text::scan;
 
 /// `CLONE_FILES` of include/uapi/linux/sched.h.
 const CLONE_FILES: i64 = 0x400;
+
+/// Tell whether a call is made again after an error: nothing has failed (errno(3); strace(1) names
+/// what the kernel itself makes again).
+fn is_tried_again(error: &[u8]) -> bool {
+    [&b"EAGAIN"[..], b"EWOULDBLOCK", b"EINTR"].contains(&error) || error.starts_with(b"ERESTART")
+}
 
 /// State of all processes of a trace.
 #[derive(Debug, Default)]
@@ -32,6 +38,11 @@ pub struct TracedProcesses {
     pub hidden: u64,
     /// Copies between descriptors whose offsets the trace leaves out.
     pub unplaced: u64,
+    /// Reads and writes of standard input, output and error, of which nothing says that they are
+    /// files.
+    pub of_standard: u64,
+    /// Reads and writes that failed, by the name of the error.
+    pub failed: BTreeMap<String, u64>,
 }
 
 impl TracedProcesses {
@@ -129,6 +140,12 @@ impl TracedProcesses {
             Some(CallOutcome::Done(result)) => self.done(moment, call, effect, result as u64),
             _ if effect == CallEffect::Fork => {
                 self.descriptors.end_fork(moment.task, None, shares_files(call));
+            }
+            _ if matches!(effect, CallEffect::Transfer(_)) => {
+                let error = call.error().filter(|error| !is_tried_again(error));
+                if let Some(error) = error.map(String::from_utf8_lossy) {
+                    *self.failed.entry(error.into_owned()).or_default() += 1;
+                }
             }
             _ => {}
         }
@@ -288,7 +305,13 @@ impl TracedProcesses {
     }
 
     fn transfer(&mut self, moment: &Moment, call: &CallText, how: Transfer, result: u64) {
-        let Some(id) = self.known_at(moment.task, call, 0) else { return };
+        let Some(id) = self.known_at(moment.task, call, 0) else {
+            let is_standard = descriptor(call, 0).is_some_and(|number| number <= STANDARD);
+            let is_said = scan::path(call.argument(0)).is_some();
+            let is_known = || self.descriptors.is_known(moment.task, descriptor(call, 0));
+            self.of_standard += u64::from(is_standard && !is_said && !is_known());
+            return;
+        };
         let requested = if how.is_vector {
             vector_bytes(call.argument(1))
         } else {

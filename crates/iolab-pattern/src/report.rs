@@ -83,6 +83,10 @@ pub struct FilePattern {
     pub name: String,
     /// The pattern in one word.
     pub pattern: AccessPattern,
+    /// Patterns of the reads and of the writes, where these differ and each has an order.
+    pub directions: Option<(AccessPattern, AccessPattern)>,
+    /// Shares of the reads and of the writes that have no order.
+    pub random_shares: (f64, f64),
     /// Streams that take turns: of several tasks or open files, or within one of them.
     pub streams: u64,
     /// Distance between the beginnings of strided accesses in bytes.
@@ -163,6 +167,8 @@ const SMALL_SHARE: u64 = 1000;
 const TURNS_MIN: u64 = 8;
 /// Share of strided accesses from which on the stride is told.
 const STRIDED_SHARE: f64 = 0.1;
+/// One access in so many of those that are counted: from there on others are worth a note.
+const WORTH_TELLING: u64 = 10;
 /// Exponent of 4 KiB.
 const ALIGNED_4K: usize = 12;
 
@@ -222,6 +228,23 @@ fn notes(analysis: &PatternAnalysis) -> Vec<String> {
         };
         notes
             .push(format!("{what} out {} of the requests of io_submit; {remedy}", analysis.hidden));
+    }
+    if !analysis.failed.is_empty() {
+        let each: Vec<_> =
+            analysis.failed.iter().map(|(error, count)| format!("{error} ({count})")).collect();
+        let total: u64 = analysis.failed.values().sum();
+        let calls =
+            if total == 1 { "1 read or write" } else { &format!("{total} reads or writes") };
+        notes.push(format!("{calls} failed: {}", each.join(", ")));
+    }
+    let counted: u64 = analysis.tallies.iter().map(FileTally::accesses).sum();
+    if analysis.of_standard * WORTH_TELLING > counted {
+        notes.push(format!(
+            "{} reads and writes of standard input, output or error are not counted: nothing in \
+             the trace says that these are files; trace openat, dup2 and close, too, or add -y to \
+             the options of strace",
+            analysis.of_standard
+        ));
     }
     notes.extend(notes_of_points(analysis));
     // Of those without a name the loader's are the most: a note of its own tells of them.
@@ -293,6 +316,8 @@ impl FilePattern {
         let mut found = Self {
             name: String::from_utf8_lossy(&file.name).into_owned(),
             pattern,
+            directions: directions_of(pattern, tally),
+            random_shares: tally.directions.map(|counts| counts.random_share()).into(),
             streams,
             stride: stride_of(pattern, tally),
             reads: Moved { count: tally.reads.0, bytes: tally.reads.1 },
@@ -350,6 +375,16 @@ fn pattern_of(tally: &FileTally) -> (AccessPattern, u64) {
         (AccessPattern::Interleaved, _) => (AccessPattern::Interleaved, within.max(tally.streams)),
         (own, _) => (own, tally.streams),
     }
+}
+
+/// Patterns of reads and writes, where together they have none.
+fn directions_of(
+    pattern: AccessPattern,
+    tally: &FileTally,
+) -> Option<(AccessPattern, AccessPattern)> {
+    let [reads, writes] = tally.directions.map(|counts| counts.label_of_direction());
+    let found = reads.zip(writes)?;
+    (pattern == AccessPattern::Mixed && found.0 != found.1).then_some(found)
 }
 
 fn stride_of(pattern: AccessPattern, tally: &FileTally) -> Option<i64> {

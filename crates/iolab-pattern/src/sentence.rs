@@ -54,6 +54,18 @@ fn direction_and_order(found: &FilePattern) -> String {
         .is_some_and(|((first, end), (_, most))| end - first <= most);
     let order = match found.pattern {
         _ if is_one_place => "always at the same place".to_owned(),
+        pattern => match found.directions {
+            Some((reads, writes)) => {
+                format!("reads {}, writes {}", order_of(found, reads), order_of(found, writes))
+            }
+            None => order_of(found, pattern),
+        },
+    };
+    format!("{what}{mix} of {}, {order}", size(found))
+}
+
+fn order_of(found: &FilePattern, pattern: AccessPattern) -> String {
+    match pattern {
         AccessPattern::Sequential => "one after the other".to_owned(),
         AccessPattern::Interleaved => {
             format!("{} sequential streams that take turns", found.streams.max(2))
@@ -66,8 +78,7 @@ fn direction_and_order(found: &FilePattern) -> String {
         AccessPattern::Near => "in jumps of at most 128 KiB".to_owned(),
         AccessPattern::Random => "at random places".to_owned(),
         AccessPattern::Mixed => "in no single order".to_owned(),
-    };
-    format!("{what}{mix} of {}, {order}", size(found))
+    }
 }
 
 fn counted(moved: Moved, name: &str) -> String {
@@ -116,7 +127,10 @@ fn place(found: &FilePattern) -> Option<String> {
         }
         Some(_) => {
             let share = found.aligned_4k_share.unwrap_or(0.0) * 100.0;
-            let _ = write!(text, ", {share:.0} % aligned to 4 KiB");
+            let _ = match share {
+                share if share >= 99.5 => write!(text, ", nearly all aligned to 4 KiB"),
+                share => write!(text, ", {share:.0} % aligned to 4 KiB"),
+            };
         }
         None => {}
     }
@@ -182,7 +196,7 @@ fn remarks(found: &FilePattern) -> Vec<String> {
     }
     if found.is_opened_before {
         remarks.push(
-            "It was open before the trace began: without a call that sets the position, offsets \
+            "The trace lacks the call that opened it: without one that sets the position, offsets \
              count from where it was."
                 .to_owned(),
         );

@@ -145,7 +145,9 @@ fn phases_of_the_program_are_found() {
     );
     assert_eq!((data.phases[0].accesses, data.phases[0].mean_bytes), (40, 16_384));
     assert_eq!(data.syncs, 3);
-    assert!(report.notes[0].contains("io_uring") && report.notes[1].contains("/data was mapped"));
+    assert!(report.notes[0].contains("io_uring"));
+    assert_eq!(report.notes[1], "1 read or write failed: EBADF (1)");
+    assert!(report.notes[2].contains("/data was mapped"));
 }
 
 /// The listing of the article on Solaris, as additions/07 describes it (TR-1): positions in
@@ -371,4 +373,39 @@ fn content_that_was_thrown_away_is_not_touched_again() {
     );
     let kept = of_text(&round("").repeat(5));
     assert_eq!((only(&kept).emptied, only(&kept).reused_share), (0, Some(0.8)));
+}
+
+#[test]
+fn reads_in_order_between_writes_anywhere_are_told_apart() {
+    let mut text = String::from("openat(AT_FDCWD, \"/d/f\", O_RDWR) = 3\n");
+    for at in 0..200_u64 {
+        let anywhere = (at * at * 7919 % 1009) << 20;
+        let _ = writeln!(text, "pread64(3, \"\"..., 4096, {}) = 4096", at * 4096);
+        let _ = writeln!(text, "pwrite64(3, \"\"..., 4096, {anywhere}) = 4096");
+    }
+    let report = of_text(&text);
+    let file = only(&report);
+    assert_eq!(file.pattern, AccessPattern::Mixed);
+    assert_eq!(file.directions, Some((AccessPattern::Sequential, AccessPattern::Random)));
+    let told = "of 4 KiB, reads one after the other, writes at random places";
+    assert!(file.sentence.contains(told), "{}", file.sentence);
+    assert!(file.random_shares.0 < 0.02 && file.random_shares.1 > 0.98);
+}
+
+#[test]
+fn what_fails_and_what_no_file_is_known_of_is_told() {
+    let mut text = String::from("openat(AT_FDCWD, \"/d/f\", O_RDONLY) = 3\n");
+    for _ in 0..50 {
+        text.push_str("pread64(3, 0x7f, 4096, 0) = -1 EIO (Input/output error)\n");
+        text.push_str("read(3, 0x7f, 4096) = -1 EINTR (Interrupted system call)\n");
+        text.push_str("read(0, \"\"..., 4096) = 4096\nwrite(1, \"\"..., 4096) = 4096\n");
+    }
+    let notes = of_text(&text).notes;
+    assert_eq!(notes[0], "50 reads or writes failed: EIO (50)");
+    assert!(notes[1].starts_with("100 reads and writes of standard input, output or error"));
+    // What a call has said to be no file, and what little a program prints, is nobody's workload.
+    let text = "pipe([0, 1]) = 0\nread(0, \"\"..., 9) = 9\nwrite(1, \"\"..., 9) = 9\n";
+    assert_eq!(of_text(text).notes, Vec::<String>::new());
+    let truss = "pread64(5, 0x1, 512, 0)  Err#5 EIO\n".repeat(3);
+    assert_eq!(of_text(&truss).notes, ["3 reads or writes failed: EIO (3)"]);
 }

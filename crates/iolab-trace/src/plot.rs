@@ -15,16 +15,26 @@ pub const COLUMNS: usize = 512;
 pub const ROWS: usize = 128;
 /// Devices that are drawn at most: each has a picture of its own.
 const DEVICES_MAX: usize = 64;
-/// Powers of two of distances.
-const POWERS: usize = 65;
+/// Classes of distances of each power of two, as bits.
+const CLASS_BITS: u32 = 3;
+/// Classes of distances.
+const CLASSES: usize = 65 << CLASS_BITS;
 
 /// Requests of one column.
 #[derive(Clone, Default)]
 struct Column {
     bytes: [u64; 2],
     requests: u64,
-    /// Requests by the power of two above their distance from the one before.
-    distances: Vec<u32>,
+    /// Requests, and the sum of their distances from the one before, by the class of these.
+    distances: Vec<(u32, f64)>,
+}
+
+/// Class of a distance: those of a class differ by an eighth at most.
+fn class_of(distance: u64) -> usize {
+    let power = 64 - distance.leading_zeros();
+    let lowest = power.saturating_sub(1 + CLASS_BITS);
+    let within = (distance >> lowest) as usize & ((1 << CLASS_BITS) - 1);
+    ((power as usize) << CLASS_BITS) + within
 }
 
 impl Column {
@@ -36,28 +46,31 @@ impl Column {
             self.distances = other.distances;
         } else {
             for (own, more) in self.distances.iter_mut().zip(other.distances) {
-                *own += more;
+                own.0 += more.0;
+                own.1 += more.1;
             }
         }
     }
 
     fn seek(&mut self, distance: u64) {
-        self.distances.resize(POWERS, 0);
-        self.distances[(64 - distance.leading_zeros()) as usize] += 1;
+        self.distances.resize(CLASSES, (0, 0.0));
+        let class = &mut self.distances[class_of(distance)];
+        class.0 += 1;
+        class.1 += distance as f64;
     }
 
-    /// Distance that half of all do not exceed, as a power of two; 0 if they are sequential.
+    /// Distance that half of all do not exceed, as the mean of its class; 0 if they are sequential.
     fn median(&self) -> Option<u64> {
-        let half = self.distances.iter().map(|count| u64::from(*count)).sum::<u64>().div_ceil(2);
+        let half = self.distances.iter().map(|class| u64::from(class.0)).sum::<u64>().div_ceil(2);
         if half == 0 {
             return None;
         }
         let mut sum = 0;
-        let power = self.distances.iter().position(|count| {
-            sum += u64::from(*count);
+        let found = self.distances.iter().find(|class| {
+            sum += u64::from(class.0);
             sum >= half
         })?;
-        Some(if power == 0 { 0 } else { 1 << power.min(63) })
+        Some((found.1 / f64::from(found.0)) as u64)
     }
 }
 
@@ -70,8 +83,8 @@ pub struct PlotColumn {
     pub written_bytes: u64,
     /// Requests.
     pub requests: u64,
-    /// Distance in bytes that half of the requests do not exceed, rounded up to a power of two;
-    /// none without requests.
+    /// Distance in bytes that half of the requests do not exceed, within an eighth; none without
+    /// requests.
     pub median_seek_bytes: Option<u64>,
 }
 
@@ -310,5 +323,22 @@ mod tests {
         assert_eq!((device.moves.every, device.moves.times_ns.len()), (1, 4000));
         let middle = &device.columns[device.columns.len() / 2];
         assert!(middle.median_seek_bytes >= Some(1 << 28));
+        // No median is farther than the farthest: one request of two goes to the other end.
+        let farthest = (1 << 20) * 512;
+        assert!(device.columns.iter().all(|column| column.median_seek_bytes < Some(farthest)));
+    }
+
+    #[test]
+    fn a_median_distance_is_within_an_eighth() {
+        for distance in [0, 1, 2, 7, 8, 9, 4096, 65_537, 389 << 20, u64::MAX] {
+            let mut column = Column::default();
+            column.seek(distance);
+            let (found, wanted) = (column.median().unwrap() as f64, distance as f64);
+            assert!((found - wanted).abs() <= wanted / 1e9, "{distance}: {found}");
+        }
+        let mut column = Column::default();
+        (1000..2000).for_each(|distance| column.seek(distance));
+        let median = column.median().unwrap();
+        assert!((1500 - 1500 / 8..=1500 + 1500 / 8).contains(&median), "{median}");
     }
 }

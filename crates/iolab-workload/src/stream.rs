@@ -88,6 +88,8 @@ pub struct StreamWorker<G> {
     unflushed: Unflushed,
     /// Ops of the chain that only disturb.
     asides: u8,
+    /// Ops begun when the cached pages of the file were dropped last.
+    dropped_at: u64,
     /// Bytes since the last pause between bursts.
     burst_bytes: u64,
     /// Begin of the burst at hand.
@@ -168,6 +170,7 @@ impl<G: GroupState> StreamWorker<G> {
             chain: Chain::default(),
             unflushed: Unflushed::default(),
             asides: 0,
+            dropped_at: 0,
             burst_bytes: 0,
             burst_from: Ns(0),
             burning_until: Ns(0),

@@ -99,7 +99,7 @@ def execute(arguments: argparse.Namespace, _: Services, console: Console) -> int
 
 def _is_results(word: str) -> bool:
     """Tell whether a word means a stored study, not a device."""
-    return not _is_number(word) and not word.startswith("/dev/") and is_stored(Path(word))
+    return not _is_number(word) and is_stored(Path(word))
 
 
 def _show_stored(arguments: argparse.Namespace, stored: list[Path], console: Console) -> int:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from iolab.errors import (
+    DEBUG_VARIABLE,
     IolabError,
     RestoreError,
     StoppedError,
@@ -40,6 +41,7 @@ from iolab.store.db import STORE_NAME
 from iolab.testbed.agent import LostAgentError
 from iolab.testbed.hosts import Host, parse_hosts
 from iolab.testbed.over_ssh import connect
+from iolab.visible import visible_line
 from iolab.wording import counted
 
 __all__ = ["HostEnd", "HostsRun", "parse_hosts", "printed", "restore_hosts", "run_on_hosts"]
@@ -308,6 +310,13 @@ def _conduct_one(prepared: Prepared, barrier: RoundBarrier, switch: StopSwitch) 
         problem = conduct(prepared, switch).problem
     except IolabError as error:
         problem = error
+    except Exception as error:  # The answers of a host can be anything.
+        if os.environ.get(DEBUG_VARIABLE):
+            raise
+        problem = TestbedError(
+            f"its answers cannot be used ({type(error).__name__}: {visible_line(str(error))})",
+            f"see that its iolab-agent is ours; {DEBUG_VARIABLE}=1 shows where it went wrong",
+        )
     finally:
         barrier.leave(host.name)
     if problem is not None and not isinstance(problem, StoppedError):

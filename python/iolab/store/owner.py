@@ -85,8 +85,13 @@ def _name(uid: int) -> str:
         return f"user {uid}"
 
 
-def refuse_distrusted(path: Path) -> None:
+def refuse_distrusted(path: Path, flag: str = "--out") -> None:
     """Refuse, as root, to write where somebody else could lead it astray.
+
+    Parameters
+    ----------
+    path : a directory.
+    flag : what names it, for the advice.
 
     Raises
     ------
@@ -96,7 +101,7 @@ def refuse_distrusted(path: Path) -> None:
     if reason is not None:
         raise RefusedError(
             f"{reason}: root writes nothing there, because a link could lead it to any file",
-            "run it as that user, or choose a directory of your own with --out",
+            f"run it as that user, or choose a directory of your own with {flag}",
         )
 
 

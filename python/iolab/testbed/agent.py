@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from iolab.errors import IolabError, RefusedError, RestoreError, StoppedError, T
 from iolab.frozen import frozen
 from iolab.readable import wait_readable
 from iolab.testbed.stopped import stopped_process
+from iolab.visible import visible_line
 from iolab.wording import counted, is_or_are
 
 if TYPE_CHECKING:
@@ -55,6 +57,10 @@ STOPPED_LOOK_S: Final = 2.0
 _EXIT_RESTORE_INCOMPLETE: Final = 3
 _STDERR_LINES: Final = 20
 _CHUNK_BYTES: Final = 1 << 16
+_ANSWER_BYTES_MAX: Final = 64 << 20
+"""Of one line; the record of an hour has a few MiB."""
+_INTEGERS: Final = range(-(1 << 63), 1 << 64)
+"""Whole numbers of a message: what 64 bits hold."""
 _PRESSES_MEANING_NOW: Final = 2
 _INTERRUPTIBLE: Final = ("run_trial", "open_testbed", "record_trace", "watch_trace")
 _STOPPED_WARNING: Final[protocol.Warning] = {
@@ -153,7 +159,8 @@ class Agent:
         self._was_stopped = False
         self._looked_at_s = time.monotonic()
         self._next_id = 1
-        self._buffer = b""
+        self._begun = bytearray()
+        """Line that has not ended yet."""
         self._lines = deque[bytes]()
         self._is_interrupt_sent = False
         self._is_restoring = False
@@ -371,21 +378,39 @@ class Agent:
                 continue
             if not chunk:
                 self._raise_dead(method)
-            *lines, self._buffer = (self._buffer + chunk).split(b"\n")
-            self._lines.extend(line for line in lines if line.strip())
+            self._take(chunk)
+            if len(self._begun) > _ANSWER_BYTES_MAX:
+                self._refuse_answer(method, bytes(self._begun))
         line = self._lines.popleft()
         try:
-            message = json.loads(line)
-        except ValueError:
+            message = json.loads(
+                line, parse_int=_whole, parse_float=_finite, parse_constant=_finite
+            )
+        except (ValueError, RecursionError):
             message = None
         if not isinstance(message, dict):
-            self._end_input()
-            shown = line[:60].decode(errors="replace")
-            raise TestbedError(
-                f"iolab-agent answered {method} with something that is not a message: '{shown}'",
-                "the machine was restored; please report this",
-            )
+            self._refuse_answer(method, line)
         return cast("_Line", message)
+
+    def _take(self, chunk: bytes) -> None:
+        """Add the lines that end in a piece of output."""
+        first, *others = chunk.split(b"\n")
+        self._begun += first
+        for other in others:
+            if self._begun.strip():
+                self._lines.append(bytes(self._begun))
+            self._begun = bytearray(other)
+
+    def _refuse_answer(self, method: str, line: bytes) -> NoReturn:
+        """End an agent whose answers cannot be used; nobody reads more of them."""
+        assert self._process.stdout is not None, "the agent is started with a pipe"
+        self._process.stdout.close()
+        self._end_input()
+        shown = visible_line(line[:60].decode(errors="replace"))
+        raise TestbedError(
+            f"iolab-agent answered {method} with something that is not a message: '{shown}'",
+            "the machine was restored; please report this",
+        )
 
     def _read_chunk(self) -> bytes | None:
         """Bytes from the agent, empty at its end, or None if there are none yet."""
@@ -469,7 +494,7 @@ class Agent:
             hint = "correct the cause it names" if self._is_restoring else "run `iolab restore`"
             raise RestoreError(message, hint)
         raise LostAgentError(
-            message, "its watchdog restores the machine; check with `iolab restore`"
+            message, "check with `iolab restore`: it undoes what the watchdog has not"
         )
 
     def _collect_stderr(self) -> None:
@@ -477,12 +502,13 @@ class Agent:
         with io.TextIOWrapper(self._process.stderr, errors="replace") as lines:
             for line in lines:
                 if line.strip():
-                    self._stderr_tail.append(line.strip())
+                    self._stderr_tail.append(visible_line(line.strip()))
 
 
 def _raise_agent_error(error: ErrorBody) -> NoReturn:
     code = error.get("code")
-    message, hint = str(error.get("message", "unknown error")), str(error.get("hint", "") or "")
+    message = visible_line(str(error.get("message", "unknown error")))
+    hint = visible_line(str(error.get("hint", "") or ""))
     kinds: dict[str | None, type[IolabError]] = {
         "usage": TestbedError,
         "refused": RefusedError,
@@ -516,6 +542,32 @@ def describe_problem(problem: object) -> str:
         fields: Mapping[str, object] = problem  # pyright: ignore[reportUnknownVariableType]
         return str(fields.get("message") or json.dumps(dict(fields)))
     return str(problem)
+
+
+def _whole(text: str) -> int:
+    """A whole number of a message.
+
+    Raises
+    ------
+    ValueError : it has more than 64 bits.
+    """
+    number = int(text)
+    if number not in _INTEGERS:
+        raise ValueError(text)
+    return number
+
+
+def _finite(text: str) -> float:
+    """A number of a message.
+
+    Raises
+    ------
+    ValueError : it is infinite, or none.
+    """
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
 
 
 def _signal_name(number: int) -> str:

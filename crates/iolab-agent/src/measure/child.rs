@@ -292,15 +292,15 @@ fn check_alignment(request: &Request) -> Result<Vec<Warning>, Error> {
     let Some(alignment) = probe::alignment_beside(&file)? else { return Ok(warnings) };
     let unit = alignment.offset.0;
     if let Some(tenant) = direct.iter().find(|t| unit == 0 || t.io_size_bytes.0 % unit != 0) {
-        let problem = if unit == 0 {
-            "this file system cannot do direct I/O".to_owned()
+        let size = tenant.io_size_bytes;
+        let (problem, remedy) = if unit == 0 {
+            let problem = "this file cannot be read and written by direct I/O".to_owned();
+            (problem, "go through the page cache, or use another file system or mount option")
         } else {
-            format!("direct I/O with records of {} on a unit of {unit} bytes", tenant.io_size_bytes)
+            let problem = format!("direct I/O with records of {size} on a unit of {unit} bytes");
+            (problem, "use a multiple of the unit, or go through the page cache")
         };
-        return Err(Error::BadWorkload {
-            problem,
-            remedy: "use a multiple of the unit, or go through the page cache".into(),
-        });
+        return Err(Error::BadWorkload { problem, remedy: remedy.into() });
     }
     Ok(warnings)
 }

@@ -460,6 +460,15 @@ impl Job {
         }
     }
 
+    /// Tell whether fio drops the file's cached pages between two passes as it does before the
+    /// first: where it knows that a pass is over, which it does not where a block may be drawn
+    /// twice (strace of fio 3.33).
+    pub fn drops_cache_each_pass(&self) -> bool {
+        let is_drawn_anew = self.has_no_map || self.distribution != "random";
+        let knows_passes = !(self.rw.is_random() && is_drawn_anew);
+        self.is_invalidated && !self.is_pre_read && !self.is_direct && knows_passes
+    }
+
     /// True if it reads what an earlier run has written, and compares it.
     pub fn verifies_earlier(&self) -> bool {
         self.verify.is_some() && !self.rw.writes()

@@ -322,11 +322,16 @@ fn add_percentiles(text: &mut String, label: &str, latency: &Histogram, list: &[
     };
     let shown: Vec<(f64, u64)> = told.iter().map(|(p, ns)| (*p, (ns + unit / 2) / unit)).collect();
     let width = shown.iter().map(|(_, value)| value.to_string().len()).max().unwrap_or(1).max(5);
+    // As many digits behind the point as the percentile with the most of them has.
+    let digits = |p: &f64| p.to_string().split_once('.').map_or(0, |(_, behind)| behind.len());
+    let decimals = list.iter().map(digits).max().unwrap_or(0);
+    let names = if decimals == 0 { 3 } else { decimals + 3 };
     let _ = writeln!(text, "    {label} percentiles ({name}):");
     let lines: Vec<String> = shown
         .chunks((LINE / (12 + width)).max(1))
         .map(|line| {
-            let each = line.iter().map(|(p, value)| format!(" {p:5.2}th=[{value:width$}]"));
+            let each =
+                line.iter().map(|(p, value)| format!(" {p:names$.decimals$}th=[{value:width$}]"));
             format!("     |{}", each.collect::<Vec<_>>().join(","))
         })
         .collect();
@@ -336,6 +341,23 @@ fn add_percentiles(text: &mut String, label: &str, latency: &Histogram, list: &[
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As fio 3.33 prints them.
+    #[test]
+    fn percentiles_have_as_many_digits_as_the_longest_of_them() {
+        let mut latency = Histogram::new();
+        latency.record(30);
+        for (list, names) in [
+            (&[50.0, 90.0, 99.9][..], "| 50.0th=[   30], 90.0th=[   30], 99.9th=["),
+            (&[50.0, 90.0], "|  50th=[   30],  90th=["),
+            (&[50.0, 99.999], "| 50.000th=[   30], 99.999th=["),
+            (&[1.5, 99.99], "|  1.50th=[   30], 99.99th=["),
+        ] {
+            let mut text = String::new();
+            add_percentiles(&mut text, "clat", &latency, list);
+            assert!(text.contains(names), "{text}");
+        }
+    }
 
     #[test]
     fn a_device_has_the_merges_and_times_that_the_kernel_counted() {

@@ -50,6 +50,20 @@ pub fn is_needed(job: &Job, engine: Engine) -> bool {
         || job.replay.file.is_some()
 }
 
+/// Note about a job that reads files again whose cached pages fio would have dropped.
+pub fn note_of_passes(job: &Job) -> Option<String> {
+    let has_passes = tenant::is_timed(job) || job.loops > 1;
+    let is_warm = has_passes && job.rw.reads() && job.drops_cache_each_pass();
+    is_warm.then(|| {
+        format!(
+            "job {}: of several files or sizes the page cache is dropped once, before they are \
+             read; fio drops it at each pass, so that later passes are slower there (direct=1 goes \
+             past it)",
+            job.name
+        )
+    })
+}
+
 /// Tell whether an engine makes the files, which are not there before.
 pub fn makes_names(engine: Engine) -> bool {
     engine.name == "filecreate"
@@ -226,7 +240,7 @@ fn work(job: &Job, host: &impl Host, looked_at: Option<&str>) -> Result<Work, Wr
     };
     let all = pass.saturating_mul(job.loops).max(unit);
     let counted = Some(job.number_ios).filter(|count| *count > 0);
-    let is_timed = job.is_time_based && job.runtime_ns > 0;
+    let is_timed = tenant::is_timed(job);
     let bytes = match counted {
         Some(count) if is_fixed => {
             let bytes = count.saturating_mul(unit);

@@ -80,14 +80,19 @@ pub fn tenant_of(
         begins_ns: delay(job, unit).0,
         priority: priority(job),
         limit: limit(job, geometry),
-        manner: manner(job, unit, engine, io)?,
+        manner: manner(job, unit, engine, geometry)?,
         ..tenant(&unit.name)
     })
 }
 
 /// Manner of its transfers of so many bytes.
-fn manner(job: &Job, unit: &Unit, engine: Engine, io: u64) -> Result<Manner, Wrong> {
+fn manner(job: &Job, unit: &Unit, engine: Engine, geometry: &Geometry) -> Result<Manner, Wrong> {
+    let io = geometry.io;
+    let pass = geometry.region / io;
+    let has_passes = is_timed(job) || geometry.ops > pass;
+    let drops = has_passes && job.drops_cache_each_pass() && engine.name != "mmap";
     Ok(Manner {
+        drops_cache_every: if drops && !engine.is_without_files { pass } else { 0 },
         burst: burst(job, io)?,
         begin_step_ns: delay(job, unit).1,
         rules: rules::of(job)?,
@@ -241,13 +246,17 @@ fn preallocation(job: &Job) -> Preallocation {
     }
 }
 
+/// Tell whether a time ends the job, not its bytes.
+pub(super) fn is_timed(job: &Job) -> bool {
+    job.is_time_based && job.runtime_ns > 0
+}
+
 fn limit(job: &Job, geometry: &Geometry) -> Limit {
     if job.is_only_created {
         return Limit::Ops { ops: 0, within_ns: None };
     }
     let lasting = Ns(job.runtime_ns.saturating_add(job.ramp_ns));
-    let is_timed = job.is_time_based && job.runtime_ns > 0;
-    match (is_timed, job.number_ios) {
+    match (is_timed(job), job.number_ios) {
         (true, 0) => Limit::Time { duration_ns: lasting },
         (true, ops) => Limit::Ops { ops, within_ns: Some(lasting) },
         (false, _) => {

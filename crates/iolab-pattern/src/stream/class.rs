@@ -74,6 +74,12 @@ impl Classifier {
         };
         let end = offset.saturating_add(bytes);
         let (class, continued) = self.class_of(offset, end);
+        // The first access has none before it: it is what the second makes of both.
+        if let ([first], 1) = (self.held.as_mut_slice(), self.ends.len())
+            && matches!(class, AccessClass::Sequential | AccessClass::Backward)
+        {
+            first.class = class;
+        }
         self.remember(end, continued);
         let depth = continued.unwrap_or(0);
         let delta = self.last.map_or(0, |(last, _)| i128::from(offset) - i128::from(last));
@@ -153,6 +159,9 @@ pub const LABEL_SHARE: f64 = 0.8;
 /// interleaved.
 const INTERLEAVED_SHARE: f64 = 0.2;
 
+/// Accesses of one direction from which on their order is told.
+const DIRECTION_MIN: u64 = 8;
+
 iolab_model::registry! {
     /// Name of a stream.
     pub enum AccessPattern as "access pattern" {
@@ -206,6 +215,24 @@ impl ClassCounts {
     /// Number of all accesses.
     pub fn total(&self) -> u64 {
         self.accesses.iter().sum()
+    }
+
+    /// Name of the accesses of one direction, between which those of the other may lie; None if
+    /// there are too few of them, or they have no single order either.
+    pub fn label_of_direction(&self) -> Option<AccessPattern> {
+        let is_told = self.total() >= DIRECTION_MIN;
+        let label = self.label();
+        let label = match label {
+            AccessPattern::Interleaved => AccessPattern::Sequential,
+            label => label,
+        };
+        (is_told && label != AccessPattern::Mixed).then_some(label)
+    }
+
+    /// Share of accesses without an order.
+    pub fn random_share(&self) -> f64 {
+        let random = self.accesses(AccessClass::Random) + self.accesses(AccessClass::Near);
+        random as f64 / self.total().max(1) as f64
     }
 
     /// Name of a stream with these counts.
@@ -295,6 +322,19 @@ mod tests {
     fn nothing_is_lost_or_counted_twice() {
         for count in 0..12 {
             assert_eq!(classes((0..count).map(|at| (at * 65_536, 4096))).total(), count);
+        }
+    }
+
+    #[test]
+    fn a_few_accesses_have_an_order_wherever_they_begin() {
+        let label = |accesses: &[u64]| {
+            classes(accesses.iter().map(|at| ((1 << 20) + at * 4096, 4096))).label()
+        };
+        for count in 2..6 {
+            let forward: Vec<u64> = (0..count).collect();
+            let backward: Vec<u64> = (0..count).rev().collect();
+            assert_eq!(label(&forward), AccessPattern::Sequential, "{count}");
+            assert_eq!(label(&backward), AccessPattern::Backward, "{count}");
         }
     }
 

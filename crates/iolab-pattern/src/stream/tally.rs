@@ -55,7 +55,8 @@ pub struct PlacedAccess {
 #[derive(Clone, Debug, Default)]
 pub struct Stream {
     classifier: Classifier,
-    counts: ClassCounts,
+    /// Of reads and of writes.
+    counts: [ClassCounts; 2],
     /// Strides, and how often each occurs.
     strides: BTreeMap<i128, u64>,
     /// Empty reads, until it is known whether there are others.
@@ -93,7 +94,7 @@ impl Stream {
     fn classify(&mut self, access: &FileAccess) {
         let Self { classifier, counts, .. } = self;
         let (offset, bytes, is_write) = (access.offset, access.bytes, access.is_write);
-        classifier.add(offset, bytes, is_write, |one| counts.add(&one));
+        classifier.add(offset, bytes, is_write, |one| counts[usize::from(one.is_write)].add(&one));
         let strides = &mut self.strides;
         let has_room = |stride: &i128| strides.len() < STRIDES_MAX || strides.contains_key(stride);
         if let Some(stride) = self.classifier.stride().filter(has_room) {
@@ -113,7 +114,7 @@ impl Stream {
             }
         }
         let Self { classifier, counts, .. } = self;
-        classifier.finish(|one| counts.add(&one));
+        classifier.finish(|one| counts[usize::from(one.is_write)].add(&one));
         asked
     }
 }
@@ -177,6 +178,8 @@ pub struct FileTally {
     pub joint: Joint,
     /// Classes of the streams through each open file description, added up.
     pub own: ClassCounts,
+    /// The same of their reads and of their writes.
+    pub directions: [ClassCounts; 2],
     /// Strides of those streams, and how often each occurs.
     strides: BTreeMap<i128, u64>,
     /// Most requests of a queue of the kernel at once.
@@ -235,11 +238,14 @@ impl FileTally {
         }
         self.is_by_request |= stream.is_by_request;
         self.at_end += stream.at_end;
-        self.own.merge(&stream.counts);
+        for (counts, known) in stream.counts.iter().zip(&mut self.directions) {
+            self.own.merge(counts);
+            known.merge(counts);
+        }
         for (stride, count) in stream.strides {
             *self.strides.entry(stride).or_default() += count;
         }
-        self.streams += u64::from(stream.counts.total() > 0);
+        self.streams += u64::from(stream.counts.iter().any(|counts| counts.total() > 0));
     }
 
     /// Forgets its content: what is accessed from now on is something else.

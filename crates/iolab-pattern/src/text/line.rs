@@ -238,6 +238,9 @@ fn fraction_ns(text: &[u8]) -> Option<u64> {
     rest.is_empty().then(|| number * 10_u64.pow(missing))
 }
 
+/// Words behind a call up to the name of its error: `= -1 EIO`.
+const WORDS_TO_ERROR: usize = 3;
+
 impl CallText {
     /// Takes a whole call apart; None if it does not end.
     pub fn parse(&mut self, body: &[u8]) -> Option<()> {
@@ -293,6 +296,14 @@ impl CallText {
             None if value.starts_with(b"0x") => CallOutcome::Done(0),
             _ => CallOutcome::Failed,
         })
+    }
+
+    /// Name of the error of a call that failed: behind `= -1 ` of strace; of truss `Err#5 EIO`.
+    pub fn error(&self) -> Option<&[u8]> {
+        let is_name = |word: &&[u8]| {
+            word.len() > 1 && word.iter().all(u8::is_ascii_uppercase) && word[0] == b'E'
+        };
+        self.behind().split(u8::is_ascii_whitespace).take(WORDS_TO_ERROR).find(is_name)
     }
 
     /// Path that `-y` prints behind the result.

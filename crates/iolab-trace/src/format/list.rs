@@ -165,7 +165,10 @@ pub fn open_windows(given: Vec<Window>) -> Result<(&'static Format, Box<dyn Sour
     };
     if windows.len() > 1 && !format.takes_several {
         let name = format.name;
-        return Err(Error::Option(format!("several {name} files are no trace together; name one")));
+        return Err(Error::Option(format!(
+            "several {name} files are no trace together; name one of them (`plot` takes a second \
+             one behind --beside)"
+        )));
     }
     Ok((format, (format.open)(windows)?))
 }

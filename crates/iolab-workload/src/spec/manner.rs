@@ -41,6 +41,10 @@ pub struct Manner {
     /// Advice to the kernel about a file or its mapping, right after it was opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advice>,
+    /// Cached pages of the file are dropped before every so many ops but the first; 0: they are
+    /// not. Dirty pages stay, and are written soon (`posix_fadvise(2)`, `POSIX_FADV_DONTNEED`).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub drops_cache_every: u64,
     /// Parts of each flush with `sync_file_range`; absent: all of them.
     #[serde(default, skip_serializing_if = "is_default")]
     pub range_sync: RangeSync,
@@ -174,6 +178,10 @@ impl Manner {
                 let remedy = "use them through the page cache, without vectors and flags";
                 return Some((problem, remedy));
             }
+        }
+        if self.drops_cache_every > 0 && tenant.access != Access::Plain {
+            let problem = "dropping cached pages of what goes another way".to_owned();
+            return Some((problem, "leave it out, or go through the page cache"));
         }
         if self.refill_at.is_some_and(|count| count >= tenant.depth)
             || (self.refill_at.is_some() && self.rules.depth_search.is_some())

@@ -72,10 +72,14 @@ fn files_have_the_names_that_are_listed_or_follow_the_stem() {
 fn contradictions_of_refinements_are_named() {
     type Break = fn(&mut Tenant);
     let op = |at, length| ReplayOp::from((at, length, 0));
-    let cases: [(Break, &str); 10] = [
+    let cases: [(Break, &str); 11] = [
         (|t| (t.manner.jumps_every, t.depth) = (100, 4), "jumps between records"),
         (|t| (t.manner.buffers, t.depth) = (4, 4), "4 buffers in turn at depth 4"),
         (|t| t.manner.burst = Some(Burst { pause_ns: Ns(1), ..Burst::default() }), "bursts of 0"),
+        (
+            |t| (t.access, t.manner.drops_cache_every) = (Access::Direct, 16),
+            "dropping cached pages",
+        ),
         (|t| t.manner.nice = 20, "nice value of 20"),
         (|t| t.depth = 2, "a replay with a depth"),
         (|t| t.manner.replay[1].at = Bytes(65536), "op 2 of the replay"),
@@ -87,7 +91,7 @@ fn contradictions_of_refinements_are_named() {
     for (index, (change, wanted)) in cases.into_iter().enumerate() {
         let mut workload = example();
         let tenant = &mut workload.phases[0].tenants[0];
-        if index >= 3 {
+        if index >= 4 {
             tenant.manner.replay = vec![op(0, 4096), op(8192, 512)];
         }
         workload.check().unwrap();

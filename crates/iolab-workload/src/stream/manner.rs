@@ -5,7 +5,7 @@
 //! hundredth record of its disturbed pass (whole pages with direct I/O), and then goes on where it
 //! was; traced on version 3.489.
 
-use iolab_model::op::{Access, Op, OpClass, Position, Transfer};
+use iolab_model::op::{Access, Advice, Op, OpClass, Position, Transfer};
 use iolab_model::{Bytes, Completion, Ns};
 
 use super::timed::Chain;
@@ -83,6 +83,21 @@ impl<G: GroupState> StreamWorker<G> {
         self.chain = Chain::of(Op::read(FILE, Bytes::PAGE, length), record);
         self.asides = 2;
         self.submit_aside(now, Op::read(FILE, Bytes(0), length))
+    }
+
+    /// Tell whether the cached pages of the file are dropped before the next record.
+    #[inline]
+    pub(super) fn is_dropping_due(&self) -> bool {
+        let every = self.tenant.manner.drops_cache_every;
+        every > 0 && self.issued != self.dropped_at && self.issued.is_multiple_of(every)
+    }
+
+    /// Drops them; it takes time, and is not counted.
+    #[cold]
+    pub(super) fn drop_cache(&mut self, now: Ns) -> Step {
+        self.dropped_at = self.issued;
+        self.asides += 1;
+        self.submit_aside(now, Op::Advise { handle: FILE, advice: Advice::DontNeed })
     }
 
     /// Submits an op that is not counted.

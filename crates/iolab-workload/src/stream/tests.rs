@@ -108,6 +108,46 @@ fn seen(case: &Case, is_unhindered: bool) -> Vec<String> {
     seen
 }
 
+#[test]
+fn cached_pages_are_dropped_between_passes_only() {
+    let case = Case {
+        direction: Direction::Read,
+        pattern: Pattern::Sequential,
+        limit: Limit::Ops { ops: 300, within_ns: None },
+        depth: 3,
+        is_stonewalled: false,
+        stopped_after: u32::MAX,
+        ends: vec![0],
+        mishaps: (usize::MAX, usize::MAX),
+    };
+    let mut tenant = tenant(&case, false);
+    tenant.manner.drops_cache_every = 100;
+    let group = Group { questions_left: Cell::new(u32::MAX) };
+    let mut worker = StreamWorker::new(&tenant, 0, false, Seed(3), group);
+    let (mut begun, mut drops, mut in_flight) = (0, Vec::new(), Vec::new());
+    loop {
+        match worker.next(Ns(1000 + begun)) {
+            Step::Submit(submission) => {
+                match submission.op {
+                    Op::Read(_) => begun += 1,
+                    Op::Advise { .. } => drops.push(begun),
+                    _ => {}
+                }
+                in_flight.push(submission);
+                continue;
+            }
+            Step::Finished => break,
+            _ => {}
+        }
+        let Submission { token, op, .. } = in_flight.remove(0);
+        let length = if let Op::Read(transfer) = op { transfer.length } else { Bytes(0) };
+        let (submitted, completed) = (Ns(1000), Ns(2000));
+        worker.complete(&Completion { token, submitted, completed, outcome: Ok(length) });
+    }
+    assert_eq!(drops, [100, 200]);
+    assert_eq!((worker.report().ops, worker.report().bytes), (300, 300 * 4096));
+}
+
 fn cases() -> impl Strategy<Value = Case> {
     let directions = prop_oneof![
         Just(Direction::Read),

@@ -136,6 +136,9 @@ impl<G: GroupState> StreamWorker<G> {
         if now < not_before {
             return Step::SleepUntil(not_before);
         }
+        if self.is_dropping_due() {
+            return self.drop_cache(now);
+        }
         if self.is_disturbed() {
             return self.jump(now);
         }

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, cast
 from iolab.errors import IolabError, RefusedError
 from iolab.library.dialect.plan import DialectCore, DialectPlan
 from iolab.store import created_files
+from iolab.store.owner import refuse_distrusted
 from iolab.store.users_files import FLAG, Allowed, refuse_foreign, write_file
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def check_written(name: str | None, allowed: Allowed, option: str) -> None:
         raise IolabError(f"{path.parent} does not exist", "make it first, or name another file")
     if not os.access(place, os.W_OK):
         raise IolabError(f"{path} cannot be written", f"name another file with {option}")
+    refuse_distrusted(path.parent, option)
     refuse_foreign([path], allowed)
 
 

@@ -170,6 +170,47 @@ fn data_caches_and_ends_are_those_that_are_asked_for() {
 }
 
 #[test]
+fn the_cache_is_dropped_at_each_pass_as_by_fio() {
+    let every = |line: &str| {
+        let plan = plan_of(&format!("--name=a --size=64k --ioengine=psync {line}"));
+        plan.rows[0].workload.phases[0].tenants[0].manner.drops_cache_every
+    };
+    assert_eq!(every("--rw=read"), 0, "there is one pass");
+    for line in [
+        "--rw=read --time_based --runtime=1",
+        "--rw=randrw --time_based --runtime=1",
+        "--rw=randread --loops=3",
+        "--rw=read --io_size=192k",
+        "--rw=randread --norandommap=0 --loops=2",
+    ] {
+        assert_eq!(every(line), 16, "{line}");
+    }
+    for line in [
+        "--rw=randread --norandommap --loops=3",
+        "--rw=read --direct=1 --loops=3",
+        "--rw=read --pre_read=1 --loops=3",
+        "--rw=read --invalidate=0 --loops=3",
+        "--rw=read --runtime=1",
+    ] {
+        assert_eq!(every(line), 0, "{line}");
+    }
+    let is_told = |line: &str| {
+        let plan = plan_of(&format!("--name=a --size=64k --time_based --runtime=1 {line}"));
+        plan.notes.iter().any(|note| note.contains("fio drops it at each pass"))
+    };
+    assert!(is_told("--rw=read --nrfiles=2"));
+    assert!(is_told("--rw=read --bsrange=4k-8k"));
+    for line in [
+        "--rw=read",
+        "--rw=randread --random_distribution=zipf:1.2",
+        "--rw=write --nrfiles=2",
+        "--rw=read --nrfiles=2 --direct=1",
+    ] {
+        assert!(!is_told(line), "{line}");
+    }
+}
+
+#[test]
 fn files_are_called_as_fio_calls_them() {
     let plan = plan_of("--name=w --rw=write --size=4k --numjobs=2 --group_reporting");
     assert_eq!(plan.files, ["w.0.0", "w.1.0"]);
