@@ -16,6 +16,7 @@ from iolab.report.conditions import Condition, condition_table, conditions
 from iolab.report.html import render_html
 from iolab.report.trust import Reason, reasons
 from iolab.report.why import why_text
+from iolab.stats.calibration import RATE_MAX, STUDIES_WANTED
 from iolab.stats.caveats_of_simulation import CAUSE
 from iolab.stats.finding import Finding
 from iolab.stats.judge import judge
@@ -107,18 +108,30 @@ def test_a_row_has_value_tail_stalls_and_cost(canned: ModuleType) -> None:
     assert row.primary.n == row.p99.n == 8
     assert row.stalled is not None
     stalled, seen, longest = row.stalled
-    assert (stalled, seen) == (224, 224)
-    assert longest == 200_000_000
-    assert _rows(data)["none"].stalled == (0, 224, 0)
     mine = {trial.trial_id for trial in data.trials if trial.levels["scheduler"] == "bfq"}
-    costs = [
-        130_000_000 / sum(worker["ops"] for worker in detail["workers"])
-        for detail in data.phase_details
-        if detail["trial_id"] in mine
-    ]
+    reads = [d for d in data.phase_details if d["trial_id"] in mine and d["nature"].kind == "read"]
+    assert (stalled, seen) == (len(reads), len(reads))
+    assert longest == 200_000_000
+    assert _rows(data)["none"].stalled == (0, len(reads), 0)
+    costs = [130_000_000 / sum(worker["ops"] for worker in detail["workers"]) for detail in reads]
     assert row.cpu_ns_per_op == pytest.approx(geometric_mean(costs))
     table = condition_table(list(_rows(data).values()), "scheduler")
     assert all(len(line) == len(table.columns) for line in table.rows)
+
+
+def test_each_class_has_its_own_stalls_and_costs(canned: ModuleType) -> None:
+    """Symptom: reads and writes showed one number, that of both; 40 series were 80 in the table."""
+    data = canned.factorial()
+    for detail in data.phase_details:
+        detail["cpu_system_ns"] *= 3 if detail["nature"].kind == "write" else 1
+    rows = conditions(data, judge(data))
+    cost = {
+        (row.group[2], row.level): row.cpu_ns_per_op
+        for row in rows
+        if row.cpu_ns_per_op is not None
+    }
+    assert all(cost["writes", level] > 2 * cost["reads", level] for _, level in cost)
+    assert sum(row.stalled[1] for row in rows if row.stalled) == len(data.series)
 
 
 def test_series_too_short_for_a_stall_say_nothing_of_stalls(canned: ModuleType) -> None:
@@ -141,12 +154,38 @@ def test_reasons_tell_good_from_bad_and_unknown(canned: ModuleType) -> None:
     assert "Hoefler" in kept.about
     assert "iolab lint DIR" in kept.about
     known = _reasons(replace(data, calibration=CALIBRATION))
-    assert known["A/A false positives"].value == "2 of 40 (1 to 17 %)"
-    assert known["A/A false positives"].sign == "good"
+    assert known["A/A false positives"].value == "2 of 40 (1 to 17 %), not enough yet"
+    assert known["A/A false positives"].sign == "unknown"
+    none = CALIBRATION | {"false_positives": 0, "false_positive_low": 0.0}
+    enough = _reasons(replace(data, calibration=none | {"false_positive_high": 0.088}))
+    assert enough["A/A false positives"].value == "0 of 40 (0 to 9 %)"
+    assert enough["A/A false positives"].sign == "good"
     bad = CALIBRATION | {"false_positives": 12, "false_positive_low": 0.16}
     assert _reasons(replace(data, calibration=bad))["A/A false positives"].sign == "mind"
     failed = _reasons(canned.demo())
     assert failed["trials ok / planned"].sign == "mind"
+
+
+def test_a_check_that_tells_little_earns_no_tick_and_stays_a_step(canned: ModuleType) -> None:
+    """Symptom: a tick for 0 of 4, an interval up to 60 %, and the advice to check was gone."""
+    little = {
+        "false_positives": 0,
+        "small_studies": 4,
+        "planned_rounds": 5,
+        "false_positive_low": 0.0,
+        "false_positive_high": 0.6,
+    }
+    data = replace(canned.make_study(throughput={"bfq": 0.5}), calibration=little)
+    found = _reasons(data)["A/A false positives"]
+    assert found.value == "0 of 4 (0 to 60 %), not enough yet"
+    assert found.sign == "unknown"
+    steps = dict(_answer(data).steps)
+    (text,) = (text for text in steps if text.startswith("Check the testbed"))
+    assert "4 small studies tell little" in text
+    assert steps[text] == f"iolab aa --on loop:1g --rounds {STUDIES_WANTED * 5}"
+    assert 1 - (0.05 / 2) ** (1 / STUDIES_WANTED) <= RATE_MAX
+    known = replace(data, calibration=little | {"false_positive_high": 0.09})
+    assert not any(text.startswith("Check the testbed") for text in dict(_answer(known).steps))
 
 
 def test_the_noise_floor_is_the_width_of_the_intervals(canned: ModuleType) -> None:

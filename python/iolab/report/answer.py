@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from iolab.report.charts.common import noise_floor
 from iolab.report.conditions import Condition
 from iolab.report.costs import cost_text
+from iolab.stats.calibration import STUDIES_WANTED, rate_told
 from iolab.stats.effect_words import percent, size_of_effect
 from iolab.stats.findings import kind_of
 from iolab.stats.ledger import level_text
@@ -265,8 +266,8 @@ def _settle(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:
     elif verdict.trade_offs:
         text = "Look at your own sizes and operations below: levels are not alike in all cells."
         steps.append((text, ""))
-    if data.study.kind == "real" and data.calibration is None:
-        steps.append(("Check the testbed with itself once.", f"iolab aa --on {data.study.testbed}"))
+    if data.study.kind == "real":
+        steps += _check(data)
     repeat = testbed_kind(data.study.testbed.partition(":")[0]).next_step
     if repeat and all(can_be_real(name) for name in _file_systems(data)):
         typed = _elsewhere(data)
@@ -280,6 +281,20 @@ def _settle(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:
         command = f"echo {best.level} > /sys/block/DEVICE/queue/scheduler"
         steps.append((f"Use {best.level}:", command))
     return steps
+
+
+def _check(data: StudyData) -> list[tuple[str, str]]:
+    """Say that the testbed is to be checked with itself, until that has told something."""
+    told, known = rate_told(data.calibration), data.calibration or {}
+    command = f"iolab aa --on {data.study.testbed}"
+    if told == "unasked":
+        return [("Check the testbed with itself once.", command)]
+    if told != "open":
+        return []
+    n, size = known["small_studies"], known.get("planned_rounds", 1)
+    text = f"Check the testbed with itself for longer: {counted(n, 'small study', 'small studies')}"
+    text += f" {'tells' if n == 1 else 'tell'} little."
+    return [(text, f"{command} --rounds {max(n + 1, STUDIES_WANTED) * size}")]
 
 
 def _file_systems(data: StudyData) -> set[str]:

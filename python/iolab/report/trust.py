@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from iolab.report.charts.common import noise_floor
 from iolab.report.collect import harness_cost_ns, kind_figures, trust_figures
+from iolab.stats.calibration import ALPHA, RATE_MAX, STUDIES_WANTED, rate_told
 from iolab.stats.effect_words import percent
 from iolab.stats.environment import CONDITIONS, IDENTITY, environment_changes
 from iolab.stats.neighbours import adjacent_text
@@ -26,6 +27,11 @@ RULES: Final = "rules of sound benchmarking"
 _RULES_ABOUT: Final = (
     "Twelve rules of T. Hoefler and R. Belli (SC'15) for results that others can rely on;"
     f" `iolab lint {PLACE}` prints what each of them says of this study."
+)
+_RATE_ABOUT: Final = (
+    "Small studies in which a treatment was compared with itself on this testbed, and how many"
+    f" found a difference. {ALPHA:.0%} are promised, and a tick says that more than {RATE_MAX:.0%}"
+    f" are ruled out; {STUDIES_WANTED} studies without one do that."
 )
 SIGNS: dict[Sign, str] = {"good": "✓", "mind": "!", "unknown": "?", "plain": "·"}
 
@@ -116,15 +122,17 @@ def _floor(data: StudyData, verdict: StudyVerdict) -> Reason:
 def _false_positives(data: StudyData) -> Reason:
     """Finding of `iolab aa` on this testbed, if it was ever asked."""
     known = data.calibration
-    label = "A/A false positives"
-    if not known or not known.get("small_studies"):
-        return Reason(label, "not measured (iolab aa)", "unknown")
+    label, told = "A/A false positives", rate_told(known)
+    if told == "unasked" or known is None:
+        return Reason(label, "not measured (iolab aa)", "unknown", _RATE_ABOUT)
     low, high = known["false_positive_low"], known["false_positive_high"]
     value = (
         f"{known['false_positives']} of {known['small_studies']}"
         f" ({low * 100:.0f} to {high * 100:.0f} %)"
     )
-    return Reason(label, value, "good" if low <= 0.05 else "mind")
+    value += ", not enough yet" if told == "open" else ""
+    sign: Sign = "good" if told == "good" else "mind" if told == "bad" else "unknown"
+    return Reason(label, value, sign, _RATE_ABOUT)
 
 
 def _steady(verdict: StudyVerdict) -> Reason:
