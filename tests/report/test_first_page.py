@@ -13,12 +13,14 @@ from iolab.report.answer import Answer, answer
 from iolab.report.charts.common import noise_floor
 from iolab.report.collect import draw_all
 from iolab.report.conditions import Condition, condition_table, conditions
+from iolab.report.findings import caveat_line
 from iolab.report.html import render_html
-from iolab.report.trust import Reason, reasons
+from iolab.report.trust import SPARE, Reason, reasons
 from iolab.report.why import why_text
 from iolab.stats.calibration import RATE_MAX, STUDIES_WANTED
 from iolab.stats.caveats_of_simulation import CAUSE
 from iolab.stats.finding import Finding
+from iolab.stats.findings import kind_of
 from iolab.stats.judge import judge
 from iolab.stats.methods.log_ratio import geometric_mean
 from iolab.store.rows import StudyData
@@ -144,7 +146,9 @@ def test_reasons_tell_good_from_bad_and_unknown(canned: ModuleType) -> None:
     assert found["trials ok / planned"].sign == "good"
     assert found["A/A false positives"].sign == "unknown"
     assert found["environment"].sign == "mind"
-    assert found["generator headroom, least"].sign == "good"
+    assert found[SPARE].sign == "good"
+    assert found[SPARE].value.startswith("at least ")
+    assert all(reason.about for reason in found.values()), "every reason is explained"
     kept = found["rules of sound benchmarking"]
     assert re.fullmatch(
         r"\d+ of 12 rules kept(; rules? [\d, and]+ (is|are) broken)?"
@@ -153,6 +157,8 @@ def test_reasons_tell_good_from_bad_and_unknown(canned: ModuleType) -> None:
     )
     assert "Hoefler" in kept.about
     assert "iolab lint DIR" in kept.about
+    numbers = re.findall(r"\d+", kept.value.partition(";")[2])
+    assert all(f"ule {number}: " in kept.about for number in numbers), "by their names"
     known = _reasons(replace(data, calibration=CALIBRATION))
     assert known["A/A false positives"].value == "2 of 40 (1 to 17 %), not enough yet"
     assert known["A/A false positives"].sign == "unknown"
@@ -316,3 +322,47 @@ def test_a_model_says_its_cause_where_a_device_would_be_traced(canned: ModuleTyp
     )
     told = replace(verdict, caveats=[*verdict.caveats, cause])
     assert why_text(data, told) == "in the model, seeks 9 with bfq, 1 with none"
+
+
+def test_an_open_choice_has_one_wording(canned: ModuleType) -> None:
+    """Symptom: "none or bfq" for throughput and "none, for now" for p99, both not told apart."""
+    takes = [take for take in _answer(canned.make_study(noise=0.5, rounds=4)).take if take.is_open]
+    assert {take.purpose for take in takes} == {"throughput", "low p99"}
+    assert {(take.choice, take.reason) for take in takes} == {("none or bfq", "not told apart yet")}
+
+
+def test_the_first_screen_says_on_what_when_and_how_to_repeat_it(canned: ModuleType) -> None:
+    """Symptom: it named a device and a file system, but neither machine nor day nor command."""
+    data = canned.make_study()
+    guest = replace(data, facts={**data.facts, "virtualization": "KVM"})
+    first = _page(guest).partition('class="contents"')[0]
+    assert "Example &lt;CPU&gt; &amp; Co, Linux 6.18.5; a virtual machine (KVM)" in first
+    assert ", 2025-10-09</dd>" in first
+    assert "<dt>Repeat</dt><dd><code>iolab run DIR --out NEW</code></dd>" in first
+    assert "DIR: this page&#x27;s directory" in first
+    bare = replace(data, facts={**data.facts, "virtualization": "none"})
+    assert "a virtual machine" not in _page(bare).partition('class="contents"')[0]
+    simulated = canned.simulated()
+    assert "<dt>Machine</dt>" not in _page(simulated)
+
+
+def test_the_first_caveats_have_their_words_beside_the_answer(canned: ModuleType) -> None:
+    """Symptom: "3 caveats", and what they were stood a screen below."""
+    data = canned.factorial()
+    verdict = judge(data)
+    said = caveat_line(verdict)
+    told = [f for f in verdict.caveats if kind_of(f.kind).is_shown("first screen")]
+    assert told
+    assert said.startswith(sentence_case(told[0].says)[:30])
+    assert re.search(r"; \d+ more below$", said)
+    assert len(said) < 140
+    assert f"<dt>Caveats</dt><dd>{said}</dd>" in _page(data)
+
+
+def test_a_figure_is_drawn_again_from_what_is_stored(canned: ModuleType) -> None:
+    """Symptom: below each figure stood a command that measured all again, from no file at all."""
+    page = _page(canned.make_study())
+    typed = re.findall(r"<summary>command</summary><code>([^<]*)</code>", page)
+    assert typed
+    assert all(text.startswith("iolab report DIR ") for text in typed)
+    assert all(text.endswith("; DIR: this page&#x27;s directory") for text in typed)

@@ -40,6 +40,7 @@ from iolab.wording import counted, is_or_are, sentence_case
 NAMES_MAX = 4
 STEPS_MAX = 3
 TAKE_MAX = 12
+NOT_TOLD = "not told apart yet"
 NOISY_MARGINS = 3
 """From a noise floor of so many margins on, more rounds are no remedy."""
 POINT_WIDTH = 1e-6
@@ -110,8 +111,7 @@ def _by_primary(verdict: StudyVerdict, rows: list[Condition]) -> Take:
     if len(equal) > 1 and set(candidates) <= set(equal):
         return Take(purpose, _names(equal, factor, "or"), f"equally good within {margin}: take any")
     if candidates:
-        reason = "not told apart yet"
-        return Take(purpose, _names(candidates, factor, "or"), reason, is_open=True)
+        return Take(purpose, _names(candidates, factor, "or"), NOT_TOLD, is_open=True)
     return _by_words(verdict, [r.comparison for r in rows if r.comparison], purpose)
 
 
@@ -141,8 +141,9 @@ def _by_words(verdict: StudyVerdict, found: Sequence[Comparison], purpose: str) 
         reason = "cells disagree: look at your own sizes and operations"
         return Take(purpose, "it depends", reason, is_open=True)
     if any(c.effect.word == "undecided" for c in found):
-        reason = "nothing is shown to be better yet"
-        return Take(purpose, f"{baseline}, for now", reason, is_open=True)
+        levels = [verdict.baseline, *(c.level for c in found if c.effect.word != "worse")]
+        names = _names(levels, factor, "or")
+        return Take(purpose, names, NOT_TOLD, is_open=True)
     equal = [c.level for c in found if c.effect.word in ("same", "trivial")]
     if equal:
         names = _names([verdict.baseline, *equal], factor, "or")
@@ -165,7 +166,7 @@ def _sure(data: StudyData, verdict: StudyVerdict) -> tuple[str, ...]:
     how = f", each {order}" if verdict.is_paired else " a side"
     how += ", order not known" if not verdict.is_paired and is_order_unknown(data) else ""
     ran = f"; {counted(verdict.trials.ok, 'trial')}" if verdict.is_paired else ""
-    sure = [f"n = {counted(rounds, unit)}{how}{ran}"]
+    sure = [f"{counted(rounds, unit)}{how}{ran}"]
     floor = noise_floor(verdict)
     if floor is not None:
         fits = "below" if floor - 1 < verdict.margin else "above"
@@ -178,9 +179,6 @@ def _sure(data: StudyData, verdict: StudyVerdict) -> tuple[str, ...]:
     if words:
         settled = len(words) - words.count("undecided") - words.count("depends")
         sure.append(_decided(settled, len(words)))
-    if verdict.caveats:
-        count = len(verdict.caveats)
-        sure.append(counted(count, "caveat"))
     if data.study.is_simulated:
         sure.append("simulated: as good as the model, no more")
     return tuple(sure)

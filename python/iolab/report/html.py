@@ -245,7 +245,7 @@ def _pictures(data: StudyData, charts: list[DrawnChart]) -> dict[str, list[Part]
             is_annexed = row.is_annexed or views[0].name in row.annexed
             where = parts["annex" if is_annexed else "main"]
             is_open = not views[0].is_folded
-            where.append(Part(views[0].title, figure(views, data), is_open=is_open))
+            where.append(Part(views[0].title, figure(views), is_open=is_open))
     return parts
 
 

@@ -88,7 +88,7 @@ def render_svg(spec: ChartSpec) -> Markup:
     spec = _with_cuts(in_milliseconds(spec))
     rows, plane = spec.kind == "rows", spec.kind == "plane"
     x, y = _scales(spec, spec.panels)
-    columns = _columns(spec)
+    columns = columns_of(spec)
     left = label_room(spec) if rows else _tick_room(spec)
     cell_width = (WIDTH - GAP * (columns - 1)) / columns
     height = _rows_height(spec) if rows else (230.0 if columns > 1 else 300.0)
@@ -135,7 +135,10 @@ def _scales(spec: ChartSpec, panels: tuple[Panel, ...]) -> tuple[Scale, Scale]:
     return xs, make_scale(spec.y, [*(p.y for p in points), *ys, *band], ends)
 
 
-def _columns(spec: ChartSpec) -> int:
+def columns_of(spec: ChartSpec) -> int:
+    """Return how many panels stand side by side."""
+    if spec.kind not in ("rows", "plane"):
+        return 1
     if len(spec.panels) == 1:
         return 1
     if spec.kind == "rows" and label_room(spec) > 150:
