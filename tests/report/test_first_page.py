@@ -366,3 +366,13 @@ def test_a_figure_is_drawn_again_from_what_is_stored(canned: ModuleType) -> None
     assert typed
     assert all(text.startswith("iolab report DIR ") for text in typed)
     assert all(text.endswith("; DIR: this page&#x27;s directory") for text in typed)
+
+
+def test_a_factor_is_written_as_people_write_it(canned: ModuleType) -> None:
+    """Symptom: record-size, record_size and record size on one screen."""
+    data = canned.record_sizes()
+    assert data.study.compared_factor == "record_size"
+    first = _page(data).partition('class="contents"')[0]
+    assert "Which record size is better than" in first
+    assert re.search(r'<th title="[^"]+">record size</th>', first)
+    assert "Which record_size" not in first

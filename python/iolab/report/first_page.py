@@ -191,7 +191,7 @@ def _ends(ranked: list[Condition], mine: list[Condition], room: int) -> list[Con
 def _table(rows: Sequence[Condition], verdict: StudyVerdict) -> Markup:
     groups = dict.fromkeys(row.group for row in rows)
     label = rows[0].metric.label if len({row.metric.name for row in rows}) == 1 else "metric"
-    has_cpu = _has_cpu(rows)
+    has_cpu, factor = _has_cpu(rows), verdict.compared_factor
     head = (
         f"against {verdict.baseline}",
         "verdict",
@@ -206,7 +206,7 @@ def _table(rows: Sequence[Condition], verdict: StudyVerdict) -> Markup:
             "thead",
             tag(
                 "tr",
-                head_cell(verdict.compared_factor),
+                head_cell(factor.replace("_", " "), explained(factor)),
                 _value_head(label, are_pooled=_are_pooled(verdict, rows)),
                 *map(head_cell, head),
             ),

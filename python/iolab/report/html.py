@@ -143,7 +143,7 @@ def _first_page(
 def question(data: StudyData) -> str:
     """Say what was asked, in one sentence."""
     study = data.study
-    factor = study.compared_factor
+    factor = study.compared_factor.replace("_", " ")
     levels = study.factors.get(study.compared_factor, [])
     names = ", ".join(levels) if len(levels) <= 8 else f"{len(levels)} levels"
     kind = " (simulated)" if study.is_simulated else ""
