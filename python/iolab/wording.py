@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from iolab.pattern import pattern
 
+_PERCENTAGE: Final = pattern(r"(\d+(?:\.\d+)?) %")
 _NAMES: Final = frozenset(
     {
         "bfq",
@@ -92,3 +93,17 @@ def _changes(word: str, name: str) -> int:
         for j, other in enumerate(name, 1):
             before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (letter != other))
     return row[-1]
+
+
+def percent_range(texts: Sequence[str]) -> str:
+    """Return what texts say together that differ only in one percentage: ``1.2 to 8.4 %``.
+
+    Texts that differ otherwise: the first of them.
+    """
+    found = [_PERCENTAGE.search(text) for text in texts]
+    around = {text.replace(one[0], "", 1) for text, one in zip(texts, found, strict=True) if one}
+    if len(around) != 1 or not all(found):
+        return texts[0]
+    values = sorted({one[1] for one in found if one}, key=float)
+    said = f"{values[0]} to {values[-1]} %" if len(values) > 1 else f"{values[0]} %"
+    return _PERCENTAGE.sub(said, texts[0], count=1)

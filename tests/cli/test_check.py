@@ -9,8 +9,14 @@ import pytest
 from iolab.cli.console import Console
 from iolab.cli.main import main
 from iolab.errors import TestbedError
-from iolab.library.check import check_study, check_time_ns, find_requirements, judged_records
-from iolab.library.check_text import requirements_text
+from iolab.library.check import (
+    CheckResult,
+    check_study,
+    check_time_ns,
+    find_requirements,
+    judged_records,
+)
+from iolab.library.check_text import check_text, requirements_text
 from iolab.study.requirements import REQUIREMENTS
 from iolab.testbed.command import find_agent
 
@@ -181,3 +187,23 @@ def test_what_disturbs_most_rounds_is_told_by_name():
     assert found.notes[0].text.endswith("not the storage: about cpu_pressure.")
     assert found.notes[1].text == "/data lies on a network file system (nfs4)."
     assert judged([record(1_000_000, "load")] + [record()] * 7).notes == ()
+
+
+def test_notes_name_the_rows_that_they_are_about():
+    """Symptom: rows said PASS, and below them "a processor may have been the limit" of none."""
+    told = [record(1_000_000, "cpu_pressure")] * 8
+    (gitaly,) = find_requirements("gitaly")
+    checked = (judged(told), judged_records(gitaly, [record()] * 8, {}, Path("/data")))
+    result = CheckResult(Path("/data"), "ext4", "/dev/vda", checked)
+    text = " ".join(check_text(result, is_table=True, width=200).split())
+    assert "Note on etcd: a processor may have been the limit" in text
+    both = CheckResult(Path("/data"), "ext4", "/dev/vda", (judged(told), judged(told)))
+    assert "Note on every row: " in check_text(both, is_table=True, width=200)
+
+
+def test_progress_names_the_requirement(tmp_path):
+    """Symptom: "trial 7 of 7, round 7 of 7: fio" twice, and nobody knew which requirement ran."""
+    needs_agent()
+    _, _, err = iolab("check", tmp_path, "--for", "etcd", "--time", "5s")
+    assert ": etcd" in err
+    assert ": fio" not in err

@@ -6,6 +6,7 @@ import dataclasses
 import re
 from io import BytesIO
 from types import ModuleType
+from typing import Any
 
 import openpyxl
 import pytest
@@ -21,7 +22,8 @@ from iolab.stats.finding import FORMATS, SHOWN, Evidence, Finding
 from iolab.stats.findings import FINDINGS, kind_of
 from iolab.stats.judge import judge
 from iolab.stats.verdict import Interval, MidwayChange, StudyVerdict
-from iolab.store.rows import StudyData
+from iolab.store.rows import Caveat, StudyData
+from iolab.wording import percent_range
 
 LISTED = [kind for kind in FINDINGS if kind.is_listed]
 RESULTS = [kind for kind in FINDINGS if not kind.is_listed]
@@ -204,3 +206,26 @@ def test_a_kind_of_another_version_is_a_doubt(canned: ModuleType) -> None:
     assert kind_of("a_later_code").severity == "doubt"
     assert "- a later code: Something." in render(data, verdict)
     assert "Something." in render_html(data, verdict, draw_all(data, verdict))
+
+
+def test_a_warning_of_many_trials_says_how_many_and_from_where_to_where(
+    canned: ModuleType,
+) -> None:
+    """Symptom: "4.5 % of the CPU time away during the trial (11 times)": which trial, of how many?
+
+    It was the first that had it.
+    """
+
+    def caveats(trial: Any) -> tuple[Caveat, ...]:
+        text = f"the host took {trial.ordinal + 1.5} % of the CPU time away during the trial"
+        return (Caveat("cpu_steal", text, "wait"),) if trial.ordinal < 3 else ()
+
+    data = canned.make_study(caveats=caveats)
+    (found,) = (f for f in judge(data).caveats if f.kind == "cpu_steal")
+    assert found.count == 3
+    assert found.says == (
+        f"the host took 1.5 to 3.5 % of the CPU time away during 3 of {len(data.trials)} trials"
+    )
+    assert percent_range(["a 5 % b", "a 5 % b"]) == "a 5 % b"
+    assert percent_range(["a 5 % b", "c 6 % b"]) == "a 5 % b"
+    assert percent_range(["no number"]) == "no number"

@@ -13,11 +13,14 @@ from iolab.report.answer import Answer, answer
 from iolab.report.charts.common import noise_floor
 from iolab.report.collect import draw_all
 from iolab.report.conditions import Condition, condition_table, conditions
+from iolab.report.findings import caveat_line
 from iolab.report.html import render_html
-from iolab.report.trust import Reason, reasons
+from iolab.report.trust import SPARE, Reason, reasons
 from iolab.report.why import why_text
+from iolab.stats.calibration import RATE_MAX, STUDIES_WANTED
 from iolab.stats.caveats_of_simulation import CAUSE
 from iolab.stats.finding import Finding
+from iolab.stats.findings import kind_of
 from iolab.stats.judge import judge
 from iolab.stats.methods.log_ratio import geometric_mean
 from iolab.store.rows import StudyData
@@ -107,18 +110,30 @@ def test_a_row_has_value_tail_stalls_and_cost(canned: ModuleType) -> None:
     assert row.primary.n == row.p99.n == 8
     assert row.stalled is not None
     stalled, seen, longest = row.stalled
-    assert (stalled, seen) == (224, 224)
-    assert longest == 200_000_000
-    assert _rows(data)["none"].stalled == (0, 224, 0)
     mine = {trial.trial_id for trial in data.trials if trial.levels["scheduler"] == "bfq"}
-    costs = [
-        130_000_000 / sum(worker["ops"] for worker in detail["workers"])
-        for detail in data.phase_details
-        if detail["trial_id"] in mine
-    ]
+    reads = [d for d in data.phase_details if d["trial_id"] in mine and d["nature"].kind == "read"]
+    assert (stalled, seen) == (len(reads), len(reads))
+    assert longest == 200_000_000
+    assert _rows(data)["none"].stalled == (0, len(reads), 0)
+    costs = [130_000_000 / sum(worker["ops"] for worker in detail["workers"]) for detail in reads]
     assert row.cpu_ns_per_op == pytest.approx(geometric_mean(costs))
     table = condition_table(list(_rows(data).values()), "scheduler")
     assert all(len(line) == len(table.columns) for line in table.rows)
+
+
+def test_each_class_has_its_own_stalls_and_costs(canned: ModuleType) -> None:
+    """Symptom: reads and writes showed one number, that of both; 40 series were 80 in the table."""
+    data = canned.factorial()
+    for detail in data.phase_details:
+        detail["cpu_system_ns"] *= 3 if detail["nature"].kind == "write" else 1
+    rows = conditions(data, judge(data))
+    cost = {
+        (row.group[2], row.level): row.cpu_ns_per_op
+        for row in rows
+        if row.cpu_ns_per_op is not None
+    }
+    assert all(cost["writes", level] > 2 * cost["reads", level] for _, level in cost)
+    assert sum(row.stalled[1] for row in rows if row.stalled) == len(data.series)
 
 
 def test_series_too_short_for_a_stall_say_nothing_of_stalls(canned: ModuleType) -> None:
@@ -131,7 +146,9 @@ def test_reasons_tell_good_from_bad_and_unknown(canned: ModuleType) -> None:
     assert found["trials ok / planned"].sign == "good"
     assert found["A/A false positives"].sign == "unknown"
     assert found["environment"].sign == "mind"
-    assert found["generator headroom, least"].sign == "good"
+    assert found[SPARE].sign == "good"
+    assert found[SPARE].value.startswith("at least ")
+    assert all(reason.about for reason in found.values()), "every reason is explained"
     kept = found["rules of sound benchmarking"]
     assert re.fullmatch(
         r"\d+ of 12 rules kept(; rules? [\d, and]+ (is|are) broken)?"
@@ -140,13 +157,41 @@ def test_reasons_tell_good_from_bad_and_unknown(canned: ModuleType) -> None:
     )
     assert "Hoefler" in kept.about
     assert "iolab lint DIR" in kept.about
+    numbers = re.findall(r"\d+", kept.value.partition(";")[2])
+    assert all(f"ule {number}: " in kept.about for number in numbers), "by their names"
     known = _reasons(replace(data, calibration=CALIBRATION))
-    assert known["A/A false positives"].value == "2 of 40 (1 to 17 %)"
-    assert known["A/A false positives"].sign == "good"
+    assert known["A/A false positives"].value == "2 of 40 (1 to 17 %), not enough yet"
+    assert known["A/A false positives"].sign == "unknown"
+    none = CALIBRATION | {"false_positives": 0, "false_positive_low": 0.0}
+    enough = _reasons(replace(data, calibration=none | {"false_positive_high": 0.088}))
+    assert enough["A/A false positives"].value == "0 of 40 (0 to 9 %)"
+    assert enough["A/A false positives"].sign == "good"
     bad = CALIBRATION | {"false_positives": 12, "false_positive_low": 0.16}
     assert _reasons(replace(data, calibration=bad))["A/A false positives"].sign == "mind"
     failed = _reasons(canned.demo())
     assert failed["trials ok / planned"].sign == "mind"
+
+
+def test_a_check_that_tells_little_earns_no_tick_and_stays_a_step(canned: ModuleType) -> None:
+    """Symptom: a tick for 0 of 4, an interval up to 60 %, and the advice to check was gone."""
+    little = {
+        "false_positives": 0,
+        "small_studies": 4,
+        "planned_rounds": 5,
+        "false_positive_low": 0.0,
+        "false_positive_high": 0.6,
+    }
+    data = replace(canned.make_study(throughput={"bfq": 0.5}), calibration=little)
+    found = _reasons(data)["A/A false positives"]
+    assert found.value == "0 of 4 (0 to 60 %), not enough yet"
+    assert found.sign == "unknown"
+    steps = dict(_answer(data).steps)
+    (text,) = (text for text in steps if text.startswith("Check the testbed"))
+    assert "4 small studies tell little" in text
+    assert steps[text] == f"iolab aa --on loop:1g --rounds {STUDIES_WANTED * 5}"
+    assert 1 - (0.05 / 2) ** (1 / STUDIES_WANTED) <= RATE_MAX
+    known = replace(data, calibration=little | {"false_positive_high": 0.09})
+    assert not any(text.startswith("Check the testbed") for text in dict(_answer(known).steps))
 
 
 def test_the_noise_floor_is_the_width_of_the_intervals(canned: ModuleType) -> None:
@@ -277,3 +322,57 @@ def test_a_model_says_its_cause_where_a_device_would_be_traced(canned: ModuleTyp
     )
     told = replace(verdict, caveats=[*verdict.caveats, cause])
     assert why_text(data, told) == "in the model, seeks 9 with bfq, 1 with none"
+
+
+def test_an_open_choice_has_one_wording(canned: ModuleType) -> None:
+    """Symptom: "none or bfq" for throughput and "none, for now" for p99, both not told apart."""
+    takes = [take for take in _answer(canned.make_study(noise=0.5, rounds=4)).take if take.is_open]
+    assert {take.purpose for take in takes} == {"throughput", "low p99"}
+    assert {(take.choice, take.reason) for take in takes} == {("none or bfq", "not told apart yet")}
+
+
+def test_the_first_screen_says_on_what_when_and_how_to_repeat_it(canned: ModuleType) -> None:
+    """Symptom: it named a device and a file system, but neither machine nor day nor command."""
+    data = canned.make_study()
+    guest = replace(data, facts={**data.facts, "virtualization": "KVM"})
+    first = _page(guest).partition('class="contents"')[0]
+    assert "Example &lt;CPU&gt; &amp; Co, Linux 6.18.5; a virtual machine (KVM)" in first
+    assert ", 2025-10-09</dd>" in first
+    assert "<dt>Repeat</dt><dd><code>iolab run DIR --out NEW</code></dd>" in first
+    assert "DIR: this page&#x27;s directory" in first
+    bare = replace(data, facts={**data.facts, "virtualization": "none"})
+    assert "a virtual machine" not in _page(bare).partition('class="contents"')[0]
+    simulated = canned.simulated()
+    assert "<dt>Machine</dt>" not in _page(simulated)
+
+
+def test_the_first_caveats_have_their_words_beside_the_answer(canned: ModuleType) -> None:
+    """Symptom: "3 caveats", and what they were stood a screen below."""
+    data = canned.factorial()
+    verdict = judge(data)
+    said = caveat_line(verdict)
+    told = [f for f in verdict.caveats if kind_of(f.kind).is_shown("first screen")]
+    assert told
+    assert said.startswith(sentence_case(told[0].says)[:30])
+    assert re.search(r"; \d+ more below$", said)
+    assert len(said) < 140
+    assert f"<dt>Caveats</dt><dd>{said}</dd>" in _page(data)
+
+
+def test_a_figure_is_drawn_again_from_what_is_stored(canned: ModuleType) -> None:
+    """Symptom: below each figure stood a command that measured all again, from no file at all."""
+    page = _page(canned.make_study())
+    typed = re.findall(r"<summary>command</summary><code>([^<]*)</code>", page)
+    assert typed
+    assert all(text.startswith("iolab report DIR ") for text in typed)
+    assert all(text.endswith("; DIR: this page&#x27;s directory") for text in typed)
+
+
+def test_a_factor_is_written_as_people_write_it(canned: ModuleType) -> None:
+    """Symptom: record-size, record_size and record size on one screen."""
+    data = canned.record_sizes()
+    assert data.study.compared_factor == "record_size"
+    first = _page(data).partition('class="contents"')[0]
+    assert "Which record size is better than" in first
+    assert re.search(r'<th title="[^"]+">record size</th>', first)
+    assert "Which record_size" not in first

@@ -150,7 +150,44 @@ def test_warm_up_window_levels_and_stalls_are_marked(canned: ModuleType) -> None
 def test_short_series_are_not_judged(canned: ModuleType) -> None:
     first = _specs("steady_state", canned.make_study())[0]
     assert all(panel.shapes == () for panel in first.panels)
-    assert "needs 40 slices" in first.caption
+    drawn = min(len(panel.series[0].points) for panel in first.panels)
+    assert f"needs 40 whole slices to be judged; the shortest has {drawn}." in first.caption
+
+
+def test_a_fitted_line_has_marks_only_where_something_was_measured(canned: ModuleType) -> None:
+    """Symptom: dots at thirteen record sizes, of which two were measured."""
+    data = canned.make_study(
+        compared="record_size",
+        levels=("4k", "64k"),
+        workloads=(canned.Workload("iozone", ("read",)),),
+    )
+    (spec,) = _specs("request_time", data)
+    measured, fitted = spec.panels[0].series
+    assert len(fitted.points) > len(measured.points) == 2
+    drawn = str(render_svg(replace(spec, panels=(Panel("", (fitted,)),))))
+    assert "polyline" in drawn
+    assert 'class="mark"' not in drawn
+    # A straight line over sizes is bent on this axis, which says why.
+    assert "record size (bytes, log scale)" in drawn
+
+
+def test_lines_of_one_figure_are_drawn_alike_in_the_colours_of_their_levels(
+    canned: ModuleType,
+) -> None:
+    """Symptom: of two panels in one colour one had dots, because its series was shorter."""
+    spec = _specs("steady_state", canned.factorial())[0]
+    slots = [panel.series[0].slot for panel in spec.panels]
+    assert len(set(slots)) == len(slots) > 1
+    assert {s.name for s in spec.legend()} == {p.title.partition(":")[0] for p in spec.panels}
+    first, second = (panel.series[0] for panel in spec.panels[:2])
+    short = replace(second, points=second.points[:5])
+    panels = (Panel("a", (first,)), Panel("b", (short,)))
+    plain = replace(spec, panels=panels, notes=())
+    assert len(first.points) > 24
+    assert (
+        'class="mark"'
+        not in str(render_svg(plain)).partition('class="legend"')[2].partition("polyline")[2]
+    )
 
 
 def test_physics_names_the_bounds_it_knows(canned: ModuleType) -> None:

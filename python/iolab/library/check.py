@@ -11,7 +11,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
@@ -36,6 +36,7 @@ from iolab.wording import nearest
 if TYPE_CHECKING:
     from iolab import Progress, protocol
     from iolab.protocol import PhaseRecord, Record
+    from iolab.study.plan import Trial
 
 TIME_MIN_NS: Final = 5_000_000_000
 """Shortest time of one requirement."""
@@ -189,7 +190,7 @@ def _check(  # noqa: PLR0913 - an inner step with the arguments of the outer one
     out = folder / requirement.name
     options = RunOptions(out=out, is_announced=False)
     try:
-        done = conducted(study, options, services, _Quiet(observer))
+        done = conducted(study, options, services, _Quiet(observer, requirement.name))
     except IolabError as error:
         error.hint = _hint_here(error.hint)
         raise
@@ -398,10 +399,10 @@ def _hint_here(hint: str) -> str:
 
 
 class _Quiet:
-    """An observer that passes on the progress only."""
+    """An observer that passes on the progress only, under the name of the requirement."""
 
-    def __init__(self, observer: Observer) -> None:
-        self._observer = observer
+    def __init__(self, observer: Observer, name: str) -> None:
+        self._observer, self._name = observer, name
 
     def note(self, text: str) -> None:
         """Keep silent: what matters is in the answer."""
@@ -415,7 +416,14 @@ class _Quiet:
     def progress(self, progress: Progress) -> None:
         """Pass it on."""
         if progress.kind != "notice":
-            self._observer.progress(progress)
+            self._observer.progress(replace(progress, trial=self._named(progress.trial)))
+
+    def _named(self, trial: Trial | None) -> Trial | None:
+        """Return a trial whose workload has the name of the requirement instead of a program's."""
+        if trial is None:
+            return None
+        workload = replace(trial.treatment.workload, name=self._name)
+        return replace(trial, treatment=replace(trial.treatment, workload=workload))
 
     def clear_line(self) -> None:
         """Pass it on."""

@@ -10,7 +10,7 @@ from iolab.report.folding import fold_text
 from iolab.stats.requirement_word import JudgedCriterion
 from iolab.study.requirements.requirement import Criterion, Quantity, Requirement
 from iolab.version import iolab_version
-from iolab.wording import counted
+from iolab.wording import counted, percent_range
 
 NO_WORD: Final = "figures"
 """Word where nobody published a limit."""
@@ -179,13 +179,28 @@ def _table(result: CheckResult, width: int) -> Iterator[str]:
         for criterion in one.judged.criteria
         if criterion.reason
     ]
-    notes = {note.code: f"Note: {note.text}" for one in result.checked for note in one.notes}
-    texts = [*dict.fromkeys(reasons), *notes.values()]
+    texts = [*dict.fromkeys(reasons), *_notes(result)]
     if texts:
         yield ""
     yield from (fold_text(text, width, "  ") for text in texts)
     yield ""
     yield "`iolab check --for NAME` takes a minute for one; `--list` has the sources."
+
+
+def _notes(result: CheckResult) -> Iterator[str]:
+    """A line per kind of note, with the rows that it is about."""
+    by_code: dict[str, list[tuple[str, str]]] = {}
+    for one in result.checked:
+        for note in one.notes:
+            by_code.setdefault(note.code, []).append((one.judged.requirement.name, note.text))
+    for found in by_code.values():
+        is_of_all = len(found) == len(result.checked)
+        names = "every row" if is_of_all else ", ".join(name for name, _ in found)
+        texts = list(dict.fromkeys(text for _, text in found))
+        said = percent_range(texts)
+        if len(texts) > 1 and said == texts[0]:
+            said = f"{said.rstrip('.')} for {found[0][0]}."
+        yield f"Note on {names}: {said}"
 
 
 def requirements_text(requirements: Sequence[Requirement], width: int = 80) -> str:

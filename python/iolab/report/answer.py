@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from iolab.report.charts.common import noise_floor
 from iolab.report.conditions import Condition
 from iolab.report.costs import cost_text
+from iolab.stats.calibration import STUDIES_WANTED, rate_told
 from iolab.stats.effect_words import percent, size_of_effect
 from iolab.stats.findings import kind_of
 from iolab.stats.ledger import level_text
@@ -39,6 +40,7 @@ from iolab.wording import counted, is_or_are, sentence_case
 NAMES_MAX = 4
 STEPS_MAX = 3
 TAKE_MAX = 12
+NOT_TOLD = "not told apart yet"
 NOISY_MARGINS = 3
 """From a noise floor of so many margins on, more rounds are no remedy."""
 POINT_WIDTH = 1e-6
@@ -109,8 +111,7 @@ def _by_primary(verdict: StudyVerdict, rows: list[Condition]) -> Take:
     if len(equal) > 1 and set(candidates) <= set(equal):
         return Take(purpose, _names(equal, factor, "or"), f"equally good within {margin}: take any")
     if candidates:
-        reason = "not told apart yet"
-        return Take(purpose, _names(candidates, factor, "or"), reason, is_open=True)
+        return Take(purpose, _names(candidates, factor, "or"), NOT_TOLD, is_open=True)
     return _by_words(verdict, [r.comparison for r in rows if r.comparison], purpose)
 
 
@@ -140,8 +141,9 @@ def _by_words(verdict: StudyVerdict, found: Sequence[Comparison], purpose: str) 
         reason = "cells disagree: look at your own sizes and operations"
         return Take(purpose, "it depends", reason, is_open=True)
     if any(c.effect.word == "undecided" for c in found):
-        reason = "nothing is shown to be better yet"
-        return Take(purpose, f"{baseline}, for now", reason, is_open=True)
+        levels = [verdict.baseline, *(c.level for c in found if c.effect.word != "worse")]
+        names = _names(levels, factor, "or")
+        return Take(purpose, names, NOT_TOLD, is_open=True)
     equal = [c.level for c in found if c.effect.word in ("same", "trivial")]
     if equal:
         names = _names([verdict.baseline, *equal], factor, "or")
@@ -164,7 +166,7 @@ def _sure(data: StudyData, verdict: StudyVerdict) -> tuple[str, ...]:
     how = f", each {order}" if verdict.is_paired else " a side"
     how += ", order not known" if not verdict.is_paired and is_order_unknown(data) else ""
     ran = f"; {counted(verdict.trials.ok, 'trial')}" if verdict.is_paired else ""
-    sure = [f"n = {counted(rounds, unit)}{how}{ran}"]
+    sure = [f"{counted(rounds, unit)}{how}{ran}"]
     floor = noise_floor(verdict)
     if floor is not None:
         fits = "below" if floor - 1 < verdict.margin else "above"
@@ -177,9 +179,6 @@ def _sure(data: StudyData, verdict: StudyVerdict) -> tuple[str, ...]:
     if words:
         settled = len(words) - words.count("undecided") - words.count("depends")
         sure.append(_decided(settled, len(words)))
-    if verdict.caveats:
-        count = len(verdict.caveats)
-        sure.append(counted(count, "caveat"))
     if data.study.is_simulated:
         sure.append("simulated: as good as the model, no more")
     return tuple(sure)
@@ -265,8 +264,8 @@ def _settle(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:
     elif verdict.trade_offs:
         text = "Look at your own sizes and operations below: levels are not alike in all cells."
         steps.append((text, ""))
-    if data.study.kind == "real" and data.calibration is None:
-        steps.append(("Check the testbed with itself once.", f"iolab aa --on {data.study.testbed}"))
+    if data.study.kind == "real":
+        steps += _check(data)
     repeat = testbed_kind(data.study.testbed.partition(":")[0]).next_step
     if repeat and all(can_be_real(name) for name in _file_systems(data)):
         typed = _elsewhere(data)
@@ -280,6 +279,20 @@ def _settle(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:
         command = f"echo {best.level} > /sys/block/DEVICE/queue/scheduler"
         steps.append((f"Use {best.level}:", command))
     return steps
+
+
+def _check(data: StudyData) -> list[tuple[str, str]]:
+    """Say that the testbed is to be checked with itself, until that has told something."""
+    told, known = rate_told(data.calibration), data.calibration or {}
+    command = f"iolab aa --on {data.study.testbed}"
+    if told == "unasked":
+        return [("Check the testbed with itself once.", command)]
+    if told != "open":
+        return []
+    n, size = known["small_studies"], known.get("planned_rounds", 1)
+    text = f"Check the testbed with itself for longer: {counted(n, 'small study', 'small studies')}"
+    text += f" {'tells' if n == 1 else 'tell'} little."
+    return [(text, f"{command} --rounds {max(n + 1, STUDIES_WANTED) * size}")]
 
 
 def _file_systems(data: StudyData) -> set[str]:

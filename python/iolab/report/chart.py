@@ -49,6 +49,13 @@ class Axis:
         """Label with its unit."""
         return f"{self.label} ({self.unit})" if self.unit else self.label
 
+    @property
+    def log_title(self) -> str:
+        """Label of an axis that is drawn logarithmic: straight lines are bent there."""
+        if self.is_ratio or not self.unit:
+            return self.title
+        return f"{self.label} ({self.unit}, log scale)"
+
 
 @dataclass(frozen=True, slots=True)
 class Point:
@@ -90,6 +97,8 @@ class Series:
     """Pattern of its broken line, 0 is not broken: beside one of its colour, or on top of
     another.
     """
+    has_marks: bool = True
+    """False for a line that was computed, where nothing was measured at its points."""
 
     def runs(self) -> list[tuple[Point, ...]]:
         """Return the stretches of points without a gap."""

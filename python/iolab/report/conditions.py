@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from iolab.report.chart import Table, Value
 from iolab.report.ledgers import ledger_of
 from iolab.stats.ledger import Group, Ledger
 from iolab.stats.level_table import level_table
+from iolab.stats.lookups import modes
 from iolab.stats.methods.log_ratio import geometric_mean, ratio_of_log
+from iolab.stats.methods.stalls import Stalls
 from iolab.stats.methods.student import estimate_mean
 from iolab.stats.metrics import METRIC_BY_NAME, Metric
 from iolab.stats.metrics.metric import format_ns
+from iolab.stats.secondary_analyses import shaped_series
 from iolab.stats.verdict import Comparison, StudyVerdict
 from iolab.stats.winners import standing
-from iolab.store.rows import StudyData
+from iolab.store.rows import StudyData, TrialRow
 
+IsMember: TypeAlias = Callable[[TrialRow, str], bool]
 P99 = "latency_ns_p99"
 
 
@@ -55,7 +60,6 @@ class Condition:
 def conditions(data: StudyData, verdict: StudyVerdict) -> list[Condition]:
     """Collect the rows, groups in the study's order and levels as given."""
     ledger = ledger_of(data)
-    cpu = _cpu_per_op(data, verdict.compared_factor)
     found: list[Condition] = []
     for group in ledger.groups():
         metric = ledger.primary_metric(group)
@@ -64,6 +68,8 @@ def conditions(data: StudyData, verdict: StudyVerdict) -> list[Condition]:
         primary = _amounts(ledger, group, metric)
         tail = _amounts(ledger, group, METRIC_BY_NAME[P99])
         found_best = standing(verdict, group)
+        is_member = _membership(ledger, group, metric)
+        stalled, cpu = _stalls(data, is_member), _cpu_per_op(data, is_member)
         for level in [v for v in ledger.levels_in_order if v in primary]:
             found.append(
                 Condition(
@@ -74,8 +80,8 @@ def conditions(data: StudyData, verdict: StudyVerdict) -> list[Condition]:
                     tail.get(level) if metric.name != P99 else None,
                     _comparison(verdict.pooled, group, level, metric.name),
                     _comparison(verdict.secondary, group, level, P99),
-                    _stalls(verdict, group, level),
-                    cpu.get((group[0], level)),
+                    stalled.get(level),
+                    cpu.get(level),
                     level in found_best.winners,
                     level in found_best.candidates,
                 )
@@ -121,34 +127,52 @@ def _comparison(
     return None
 
 
-def _stalls(verdict: StudyVerdict, group: Group, level: str) -> tuple[int, int, int] | None:
-    mine = [
-        course
-        for course in verdict.closer.time_courses
-        if (course.workload, course.is_direct, course.level) == (*group[:2], level)
-    ]
-    judged = sum(c.told_trials for c in mine)
-    if not judged:
-        return None
-    return (
-        sum(course.stalled_trials for course in mine),
-        judged,
-        max(course.stall_ns_longest for course in mine),
-    )
+def _membership(ledger: Ledger, group: Group, metric: Metric) -> IsMember:
+    """Return what tells whether an operation of a trial belongs to a group: of its class, too."""
+    mode = modes(ledger.data)
+    cells = {(key.operation, key.levels) for key in ledger.all_cells_of(metric, group)}
+
+    def is_member(trial: TrialRow, operation: str) -> bool:
+        if trial.workload != group[0]:
+            return False
+        if group[1] not in (None, mode.get((trial.trial_id, operation), group[1])):
+            return False
+        return not group[2] or (operation, ledger.cell_levels(trial)) in cells
+
+    return is_member
 
 
-def _cpu_per_op(data: StudyData, factor: str) -> dict[tuple[str, str], float]:
-    """CPU time of the machine per operation, geometric mean over phases, by workload and level."""
+def _stalls(data: StudyData, is_member: IsMember) -> dict[str, tuple[int, int, int]]:
+    """Count the series of each level that stalled, of those that can show it."""
+    factor = data.study.compared_factor
+    found: dict[str, list[Stalls]] = {}
+    for trial, series, shape in shaped_series(data):
+        if shape.stalls.is_told and factor in trial.levels and is_member(trial, series.operation):
+            found.setdefault(trial.levels[factor], []).append(shape.stalls)
+    return {
+        level: (
+            sum(one.longest_ns > 0 for one in mine),
+            len(mine),
+            max(one.longest_ns for one in mine),
+        )
+        for level, mine in found.items()
+    }
+
+
+def _cpu_per_op(data: StudyData, is_member: IsMember) -> dict[str, float]:
+    """CPU time of the machine per operation by level, geometric mean over phases."""
+    factor = data.study.compared_factor
     trials = {trial.trial_id: trial for trial in data.trials}
-    found: dict[tuple[str, str], list[float]] = {}
+    found: dict[str, list[float]] = {}
     for detail in data.phase_details:
         trial = trials.get(detail.get("trial_id", ""))
         operations = sum(worker.get("ops") or 0 for worker in detail.get("workers") or [])
         spent = (detail.get("cpu_user_ns") or 0) + (detail.get("cpu_system_ns") or 0)
-        if trial is not None and operations and spent > 0 and factor in trial.levels:
-            key = (trial.workload, trial.levels[factor])
-            found.setdefault(key, []).append(spent / operations)
-    return {key: geometric_mean(values) for key, values in found.items()}
+        if trial is None or factor not in trial.levels or not operations or spent <= 0:
+            continue
+        if is_member(trial, detail["operation"]):
+            found.setdefault(trial.levels[factor], []).append(spent / operations)
+    return {level: geometric_mean(values) for level, values in found.items()}
 
 
 def stall_texts(stalled: tuple[int, int, int] | None) -> tuple[str, str]:

@@ -48,7 +48,7 @@ def work_part(data: StudyData, verdict: StudyVerdict) -> Part | None:
         return None
     shown = table.for_reading()
     note = tag("p", NOTE, class_="soft")
-    saved = data_table(table, NAME, command(data, NAME), rows_max=0)
+    saved = data_table(table, NAME, command(NAME), rows_max=0)
     return Part(TITLE, join(plain_table(shown.columns, shown.rows), note, saved))
 
 

@@ -6,16 +6,19 @@ Several views are radio buttons and the style sheet: the page has no script.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from iolab.report.chart import ChartSpec
 from iolab.report.markup import Markup, join, tag
-from iolab.report.svg import render_svg
+from iolab.report.svg import columns_of, render_svg
 from iolab.report.tables import data_table
-from iolab.store.continuing import command_again
-from iolab.store.rows import StudyData
+from iolab.store.continuing import PLACE
+
+DIR_NOTE: Final = f"{PLACE}: this page's directory"
+"""A page goes where its directory does, and to others: it names none."""
 
 
-def figure(views: Sequence[ChartSpec], data: StudyData) -> Markup:
+def figure(views: Sequence[ChartSpec]) -> Markup:
     """Draw a chart, or several views of the same data."""
     first = views[0]
     content = _drawing(first) if len(views) == 1 else _tabs(views)
@@ -23,7 +26,7 @@ def figure(views: Sequence[ChartSpec], data: StudyData) -> Markup:
         "figure",
         tag("figcaption", first.caption),
         content,
-        data_table(first.table, first.name, command(data, first.name)),
+        data_table(first.table, first.name, command(first.name)),
         id=first.name,
     )
 
@@ -34,16 +37,19 @@ def _drawing(spec: ChartSpec) -> Markup:
     There the meanings of its marks stand above it, on lines as narrow as the screen.
     """
     meanings = ", ".join(f"{sign} {meaning}" for sign, meaning in spec.notes)
-    below = tag("p", meanings, class_="soft small if-narrow") if meanings else None
-    return join(*(part for part in (below, tag("div", render_svg(spec), class_="drawing")) if part))
+    columns = columns_of(spec)
+    wide = f"{len(spec.panels)} panels, {columns} side by side: scroll to the right →"
+    css = "soft small if-narrow"
+    return join(
+        tag("p", meanings, class_=css) if meanings else None,
+        tag("p", wide, class_=f"{css} aside") if columns > 1 else None,
+        tag("div", render_svg(spec), class_="drawing"),
+    )
 
 
-def command(data: StudyData, name: str) -> str:
-    """Return what makes a figure again, from a measurement of one's own on."""
-    made = command_again(data.study)
-    if data.study.command:
-        return f"{made}   # then iolab report, report.html#{name}"
-    return f"{made} --out NEW   # then NEW/report.html#{name}"
+def command(name: str) -> str:
+    """Return what draws a figure again from what is stored beside the page."""
+    return f"iolab report {PLACE}   # then {PLACE}/report.html#{name}; {DIR_NOTE}"
 
 
 def by_figure(specs: Iterable[ChartSpec]) -> list[list[ChartSpec]]:

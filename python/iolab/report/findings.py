@@ -8,6 +8,7 @@ closing sentence, the workbook does not repeat that.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -32,7 +33,7 @@ from iolab.stats.metrics.metric import (
 )
 from iolab.stats.verdict import StudyVerdict, to_plain
 from iolab.store.rows import StudyData
-from iolab.wording import sentence_case
+from iolab.wording import counted, sentence_case
 
 LINES_MAX: Final = 12
 """Lines of a block in the terminal."""
@@ -42,6 +43,8 @@ ROWS_MAX: Final = 100
 """Rows of a block in page and Markdown; verdict.json has all."""
 ROWS_FOLDED: Final = 24
 FIRST_SCREEN_MAX: Final = 6
+CAVEATS_BESIDE_ANSWER: Final = 2
+CAVEAT_CHARS_MAX: Final = 57
 MESSAGE_COLUMNS: Final = (2, 5)
 """Columns of the workbook that a message takes: the rest of its first page."""
 MESSAGE_ROOM: Final = 62
@@ -199,6 +202,18 @@ def first_screen_list(verdict: StudyVerdict) -> Markup:
     if rest:
         items.append(tag("li", f"{rest} more, under 'Caveats'."))
     return tag("ul", *items) if items else tag("p", "No caveats.", class_="soft")
+
+
+def caveat_line(verdict: StudyVerdict) -> str:
+    """Say the first sentences of the first doubts, and count the other caveats."""
+    begun = [
+        sentence_case(shown_text(f.kind, f.says)).partition(". ")[0].rstrip(".")
+        for f in listed(verdict, "first screen")[:CAVEATS_BESIDE_ANSWER]
+    ]
+    shown = [textwrap.shorten(text, CAVEAT_CHARS_MAX, placeholder=" …") for text in begun]
+    rest = len(listed(verdict, "page")) - len(shown)
+    more = f"{rest} more" if shown else counted(rest, "caveat")
+    return "; ".join([*shown, f"{more} below"] if rest else shown)
 
 
 def page_blocks(

@@ -17,10 +17,17 @@ from iolab.report.conditions import (
     interval_text,
     stall_texts,
 )
-from iolab.report.figures import command, figure
-from iolab.report.findings import first_screen_list
+from iolab.report.figures import DIR_NOTE, command, figure
+from iolab.report.findings import caveat_line, first_screen_list
 from iolab.report.markup import Markup, join, tag, text
-from iolab.report.scope import device_text, duration_text, not_tested, workload_text
+from iolab.report.scope import (
+    day_text,
+    device_text,
+    duration_text,
+    machine_line,
+    not_tested,
+    workload_text,
+)
 from iolab.report.tables import data_table, head_cell, word_cell
 from iolab.report.trust import SIGNS, reasons
 from iolab.report.why import why_text
@@ -30,14 +37,13 @@ from iolab.stats.metrics.metric import format_ns
 from iolab.stats.sentence import bounds_text, mode_text, size_text, unit_of
 from iolab.stats.shared import shared_cells
 from iolab.stats.verdict import Comparison, StudyVerdict
-from iolab.store.continuing import PLACE
+from iolab.store.continuing import PLACE, command_again, is_continuable
 from iolab.store.rows import StudyData
 from iolab.wording import counted, sentence_case
 
 ROWS_FIRST = 8
 """More rows than this are folded; shown are winners, the baseline and the farthest."""
-_DIR_NOTE = f" ({PLACE}: the directory of this page)"
-_WIDE = ("Why", "Workload")
+_WIDE = ("Why", "Workload", "Machine", "Not tested", "Caveats")
 """Row of the scope that has a line of its own; the others stand in pairs."""
 _CPU_TIME: Final = "CPU per I/O"
 """Column of the verdict table that is left out where no level has a value."""
@@ -47,14 +53,14 @@ def answer_part(
     data: StudyData, verdict: StudyVerdict, forest: Sequence[ChartSpec]
 ) -> tuple[Markup, Markup | None]:
     """Return what stands below the sentence, and the whole verdict table if it was cut."""
-    drawn = [figure([spec], data) for spec in forest]
+    drawn = [figure([spec]) for spec in forest]
     rows = conditions(data, verdict) if data.study.is_comparison else []
     if not rows:
         return join(_scope(data, verdict), *drawn), None
     shown = _strongest(rows)
     whole = _table(rows, verdict) if len(shown) < len(rows) else None
     saved = data_table(
-        condition_table(rows, verdict.compared_factor), "verdicts", command(data, "verdicts")
+        condition_table(rows, verdict.compared_factor), "verdicts", command("verdicts")
     )
     more = None
     if whole is not None:
@@ -75,10 +81,13 @@ def _scope(data: StudyData, verdict: StudyVerdict) -> Markup:
     rows = (
         ("Why", sentence_case(why_text(data, verdict))),
         ("Workload", workload_text(data)),
+        ("Machine", machine_line(data)),
         ("Device", device_text(data)),
+        ("Time taken", f"{took}, {counted(trials, 'trial')}, {day_text(data)}" if took else ""),
         ("Not tested", sentence_case(not_tested(data))),
-        ("Time taken", f"{took}, {counted(trials, 'trial')}" if took else ""),
-        ("All values", join(tag("code", f"iolab export {PLACE} --csv"), text(_DIR_NOTE))),
+        ("Caveats", caveat_line(verdict)),
+        ("All values", join(tag("code", f"iolab export {PLACE} --csv"), text(f" ({DIR_NOTE})"))),
+        ("Repeat", _repeated(data)),
     )
     shown = (
         tag("div", tag("dt", name), tag("dd", said), class_="wide" if name in _WIDE else None)
@@ -86,6 +95,15 @@ def _scope(data: StudyData, verdict: StudyVerdict) -> Markup:
         if said
     )
     return tag("dl", *shown, class_="scope")
+
+
+def _repeated(data: StudyData) -> Markup:
+    """Return the command that measures the same again, elsewhere if need be."""
+    if data.study.kind == "imported":
+        return Markup()
+    if is_continuable(data.study):
+        return tag("code", f"iolab run {PLACE} --out NEW")
+    return tag("code", command_again(data.study))
 
 
 def _columns(found: Answer) -> Markup:
@@ -139,7 +157,8 @@ def _take(take: Take) -> Markup:
 
 
 def _step(text: str, typed: str) -> Markup:
-    return tag("li", f"{text} " if typed else text, tag("code", typed) if typed else None)
+    note = f" ({DIR_NOTE})" if PLACE in typed.split() else None
+    return tag("li", f"{text} " if typed else text, tag("code", typed) if typed else None, note)
 
 
 def _strongest(rows: list[Condition]) -> list[Condition]:
@@ -172,7 +191,7 @@ def _ends(ranked: list[Condition], mine: list[Condition], room: int) -> list[Con
 def _table(rows: Sequence[Condition], verdict: StudyVerdict) -> Markup:
     groups = dict.fromkeys(row.group for row in rows)
     label = rows[0].metric.label if len({row.metric.name for row in rows}) == 1 else "metric"
-    has_cpu = _has_cpu(rows)
+    has_cpu, factor = _has_cpu(rows), verdict.compared_factor
     head = (
         f"against {verdict.baseline}",
         "verdict",
@@ -187,7 +206,7 @@ def _table(rows: Sequence[Condition], verdict: StudyVerdict) -> Markup:
             "thead",
             tag(
                 "tr",
-                head_cell(verdict.compared_factor),
+                head_cell(factor.replace("_", " "), explained(factor)),
                 _value_head(label, are_pooled=_are_pooled(verdict, rows)),
                 *map(head_cell, head),
             ),
@@ -318,7 +337,7 @@ def trust_box(data: StudyData, verdict: StudyVerdict, order: Sequence[ChartSpec]
         "section",
         tag("h3", "How far to trust this"),
         tag("dl", *lines),
-        *(figure([spec], data) for spec in order),
+        *(figure([spec]) for spec in order),
         first_screen_list(verdict),
         class_="trust",
     )

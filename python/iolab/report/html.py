@@ -143,7 +143,7 @@ def _first_page(
 def question(data: StudyData) -> str:
     """Say what was asked, in one sentence."""
     study = data.study
-    factor = study.compared_factor
+    factor = study.compared_factor.replace("_", " ")
     levels = study.factors.get(study.compared_factor, [])
     names = ", ".join(levels) if len(levels) <= 8 else f"{len(levels)} levels"
     kind = " (simulated)" if study.is_simulated else ""
@@ -245,7 +245,7 @@ def _pictures(data: StudyData, charts: list[DrawnChart]) -> dict[str, list[Part]
             is_annexed = row.is_annexed or views[0].name in row.annexed
             where = parts["annex" if is_annexed else "main"]
             is_open = not views[0].is_folded
-            where.append(Part(views[0].title, figure(views, data), is_open=is_open))
+            where.append(Part(views[0].title, figure(views), is_open=is_open))
     return parts
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Final, TypeAlias, cast
 
 from iolab import units
 from iolab.stats.metrics.metric import format_ns
+from iolab.store.machine import machine_text
 from iolab.store.rows import StudyData, TrialRow
 from iolab.study.testbeds import testbed_kind
 from iolab.wording import profile_text
@@ -74,6 +76,22 @@ def duration_text(data: StudyData) -> str:
     if span <= 2 * worked + _PAUSE_NS:
         return _rounded(max(span, worked))
     return f"{_rounded(worked)} of trials within {_rounded(span)}"
+
+
+def machine_line(data: StudyData) -> str:
+    """Name the machine that was measured, and say if it is a virtual one; empty without one."""
+    if data.study.kind != "real":
+        return ""
+    kinds = _values(data, lambda name: name == "virtualization") - {"none"}
+    names = sorted(kinds - {"hypervisor"})
+    virtual = "; a virtual machine" if kinds else ""
+    return machine_text(data) + virtual + (f" ({' or '.join(names)})" if names else "")
+
+
+def day_text(data: StudyData) -> str:
+    """Day on which the first trial began, in UTC."""
+    began = min((t.started_at_unix_ns for t in data.trials if t.started_at_unix_ns), default=0)
+    return f"{datetime.fromtimestamp(began / 1e9, tz=UTC):%Y-%m-%d}" if began else ""
 
 
 def not_tested(data: StudyData) -> str:

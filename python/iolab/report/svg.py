@@ -36,7 +36,8 @@ from iolab.stats.metrics.metric import format_significant
 
 GAP = 26
 BARE_FROM = 24
-"""Joined points without an interval beyond this number are a line without marks."""
+"""Joined points without an interval beyond this number are a line without marks, and so are all
+other lines of the chart: a mark more or less would look like a meaning."""
 TITLE_LINE = 16
 """Height of a line of a panel's title."""
 CUTS_NAMED = 3
@@ -87,7 +88,7 @@ def render_svg(spec: ChartSpec) -> Markup:
     spec = _with_cuts(in_milliseconds(spec))
     rows, plane = spec.kind == "rows", spec.kind == "plane"
     x, y = _scales(spec, spec.panels)
-    columns = _columns(spec)
+    columns = columns_of(spec)
     left = label_room(spec) if rows else _tick_room(spec)
     cell_width = (WIDTH - GAP * (columns - 1)) / columns
     height = _rows_height(spec) if rows else (230.0 if columns > 1 else 300.0)
@@ -134,7 +135,10 @@ def _scales(spec: ChartSpec, panels: tuple[Panel, ...]) -> tuple[Scale, Scale]:
     return xs, make_scale(spec.y, [*(p.y for p in points), *ys, *band], ends)
 
 
-def _columns(spec: ChartSpec) -> int:
+def columns_of(spec: ChartSpec) -> int:
+    """Return how many panels stand side by side."""
+    if spec.kind not in ("rows", "plane"):
+        return 1
     if len(spec.panels) == 1:
         return 1
     if spec.kind == "rows" and label_room(spec) > 150:
@@ -268,6 +272,7 @@ def _marks(spec: ChartSpec, frame: Frame) -> Markup:
 
 def _value_axes(spec: ChartSpec, frame: Frame) -> Markup:
     bottom, right = frame.top + frame.height, frame.left + frame.width
+    x_title = _axis_title(spec.x, frame.x)
     parts: list[Markup] = []
     for value, label in _thinned(frame.x, frame.width) if frame.x else ():
         at = frame.px(value)
@@ -283,8 +288,8 @@ def _value_axes(spec: ChartSpec, frame: Frame) -> Markup:
     parts.append(
         tag(
             "text",
-            spec.x.title,
-            x=_inside(frame, spec.x.title),
+            x_title,
+            x=_inside(frame, x_title),
             y=bottom + 32,
             text_anchor="middle",
             class_="axis-title",
@@ -296,7 +301,7 @@ def _value_axes(spec: ChartSpec, frame: Frame) -> Markup:
         parts.append(
             tag(
                 "text",
-                spec.y.title,
+                _axis_title(spec.y, frame.y),
                 x=at,
                 y=middle,
                 text_anchor="middle",
@@ -305,6 +310,10 @@ def _value_axes(spec: ChartSpec, frame: Frame) -> Markup:
             )
         )
     return tag("g", *parts)
+
+
+def _axis_title(axis: Axis, scale: Scale | None) -> str:
+    return axis.log_title if scale is not None and scale.is_log else axis.title
 
 
 def _inside(frame: Frame, title: str) -> float:
@@ -365,15 +374,24 @@ def _series(spec: ChartSpec, panel: Panel, frame: Frame, index: int, series: Ser
         parts += _lines(series, places)
         if series.slot == GREY:
             return tag("g", *parts, class_="grey")
+    is_bare = not series.has_marks or (len(places) > 1 and series.is_joined and _is_dense(spec))
     for point, place in zip(series.points, places, strict=True):
         interval = _interval(spec, frame, point, place)
-        bare = series.is_joined and point.low is None and len(series.points) > BARE_FROM
-        drawn = None if bare else mark(series.slot, *place, point)
+        drawn = None if is_bare and point.low is None else mark(series.slot, *place, point)
         if drawn is not None or interval:
             title = tag("title", point.title) if point.title else None
             is_bare = title is None and interval is None
             parts.append(drawn if drawn and is_bare else tag("g", title, interval, drawn))
     return tag("g", *parts, class_=color_class(series.slot))
+
+
+def _is_dense(spec: ChartSpec) -> bool:
+    """Tell whether a line of a chart has too many points for marks: then none has marks."""
+    return any(
+        series.is_joined and len(series.points) > BARE_FROM and series.points[0].low is None
+        for panel in spec.panels
+        for series in panel.series
+    )
 
 
 def _lines(series: Series, places: list[tuple[float, float]]) -> Iterator[Markup]:

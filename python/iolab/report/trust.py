@@ -4,11 +4,12 @@ order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from iolab.report.charts.common import noise_floor
 from iolab.report.collect import harness_cost_ns, kind_figures, trust_figures
+from iolab.stats.calibration import ALPHA, RATE_MAX, STUDIES_WANTED, rate_told
 from iolab.stats.effect_words import percent
 from iolab.stats.environment import CONDITIONS, IDENTITY, environment_changes
 from iolab.stats.neighbours import adjacent_text
@@ -19,13 +20,32 @@ from iolab.stats.verdict import StudyVerdict
 from iolab.store.continuing import PLACE
 from iolab.store.rows import StudyData
 from iolab.study.slice_lengths import NS_PER_MS
-from iolab.wording import is_or_are
+from iolab.wording import is_or_are, sentence_case
 
 Sign = Literal["good", "mind", "unknown", "plain"]
 RULES: Final = "rules of sound benchmarking"
 _RULES_ABOUT: Final = (
     "Twelve rules of T. Hoefler and R. Belli (SC'15) for results that others can rely on;"
     f" `iolab lint {PLACE}` prints what each of them says of this study."
+)
+SPARE: Final = "spare speed of the load generator"
+_ABOUT: Final = {
+    "rounds used": "Each round runs every treatment once; five are a good beginning.",
+    "trials ok / planned": "A trial is one execution of a treatment in one round.",
+    "order": "Drawn anew in each round, so that a drift of the machine favours no treatment.",
+    "noise floor of these rounds": "Smaller differences are not told from chance by these rounds.",
+    "cells from the page cache": "Cells (an operation at one size, say) that measure memory.",
+    "cells limited by the generator": "Cells in which the load generator itself was the limit.",
+    "harness cost per op": "Time that the load generator itself takes for an operation.",
+    "trials steady at the end": "Trials whose last half keeps its level (SNIA's bounds).",
+    SPARE: "So many times the operations could be asked for, if each took no time.",
+    "environment": "Facts of the machine that were not the same in all trials.",
+}
+"""Explanation by label, where the reason has none of its own."""
+_RATE_ABOUT: Final = (
+    "Small studies in which a treatment was compared with itself on this testbed, and how many"
+    f" found a difference. {ALPHA:.0%} are promised, and a tick says that more than {RATE_MAX:.0%}"
+    f" are ruled out; {STUDIES_WANTED} studies without one do that."
 )
 SIGNS: dict[Sign, str] = {"good": "✓", "mind": "!", "unknown": "?", "plain": "·"}
 
@@ -69,7 +89,7 @@ def reasons(data: StudyData, verdict: StudyVerdict) -> list[Reason]:
     if data.study.kind == "real":
         found.append(_environment(data))
     found.append(_rules(data, verdict))
-    return found
+    return [replace(one, about=one.about or _ABOUT.get(one.label, "")) for one in found]
 
 
 def _rounds(verdict: StudyVerdict, figures: dict[str, str]) -> Reason:
@@ -116,15 +136,17 @@ def _floor(data: StudyData, verdict: StudyVerdict) -> Reason:
 def _false_positives(data: StudyData) -> Reason:
     """Finding of `iolab aa` on this testbed, if it was ever asked."""
     known = data.calibration
-    label = "A/A false positives"
-    if not known or not known.get("small_studies"):
-        return Reason(label, "not measured (iolab aa)", "unknown")
+    label, told = "A/A false positives", rate_told(known)
+    if told == "unasked" or known is None:
+        return Reason(label, "not measured (iolab aa)", "unknown", _RATE_ABOUT)
     low, high = known["false_positive_low"], known["false_positive_high"]
     value = (
         f"{known['false_positives']} of {known['small_studies']}"
         f" ({low * 100:.0f} to {high * 100:.0f} %)"
     )
-    return Reason(label, value, "good" if low <= 0.05 else "mind")
+    value += ", not enough yet" if told == "open" else ""
+    sign: Sign = "good" if told == "good" else "mind" if told == "bad" else "unknown"
+    return Reason(label, value, sign, _RATE_ABOUT)
 
 
 def _steady(verdict: StudyVerdict) -> Reason:
@@ -163,7 +185,7 @@ def _generator(data: StudyData) -> list[Reason]:
     if spare:
         least = min(spare)
         value = f"{least:.0f} times" if least >= 10 else f"{least:.1f} times"
-        found.append(Reason("generator headroom, least", value, "good" if least >= 5 else "mind"))
+        found.append(Reason(SPARE, f"at least {value}", "good" if least >= 5 else "mind"))
     return found
 
 
@@ -187,7 +209,10 @@ def _rules(data: StudyData, verdict: StudyVerdict) -> Reason:
     if unknown:
         value += f"; {_numbered(unknown)} could not be checked"
     sign: Sign = "mind" if broken else "unknown" if unknown else "good"
-    return Reason(RULES, value, sign, _RULES_ABOUT)
+    named = "; ".join(
+        f"rule {f.number}: {f.title}" for f in findings if f.status in ("broken", "unknown")
+    )
+    return Reason(RULES, value, sign, f"{_RULES_ABOUT} {sentence_case(named)}.".rstrip(" ."))
 
 
 def _numbered(numbers: list[str]) -> str:

@@ -290,7 +290,7 @@ def _series_options(
     is_dense = is_plane and len(series.points) > 24
     marker = (
         {"type": "none"}
-        if is_dense
+        if is_dense or not series.has_marks
         else {"type": shape, "size": 6, "fill": {"color": color}, "border": {"color": color}}
     )
     line: dict[str, object] = {"none": True}
@@ -362,6 +362,7 @@ def axis_options(
         return options | _ratio_axis([*known, *(end for end in ends if end > 0)])
     is_log = axis.scale == "log" and bool(known) and max(known) / min(known) > 4
     if is_log:
+        options["name"] = plain_name(axis.log_title)
         base = 2 if axis.ticks else 10
         least = _power_below(min(known), base)
         options |= {"log_base": base, "min": least, "crossing": least}

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
 from iolab.errors import AnalysisError
 from iolab.stats.ledger import build_ledger
@@ -42,6 +42,10 @@ RESAMPLES: Final = 2000
 ALPHA: Final = 0.05
 ROUNDS_MIN: Final = 4
 CONTROL_TOLERANCE: Final = 1.02
+RATE_MAX: Final = 2 * ALPHA
+"""Rate of false positives that a check must rule out before it speaks for a testbed."""
+STUDIES_WANTED: Final = math.ceil(math.log(ALPHA / 2) / math.log(1 - RATE_MAX))
+"""So many small studies rule `RATE_MAX` out where none of them finds a difference."""
 _SEED: Final = 20_260_401
 
 
@@ -97,6 +101,18 @@ class Calibration:
     def to_dict(self) -> dict[str, object]:
         """Return plain data for JSON."""
         return asdict(self)
+
+
+def rate_told(known: Mapping[str, float] | None) -> Literal["good", "bad", "open", "unasked"]:
+    """Say what the small studies of a stored A/A result tell of a testbed's false positives.
+
+    Good: more than `RATE_MAX` is ruled out. Bad: more than the promised `ALPHA` is shown.
+    """
+    if not known or not known.get("small_studies"):
+        return "unasked"
+    if known["false_positive_low"] > ALPHA:
+        return "bad"
+    return "good" if known["false_positive_high"] <= RATE_MAX else "open"
 
 
 def calibrate(data: StudyData, verdict: StudyVerdict, *, planned_rounds: int) -> Calibration:

@@ -12,8 +12,10 @@ from iolab.stats.ledger import Ledger
 from iolab.stats.metrics.metric import format_ns
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import Caveat
-from iolab.wording import counted
+from iolab.wording import counted, percent_range
 
+DURING: Final = " during the trial"
+"""Ending of what the agent says of one trial."""
 SAID_MAX: Final = 2
 """Operations whose text of one kind is said, where they differ."""
 
@@ -38,6 +40,7 @@ def find_caveats(ledger: Ledger, verdict: StudyVerdict) -> list[Finding]:
 def _together(ledger: Ledger, found: list[Finding]) -> Finding:
     """Make one finding of those of a kind: what it says is true of every place, or names it."""
     first = dataclasses.replace(found[0], count=sum(f.count for f in found))
+    first = dataclasses.replace(first, says=_of_trials(ledger, found))
     shortest = _shortest(ledger, found) if kind_of(first.kind).is_of_shortest else None
     if shortest is not None:
         return dataclasses.replace(first, says=shortest)
@@ -50,6 +53,17 @@ def _together(ledger: Ledger, found: list[Finding]) -> Finding:
     rest = len(told) - SAID_MAX
     more = f"; and {counted(rest, 'more operation')}" if rest > 0 else ""
     return dataclasses.replace(first, says="; ".join(told[:SAID_MAX]) + more)
+
+
+def _of_trials(ledger: Ledger, found: list[Finding]) -> str:
+    """Say what a warning of single trials is of all of them: from the least to the most."""
+    says = found[0].says
+    if not says.endswith(DURING):
+        return says
+    ran = sum(trial.status is not None for trial in ledger.data.trials)
+    trials = len({f.about.trial_id for f in found})
+    text = percent_range([f.says for f in found])
+    return f"{text.removesuffix(DURING)} during {trials} of {counted(ran, 'trial')}"
 
 
 def _shortest(ledger: Ledger, found: list[Finding]) -> str | None:

@@ -126,6 +126,11 @@ class Ledger:
     kinds: dict[str, dict[CellKey, str]] = field(default_factory=dict[str, dict[CellKey, str]])
     """Metric -> cell -> class, as far as it was asked."""
 
+    def cell_levels(self, trial: TrialRow) -> Levels:
+        """Return the levels of the cells that a trial was measured in."""
+        factor = self.data.study.compared_factor
+        return _cell_levels(trial.workload, trial.levels, factor, self.nested)
+
     def label(self, key: CellKey) -> str:
         """Return the varying levels of a cell for people (``4k · ext4``), maybe empty."""
         levels = dict(key.levels)

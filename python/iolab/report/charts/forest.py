@@ -153,7 +153,8 @@ def _spec(
     floor = noise_floor(verdict) if name != "forest_cells" else None
     notes = [("▒", f"below ±{margin}: does not matter")]
     if floor is not None and floor > 1:
-        notes.append(("┊", f"noise floor of these rounds, ±{percent(floor - 1)} in the headline"))
+        about = "" if len(panels) == 1 else "about "
+        notes.append(("┊", f"noise floor of these rounds, {about}±{percent(floor - 1)}"))
     titles = {
         "forest": f"Ratio to {verdict.baseline}",
         "forest_all": f"Ratio to {verdict.baseline}: all levels",

@@ -130,5 +130,5 @@ def _series(
     line = tuple(Point(x, time) for x in places if (time := _time(fit, x)) > 0)
     return (
         Series(name, tuple(points), slot),
-        Series(f"{name}, fitted", line, slot, is_joined=True, dash=1),
+        Series(f"{name}, fitted", line, slot, is_joined=True, dash=1, has_marks=False),
     )

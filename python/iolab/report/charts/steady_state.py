@@ -49,6 +49,8 @@ class Course:
     level: str
     row: SeriesRow
     shape: TrialShape
+    slot: int = 0
+    """Colour of the level, as in the other figures."""
 
     @property
     def seconds(self) -> float:
@@ -70,7 +72,8 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
         if found is not None:
             title, courses = found
             courses.sort(key=lambda c: (slots.get(c.level, 99) % 99, c.level))
-            specs += _views(workload, title, courses[:PANELS_MAX])
+            coloured = [replace(c, slot=slots.get(c.level, 0)) for c in courses[:PANELS_MAX]]
+            specs += _views(workload, title, coloured)
     return specs
 
 
@@ -168,7 +171,8 @@ def _panels(
         shapes = _shapes(course, [0.0, *xs]) if with_shapes else ()
         word = WORDS[course.shape.shape]
         title = f"{course.level}: {word}"
-        panels.append(Panel(title, (Series("throughput", points, 0, is_joined=True),), shapes))
+        series = Series(course.level, points, course.slot, is_joined=True)
+        panels.append(Panel(title, (series,), shapes))
     return tuple(panels)
 
 
@@ -176,14 +180,7 @@ def _wait_panels(courses: list[Course]) -> tuple[Panel, ...]:
     return tuple(
         Panel(
             c.level,
-            (
-                Series(
-                    "longest wait",
-                    _wait_points(c),
-                    1,
-                    is_joined=True,
-                ),
-            ),
+            (Series(c.level, _wait_points(c), c.slot, is_joined=True),),
         )
         for c in courses
     )
@@ -252,8 +249,8 @@ def _caption(title: str, courses: list[Course]) -> str:
     )
     text = f"In {title}, one trial each (with the longest stall, else the median): {said}."
     if WORDS["too_short"] in counts:
-        least = min(len(c.row.bytes) for c in courses)
-        text += f" A series needs {SLICES_MIN} slices to be judged; the shortest has {least}."
+        least = min(len(c.rates) for c in courses)
+        text += f" A series needs {SLICES_MIN} whole slices to be judged; the shortest has {least}."
     stalled = [c for c in courses if c.shape.stalls.share > 0]
     if stalled:
         worst = max(stalled, key=lambda c: c.shape.stalls.longest_ns)
