@@ -563,3 +563,17 @@ def test_a_report_of_a_row_with_a_replay_can_be_shown(folder: Path) -> None:
     out, err = io.StringIO(), io.StringIO()
     assert main(["report", str(folder / "stored")], console=Console(out, err)) == 0, err.getvalue()
     assert "rewrite" in out.getvalue()
+
+
+def test_numbers_of_the_page_cache_are_noted(folder: Path) -> None:
+    """13 GB/s were printed without a word, and the report then advised more rounds."""
+    words = ("-a", "-s", "1m", "-r", "64k", "-i", "0", "-i", "1")
+    code, out, err = iozone(*words)
+    assert code == 0, err
+    said = "these numbers are those of the page cache: most bytes never reached the device; -I (dir"
+    place = re.search(r"stored as run \S+ in (\S+):", err)
+    assert place is not None
+    with Store.open_reader(Path(place[1]) / "study.db") as store:
+        knows_devices = bool(store.cache_shares())
+    assert (said in err) == knows_devices
+    assert "page cache" not in out

@@ -201,7 +201,7 @@ def test_an_aa_study_takes_the_workload_of_a_study(iolab):
     Path("study.toml").write_text(text.replace('"256m"', '"1m"'))
     code, out, err = iolab("aa", "--workload", "study.toml", "--rounds", "4", "--out", "o")
     assert code == 0, err
-    assert "A/A over 4 rounds" in out
+    assert "A/A of writes over 4 rounds" in out
     with Store.open_reader(Path("o/study.db")) as store:
         study = store.study
     assert study.factors == {"label": ["A", "B"]}

@@ -124,7 +124,7 @@ def test_d2_throughput_grows_by_latency_per_request(tmp_path):
     straight = verdict.request_times[: n // 3]
     mixed = replace(verdict, request_times=[*straight, *bent[n // 3 :]])
     said = request_time_sentence(mixed)
-    assert said.startswith(f"A line describes the time per request in {n // 3} of {n} treatments;")
+    assert said.startswith(f"A line describes the time per request in {n // 3} of {n} ")
 
 
 @pytest.mark.parametrize("compare", ["", "record_size"])
@@ -208,7 +208,7 @@ def test_a_page_names_one_number_of_runs_that_would_decide(tmp_path):
     with Store.open_reader(database) as store:
         data = store.load_data()
     verdict = judge(data)
-    assert "about 2 further runs would decide" in verdict.sentence
+    assert "About 2 further runs would decide" in verdict.sentence
     assert not re.search(r"\d", caveats(verdict)["single_runs"])
     from iolab.report import write_all
 

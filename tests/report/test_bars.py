@@ -71,7 +71,7 @@ def test_the_explanation_of_a_table_is_whole(canned: ModuleType) -> None:
 
 
 def test_too_few_rounds_are_said_on_the_line_and_come_first(canned: ModuleType) -> None:
-    """The step "Get less noise first" stood beside "at least 3 more rounds are needed first"."""
+    """The step "Get less noise first" stood beside the advice for too few rounds."""
     data = canned.make_study(rounds=2, noise=0.8)
     text = render_brief(data, judge(data))
     assert "undecided: too few rounds" in text

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from iolab.report.live import BLOCKS, SPARK_MAX, blocks, live_state, live_text
+from iolab.report.live import (
+    BLOCKS,
+    SPARK_MAX,
+    LevelLine,
+    blocks,
+    live_state,
+    live_text,
+    ratio_text,
+)
 from iolab.stats.judge import judge
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.store.rows import Caveat, StudyData
@@ -59,9 +68,7 @@ def test_the_lines_are_those_of_the_verdict(canned: ModuleType) -> None:
         assert interval is not None
         if line.ratio == comparison.effect.ratio:
             assert line.word == comparison.word
-            assert line.half_width == pytest.approx(
-                (interval.high / interval.low) ** 0.5 - 1, rel=1e-6
-            )
+            assert line.interval == (interval.low, interval.high)
             assert len(line.closing) == min(SPARK_MAX, comparison.rounds_used - 1)
     assert state.levels[0].ratio is None
 
@@ -97,6 +104,31 @@ def test_caveats_have_the_numbers_of_the_report(canned: ModuleType) -> None:
     (told,) = [f.says.rstrip(".") for f in verdict.caveats if f.kind == "cpu_steal"]
     state = live_state(data, verdict, is_running=False)
     assert f"{told} ({len(data.trials)} trials)" in state.caveats
+
+
+def test_an_interrupted_trial_is_neither_done_nor_failed(canned: ModuleType) -> None:
+    """After Ctrl-C a view said 62 %, and that one trial of 8 had failed: 4 were done, none had."""
+    half = after(canned.make_study(), 4)
+    trials = list(half.trials)
+    trials[4] = replace(trials[4], status="interrupted", error="stopped")
+    place = Path("/tmp/my study")
+    data = replace(half, trials=trials)
+    state = live_state(data, None, is_running=False, directory=place)
+    assert (state.status, state.n_done, state.n_failed) == ("stopped", 4, 0)
+    assert state.share_done == 4 / len(trials)
+    text = " ".join(live_text(state).split())
+    assert "failed" not in text
+    assert "`iolab run '/tmp/my study' --resume` continues it" in text
+    assert state.upcoming.startswith(trials[4].trial_id)
+
+
+def test_a_ratio_has_the_ends_of_its_interval() -> None:
+    """An interval of 7.0 to 18 was told as "11.306 times ±62 %"."""
+    line = LevelLine("64k", "", "", "", "", 11.306, (7.01, 18.23), 5, word="better")
+    assert ratio_text(line) == "11.3 times (7.010 to 18.2): better"
+    assert ratio_text(replace(line, interval=(11.306, 11.306))).startswith("11.3 times, no spread")
+    few = replace(line, interval=(0.01, 9999.0), n_rounds=2)
+    assert ratio_text(few) == "11.3 times, no useful interval from 2 rounds: better"
 
 
 def test_nothing_yet(canned: ModuleType) -> None:

@@ -95,7 +95,7 @@ def test_rounds_needed_grow_with_noise_and_family() -> None:
     assert (alone.chance_of_difference or 0) > (family.chance_of_difference or 0)
     assert (alone.half_width or 0) < (family.half_width or 0)
     assert needed(Noise(5.0, ""), 0.01, 1, None).recommended is None
-    assert needed(Noise(0.0, ""), 0.05, 1, 5).recommended == 2
+    assert needed(Noise(0.0, ""), 0.05, 1, 5).recommended == 3
 
 
 def test_what_few_rounds_can_show_at_all() -> None:

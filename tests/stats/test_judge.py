@@ -65,7 +65,8 @@ def test_noise_is_undecided_with_rounds_to_go(canned: ModuleType) -> None:
 def test_too_few_rounds_do_not_crash(canned: ModuleType, rounds: int) -> None:
     verdict = judge(canned.make_study(rounds=rounds))
     assert verdict.headline_word == "undecided"
-    assert verdict.sentence.startswith("Undecided" if rounds else "Nothing is compared")
+    begin = "Writes: undecided" if rounds else "Nothing is compared"
+    assert verdict.sentence.startswith(begin)
     assert all(c.effect.interval_95 is None for c in verdict.pooled)
 
 

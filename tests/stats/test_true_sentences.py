@@ -110,7 +110,7 @@ def test_levels_that_are_one_setting_are_not_told_apart_by_more_rounds(canned):
     study = dataclasses.replace(study, knobs=knobs)
     verdict = judge(study)
     assert verdict.headline_word == "undecided"
-    assert "both are the same setting, so that no further round" in verdict.sentence
+    assert "Both are the same setting, so that no further round" in verdict.sentence
     assert not any("Measure on" in text for text, _ in answer(study, verdict, []).steps)
     told = caveats(judge(stopped_after(study, 12)))["unfinished"]
     assert "--resume" not in told

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from iolab.library.power_reached import SAVING_MIN, length_text
+from iolab.library.power_reached import length_text
 from iolab.stats.effect_words import percent
 from iolab.study.slice_lengths import length_text as slice_text
 from iolab.wording import counted
@@ -19,23 +19,30 @@ BAR_WIDTH: Final = 40
 
 def calibration_lines(result: Calibration) -> list[str]:
     """Write a calibration, a fact per line."""
+    of = f" of {result.kind}" if result.kind else ""
     lines = [
-        f"A/A over {counted(result.n_rounds, 'round')}: B / A = {result.ratio:.4f}"
+        f"A/A{of} over {counted(result.n_rounds, 'round')}: B / A = {result.ratio:.4f}"
         f" [{result.ratio_low:.4f}, {result.ratio_high:.4f}]; sd of a round's ratio"
         f" {result.sd * 100:.2g} %, at most {result.sd_upper * 100:.2g} % (80 % bound).",
         f"False positives: {result.false_positives} of"
         f" {counted(result.small_studies, 'study', 'studies')} of {result.planned_rounds} rounds"
         f" differ (95 % interval {result.false_positive_low * 100:.0f} to"
         f" {result.false_positive_high * 100:.0f} %);"
-        f" {result.false_positive_resampled * 100:.1f} % of resampled ones.",
+        f" of studies that draw {result.planned_rounds} of these rounds at random"
+        f" {result.false_positive_resampled * 100:.1f} % do (5 % would be chance).",
         f"Noise floor: {result.planned_rounds} rounds cannot tell differences below"
         f" {result.noise_floor * 100:.3g} % from nothing.",
     ]
     if result.lag_one is not None and result.lag_one_chance is not None:
-        verb = "remembers" if abs(result.lag_one) > result.lag_one_chance else "forgets"
+        said = "a trial forgets the one before"
+        if abs(result.lag_one) > result.lag_one_chance:
+            said = (
+                "a trial remembers the one before. Random order keeps comparisons fair; a pause or"
+                " fresh files between trials would make them sharper"
+            )
         lines.append(
-            f"Memory: lag-1 autocorrelation {result.lag_one:+.2f} (chance alone:"
-            f" ±{result.lag_one_chance:.2f}); a trial {verb} the one before."
+            f"Memory: correlation of each trial with the one before {result.lag_one:+.2f} (chance"
+            f" alone: -{result.lag_one_chance:.2f} to {result.lag_one_chance:.2f}); {said}."
         )
     if result.position_ratio is not None and result.position_p is not None:
         lines.append(
@@ -70,7 +77,7 @@ def _level_lines(result: Calibration) -> list[str]:
             f" add {percent(noise.trial_sd)}, rounds {percent(noise.round_sd)}{many}."
         )
     row = result.trial_length
-    if row is not None and row.saving >= SAVING_MIN:
+    if row is not None and row.is_worth_it:
         lines.append(f"Length of trials: {length_text(row)}.")
     elif row is not None:
         lines.append("Length of trials: about as long as pays.")

@@ -138,7 +138,7 @@ def short_text(found: Forecast) -> str:
     if wanted is None:
         return f"More than 1000 rounds would be needed to decide at a margin of {margin}. {noise}"
     return (
-        f"About {max(2, wanted)} rounds decide at a margin of {margin} with 80 % power;"
+        f"About {wanted} rounds decide at a margin of {margin} with 80 % power;"
         f" `iolab plan` tells more. {noise}"
     )
 

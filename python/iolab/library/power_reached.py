@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 LEVELS_SHOWN: Final = 8
 LENGTHS_SHOWN: Final = 3
 NAMES_SHOWN: Final = 3
-SAVING_MIN: Final = 0.10
-"""A smaller saving is not worth another plan."""
 _LABEL_WIDTH: Final = 9
 
 
@@ -59,9 +57,10 @@ def _parts(found: LookBack) -> Iterator[tuple[str, str]]:
 def _noise_text(level: LevelNoise) -> str:
     from iolab.stats.effect_words import percent
 
+    whose = f"{level.kind}: " if level.kind else ""
     return (
-        f"{level.level} / {level.baseline}: sd {percent(level.sd)} of a round's ratio, at most"
-        f" {percent(level.sd_upper)} (80 % bound); it was {level.word}"
+        f"{whose}{level.level} / {level.baseline}: sd {percent(level.sd)} of a round's ratio,"
+        f" at most {percent(level.sd_upper)} (80 % bound); it was {level.word}"
     )
 
 
@@ -107,7 +106,7 @@ def _length_parts(lengths: list[TrialLength]) -> Iterator[tuple[str, str]]:
     if not lengths:
         yield "length", "trials too short, or rounds too few, to say how long trials should be"
         return
-    worth = [row for row in lengths if row.saving >= SAVING_MIN]
+    worth = [row for row in lengths if row.is_worth_it]
     if not worth:
         yield "length", "trials are about as long as pays; more rounds buy more than longer trials"
         return
@@ -126,7 +125,7 @@ def length_text(row: TrialLength) -> str:
     between = f"rounds add {percent(row.round_sd)}"
     if row.round_sd == 0:
         between = "rounds add nothing that is seen"
-    how = "longer trials pay" if row.best_ns > row.length_ns else "more, shorter trials pay"
+    how = "longer trials pay" if row.is_longer_better else "more, shorter trials pay"
     return (
         f"{row.label}: {how}: about {best} instead of {now} would save {row.saving * 100:.0f} % of"
         f" the time (sd of a tenth of a trial {percent(row.part_sd)}, {between}; a trial takes"

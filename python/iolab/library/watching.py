@@ -45,10 +45,10 @@ class Watched:
         began = time.monotonic()
         if is_archive(self._results):
             with opened(self._results, lambda _: None) as database:
-                return self._state(database, is_running=False)
+                return self._state(database, is_running=False, directory=None)
         database = find_database(self._results)
         is_running = is_held(database)  # Before reading: what ends in between is read at its end.
-        state = self._state(database, is_running=is_running)
+        state = self._state(database, is_running=is_running, directory=database.parent)
         self._took_s = time.monotonic() - began
         return state
 
@@ -56,7 +56,7 @@ class Watched:
         """Seconds until the next look: as wanted, and ten times as long as the last one took."""
         return max(wanted_s, _SHARE_MAX * self._took_s)
 
-    def _state(self, database: Path, *, is_running: bool) -> LiveState:
+    def _state(self, database: Path, *, is_running: bool, directory: Path | None) -> LiveState:
         is_checked, self._is_checked = not self._is_checked, True
         with (
             without_collecting(),
@@ -67,4 +67,4 @@ class Watched:
                 verdict = self._means.judge(data)
             except AnalysisError:  # Nothing is finished yet.
                 verdict = None
-            return live_state(data, verdict, is_running=is_running)
+            return live_state(data, verdict, is_running=is_running, directory=directory)

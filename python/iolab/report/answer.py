@@ -14,8 +14,9 @@ from iolab.report.costs import cost_text
 from iolab.stats.calibration import STUDIES_WANTED, rate_told
 from iolab.stats.effect_words import percent, size_of_effect
 from iolab.stats.findings import kind_of
-from iolab.stats.ledger import level_text
+from iolab.stats.ledger import build_ledger, decides_cache, level_text
 from iolab.stats.obstacles import obstacle
+from iolab.stats.repetition import trial_lengths
 from iolab.stats.sentence import (
     is_order_unknown,
     margin_text,
@@ -33,7 +34,7 @@ from iolab.store.continuing import (
     is_continuable,
 )
 from iolab.store.rows import StudyData
-from iolab.study.factors import find_factor, is_factor
+from iolab.study.factors import find_factor, is_factor, is_mere_label
 from iolab.study.testbeds import can_be_real, testbed_kind
 from iolab.wording import counted, is_or_are, sentence_case
 
@@ -238,13 +239,18 @@ def _measure_on(
         n = len(undecided)
         verb = "level is" if n == 1 else "levels are"
         return [(f"{n} {verb} undecided, but none of them may be the best: leave it.", "")]
+    if hides := _equal_labels(data, verdict, undecided):
+        return hides
+    if all(c.page_cache_cells >= c.n_cells for c in undecided) and not decides_cache(
+        verdict.compared_factor
+    ):
+        return []  # More rounds would measure memory again: the step after this one says how not.
     floor = noise_floor(verdict)
     # Of few rounds the spread is not known: what they say of the noise is no advice yet.
     is_early = any(c.effect.is_further_rounds_at_least for c in open_ones or undecided)
     if not is_early and floor is not None and floor - 1 > NOISY_MARGINS * verdict.margin:
         text = f"Get less noise first: these {unit_of(verdict)}s see no difference below"
-        text += f" {percent(floor - 1)}. Larger files, longer trials and a machine without other"
-        return [(f"{text} work help.", "")]
+        return [(f"{text} {percent(floor - 1)}. {_less_noise(data)}", "")]
     c = max(open_ones or undecided, key=lambda c: c.effect.further_rounds or 0)
     command = ""
     if is_own and c.effect.further_rounds and not c.effect.is_further_rounds_above_limit:
@@ -256,6 +262,45 @@ def _measure_on(
     return [(f"Measure on, for {level}: {rounds_text(c.effect, unit_of(verdict))}.", command)]
 
 
+def _equal_labels(
+    data: StudyData, verdict: StudyVerdict, undecided: Sequence[Comparison]
+) -> list[tuple[str, str]]:
+    """Say of an A/A study what its testbed can tell: there is nothing to be decided."""
+    if not all(is_mere_label(verdict.compared_factor, c.level) for c in undecided):
+        return []
+    floor = noise_floor(verdict)
+    if floor is None or any(c.effect.is_further_rounds_at_least for c in undecided):
+        return []
+    text = (
+        f"The labels are one thing, and nothing is to be decided: so many rounds see no difference"
+        f" below {percent(floor - 1)} on this testbed."
+    )
+    if floor - 1 > verdict.margin:
+        text += f" To see {margin_text(verdict.margin)}, get less noise: {_less_noise(data)}"
+    return [(text, "")]
+
+
+def _less_noise(data: StudyData) -> str:
+    """Say what helps against noise, as `iolab plan` says it of the length of trials."""
+    lengths = trial_lengths(build_ledger(data))
+    ways = {row.is_longer_better for row in lengths if row.is_worth_it}
+    if not lengths:
+        return "Larger files, longer trials and a machine without other work help."
+    if ways == {True}:
+        return "Longer trials and a machine without other work help."
+    if ways == {False}:
+        return (
+            "A machine without other work helps; longer trials do not: more, shorter ones tell more"
+            " in the same time."
+        )
+    if ways:
+        return (
+            "A machine without other work helps; `iolab plan` of this study says for which cells"
+            " longer trials would, and for which shorter ones."
+        )
+    return "A machine without other work helps; trials are about as long as pays."
+
+
 def _settle(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:
     """Say how to use the answer, and where it does not reach."""
     steps: list[tuple[str, str]] = []
@@ -264,7 +309,8 @@ def _settle(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:
     elif verdict.trade_offs:
         text = "Look at your own sizes and operations below: levels are not alike in all cells."
         steps.append((text, ""))
-    if data.study.kind == "real":
+    is_aa = is_mere_label(verdict.compared_factor, verdict.baseline)
+    if data.study.kind == "real" and not is_aa:
         steps += _check(data)
     repeat = testbed_kind(data.study.testbed.partition(":")[0]).next_step
     if repeat and all(can_be_real(name) for name in _file_systems(data)):

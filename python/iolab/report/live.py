@@ -7,19 +7,23 @@ seen when it has ended. Left out: the phase that runs, which only the process th
 from __future__ import annotations
 
 import math
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal
 
 from iolab import units
 from iolab.report.folding import clean_text, fold_text
+from iolab.stats.effect_words import no_interval
 from iolab.stats.ledger import Group, Ledger, build_ledger, level_text
 from iolab.stats.methods.log_ratio import geometric_mean
 from iolab.stats.methods.student import estimate_mean
 from iolab.stats.metrics import METRIC_BY_NAME, Metric
 from iolab.stats.pairing import without_parts
 from iolab.stats.verdict import Comparison, StudyVerdict
+from iolab.store.continuing import command_again, command_on, is_continuable
 from iolab.store.rows import StudyData, TrialRow
 from iolab.wording import counted
 
@@ -34,6 +38,8 @@ _LATENCY: Final = ("latency_ns_p99", "latency_ns_mean", "response_ns_p99")
 _BAR: Final = 30
 _NO_SPREAD: Final = 1e-6
 """Half width of the rounds of a simulation that are equal."""
+_WIDE_FROM: Final = 9.9995
+"""Ratios from here on have one digit behind the point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +55,10 @@ class LevelLine:
     latencies: str
     ratio: float | None = None
     """Against the baseline; above 1 is better."""
-    half_width: float | None = None
-    """Half of the 95 % interval of the ratio, as a share: 0.02 is +-2 %."""
+    interval: tuple[float, float] | None = None
+    """Ends of the 95 % interval of the ratio, of the verdict."""
+    n_rounds: int = 0
+    """Rounds that it is of."""
     closing: str = ""
     """Half widths after each round from the second on, as blocks from 0 to the largest."""
     word: str = ""
@@ -84,6 +92,8 @@ class LiveState:
     caveats_left_out: int
     sentence: str
     """Sentence of the verdict; empty while there is none."""
+    way_on: str = ""
+    """Way to continue the study, after a sentence; empty where nothing is known."""
 
     @property
     def share_done(self) -> float:
@@ -118,22 +128,29 @@ class LiveState:
                 " when it looks good errs more often. --looks and --width end a study soundly."
             )
         if self.status == "stopped":
-            return "Nothing writes this study now; `iolab run DIR --resume` continues it."
+            return f"Nothing writes this study now{self.way_on}."
         return ""
 
 
-def live_state(data: StudyData, verdict: StudyVerdict | None, *, is_running: bool) -> LiveState:
+def live_state(
+    data: StudyData,
+    verdict: StudyVerdict | None,
+    *,
+    is_running: bool,
+    directory: Path | None = None,
+) -> LiveState:
     """Collect the state of a study.
 
     Parameters
     ----------
     verdict : of the trials so far; None if they allow none.
     is_running : whether a process writes the study.
+    directory : place in which it can go on; None, as of an archive, is not known.
     """
     trials = data.trials
     done = [trial for trial in trials if trial.status == "ok"]
-    failed = [trial for trial in trials if trial.status not in ("ok", None)]
-    waiting = [trial for trial in trials if trial.status is None]
+    failed = [trial for trial in trials if trial.status == "failed"]
+    waiting = [trial for trial in trials if not _is_over(trial)]
     status: Status = "running" if is_running else "stopped" if waiting else "finished"
     elapsed = _elapsed_ns(trials)
     n_ended = len(done) + len(failed)
@@ -165,7 +182,21 @@ def live_state(data: StudyData, verdict: StudyVerdict | None, *, is_running: boo
         caveats=tuple(caveats[:CAVEATS_MAX]),
         caveats_left_out=max(0, len(caveats) - CAVEATS_MAX),
         sentence=verdict.sentence if verdict is not None else "",
+        way_on=_way_on(data, directory),
     )
+
+
+def _way_on(data: StudyData, directory: Path | None) -> str:
+    if directory is None:
+        return ""
+    if not is_continuable(data.study):
+        return f", and it cannot be continued: `{command_again(data.study)}` measures it again"
+    return f"; `{command_on(data.study, place=shlex.quote(str(directory)))}` continues it"
+
+
+def _is_over(trial: TrialRow) -> bool:
+    """Tell whether a trial is over: one that was interrupted is still to be made."""
+    return trial.status not in (None, "interrupted")
 
 
 def _elapsed_ns(trials: Sequence[TrialRow]) -> int:
@@ -182,7 +213,7 @@ def _elapsed_ns(trials: Sequence[TrialRow]) -> int:
 def _complete_rounds(trials: Sequence[TrialRow]) -> int:
     rounds: dict[int, bool] = {}
     for trial in trials:
-        rounds[trial.round] = rounds.get(trial.round, True) and trial.status is not None
+        rounds[trial.round] = rounds.get(trial.round, True) and _is_over(trial)
     return sum(rounds.values())
 
 
@@ -248,7 +279,8 @@ def _levels(
                 latency=latency.format(geometric_mean(waits)) if latency and waits else "",
                 latencies=blocks(waits, longest),
                 ratio=mine.effect.ratio if mine else None,
-                half_width=own[-1] if own else None,
+                interval=_ends(mine),
+                n_rounds=mine.rounds_used if mine else 0,
                 closing=blocks(own, widest),
                 word=mine.word if mine else "",
             )
@@ -273,6 +305,11 @@ def _by_round(ledger: Ledger, metric: Metric, level: str, group: Group) -> list[
         geometric_mean([m.value for samples in cells for m in samples.by_round[number]])
         for number in sorted(rounds)
     ]
+
+
+def _ends(comparison: Comparison | None) -> tuple[float, float] | None:
+    found = comparison.effect.interval_95 if comparison else None
+    return None if found is None else (found.low, found.high)
 
 
 def _half_widths(comparison: Comparison) -> list[float]:
@@ -301,7 +338,7 @@ def _caveats(data: StudyData, verdict: StudyVerdict | None) -> list[str]:
         f"{told.get(code, newest[code])} ({counted(counts[code], 'trial')})"
         for code in reversed(list(newest))
     ]
-    failed = Counter(t.error for t in data.trials if t.status not in ("ok", None) and t.error)
+    failed = Counter(t.error for t in data.trials if t.status == "failed" and t.error)
     failures = [f"failed: {error} ({counted(n, 'trial')})" for error, n in failed.items()]
     of_study = [told.get(caveat.code, caveat.message) for caveat in data.caveats]
     return [*failures, *of_trials, *of_study]
@@ -361,12 +398,19 @@ def _level_lines(state: LiveState, width: int) -> list[str]:
 
 
 def ratio_text(line: LevelLine) -> str:
-    """Write the ratio with its half width and its word; empty for the baseline."""
+    """Write the ratio with its interval and its word; empty for the baseline."""
     if line.ratio is None:
         return ""
-    width = ""
-    if line.half_width is not None and line.half_width < _NO_SPREAD:
-        width = ", no spread"
-    elif line.half_width is not None:
-        width = f" ±{line.half_width * 100:.2g} %"
-    return f"{line.ratio:.3f} times{width}: {line.word}"
+    ends = ""
+    if line.interval is not None:
+        low, high = line.interval
+        told = f" ({_ratio(low)} to {_ratio(high)})"
+        useless = no_interval(line.n_rounds, line.interval)
+        ends = ", no spread" if high / low - 1 < 2 * _NO_SPREAD else useless and f", {useless}"
+        ends = ends or told
+    return f"{_ratio(line.ratio)} times{ends}: {line.word}"
+
+
+def _ratio(value: float) -> str:
+    """Write a ratio with the digits that a table has."""
+    return f"{value:.3f}" if value < _WIDE_FROM else f"{value:.1f}"

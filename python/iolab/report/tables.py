@@ -159,7 +159,7 @@ def _rounds_short(effect: Effect, unit: str) -> str:
     if effect.further_rounds is None:
         return ""
     if effect.is_further_rounds_at_least:
-        return f"≥ {counted(effect.further_rounds, f'more {unit}')}"
+        return f"too few {unit}s"
     return rounds_range(effect, unit)
 
 

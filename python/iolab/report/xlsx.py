@@ -218,7 +218,7 @@ def _comparison_row(c: Comparison) -> tuple[Value, ...]:
     effect, interval = c.effect, c.effect.interval_95
     further = "more than 200" if effect.is_further_rounds_above_limit else effect.further_rounds
     if effect.is_further_rounds_at_least:
-        further = f"at least {further}"
+        further = "too few to tell"
     elif effect.further_rounds_least is not None and further != effect.further_rounds_least:
         further = f"{effect.further_rounds_least} to {further}"
     return (

@@ -22,7 +22,7 @@ from iolab.run.contention import grants_of
 from iolab.run.core import Core
 from iolab.run.options import FAILURES_MAX
 from iolab.run.pace import Pace
-from iolab.run.progress import Progress
+from iolab.run.progress import Progress, rounds_complete
 from iolab.run.record import derive, failed_record
 from iolab.run.trial import trial_spec
 from iolab.store.db import Store
@@ -394,13 +394,7 @@ class Campaign:
     # Words.
 
     def _rounds_complete(self) -> int:
-        n_trials = len(self._plan.treatments)
-        per_round: dict[int, int] = {}
-        for trial_id, status in self._statuses.items():
-            if status == "ok":
-                number = (int(trial_id[1:]) - 1) // n_trials
-                per_round[number] = per_round.get(number, 0) + 1
-        return sum(count == n_trials for count in per_round.values())
+        return rounds_complete(self._statuses, len(self._plan.treatments))
 
     def _count(self, status: str) -> int:
         return sum(value == status for value in self._statuses.values())

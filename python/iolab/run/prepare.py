@@ -22,10 +22,11 @@ from iolab.run.kept_recordings import KeptRecordings, recordings_of
 from iolab.run.observer import Observer
 from iolab.run.options import RunOptions
 from iolab.run.places import check_room
+from iolab.run.progress import rounds_complete
 from iolab.run.refusals import check_plan
 from iolab.run.shard import check_shard, check_size, refuse_real
 from iolab.run.traces import Traces, check_trace
-from iolab.store.db import STORE_NAME
+from iolab.store.db import STORE_NAME, Store
 from iolab.store.rows import StudyData
 from iolab.store.users_files import Allowed
 from iolab.study.dialects import find_dialect
@@ -35,6 +36,7 @@ from iolab.study.model import DialectWorkload, Study, TestbedRequest
 from iolab.study.plan import Plan, make_plan, round_ops
 from iolab.study.validity import PAIRS, twins_of
 from iolab.testbed.agent import left_behind_text
+from iolab.testbed.command import THIS
 from iolab.testbed.device import DeviceTestbed
 from iolab.testbed.installed import AS_ROOT
 from iolab.testbed.model import (
@@ -124,7 +126,18 @@ class Prepared:
         if self.options.host is not None:
             return on_host(self.options.host)
         needs_root = self.needs_root and not self.options.is_dry_run
-        return choose_runner(self.testbed, needs_root=needs_root)
+        return choose_runner(self.testbed, needs_root=needs_root, asked=self._root_words)
+
+    @property
+    def _root_words(self) -> tuple[str, str]:
+        """Names of what needs root and what would not, for the user who has none."""
+        study = self.plan.study
+        names = ", ".join(root_factors(study))
+        if self.testbed.needs_root or not (names or study.trace):
+            return THIS
+        what = f"setting {names}" if names else "recording a trace"
+        instead = f"leave {names} out" if names else "leave the trace out"
+        return what, f"{instead}: {self.testbed.text} alone needs no root"
 
     @property
     def round_text(self) -> str:
@@ -183,6 +196,9 @@ def prepare(
         attendants = Attendants([attendants, kept])
     allowed.refuse_useless([*outputs.reports_in(named), *attendants.written_files()])
     plan = make_plan(study)
+    if begun is not None:
+        plan = _not_fewer_rounds(plan, begun / STORE_NAME, observer)
+        study = plan.study
     if options.shard is not None:
         check_size(plan, options.shard)
     if plan.design == PAIRS:
@@ -257,6 +273,22 @@ def note_tiny_budget(prepared: Prepared) -> None:
             f"{units.format_duration_rounded(round_ns)} (estimate), the budget is "
             f"{units.format_duration_rounded(budget_ns)}: give a larger --budget"
         )
+
+
+def _not_fewer_rounds(plan: Plan, database: Path, observer: Observer) -> Plan:
+    """The same plan, of the rounds that are there already if these are more than it asks for."""
+    asked = plan.study.rounds
+    if asked is None or plan.study.looks is not None or plan.study.width is not None:
+        return plan
+    with Store.open_reader(database, is_checked=False) as store:
+        n_stored = rounds_complete(store.finished_trials(), len(plan.treatments))
+    if n_stored <= asked:
+        return plan
+    observer.remark(
+        f"iolab: note: it has {n_stored} complete rounds already, more than the"
+        f" {asked} asked for: nothing is to do; `--rounds {2 * n_stored}` would add as many again"
+    )
+    return make_plan(replace(plan.study, rounds=n_stored))
 
 
 def _begun(study: Study, options: RunOptions) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from iolab.frozen import frozen
@@ -55,3 +57,16 @@ class Progress:
 
             parts.append(f"about {units.format_duration_rounded(self.eta_ns)} left")
         return ", ".join(parts)
+
+
+def rounds_complete(statuses: Mapping[str, str], n_treatments: int) -> int:
+    """Count the rounds of which every trial has finished.
+
+    `statuses` are those of trials by their ids, which count through the rounds.
+    """
+    done = Counter(
+        (int(trial_id[1:]) - 1) // n_treatments
+        for trial_id, status in statuses.items()
+        if status == "ok"
+    )
+    return sum(count == n_treatments for count in done.values())

@@ -97,6 +97,8 @@ class Calibration:
     """Noise of each level (Kalibera and Jones); None if trials are too short to cut."""
     trial_length: TrialLength | None = None
     """Recommended length of trials."""
+    kind: str = ""
+    """Class of the cells that it is of; empty where the workload has only one."""
 
     def to_dict(self) -> dict[str, object]:
         """Return plain data for JSON."""
@@ -157,6 +159,7 @@ def calibrate(data: StudyData, verdict: StudyVerdict, *, planned_rounds: int) ->
         control=_control(data, verdict),
         noise_by_level=_noise_by_level(data),
         trial_length=_trial_length(data),
+        kind=_kind(verdict, data),
     )
 
 
@@ -181,6 +184,12 @@ def _mere_labels(data: StudyData) -> list[str]:
     study = data.study
     levels = study.factors.get(study.compared_factor, [])
     return [level for level in levels if level != study.baseline and not label_delay_ns(level)]
+
+
+def _kind(verdict: StudyVerdict, data: StudyData) -> str:
+    """Return the class of the comparison whose rounds are the noise."""
+    level = _mere_labels(data)[0]
+    return next((c.kind for c in verdict.headline if c.level == level), "")
 
 
 def _oriented_logs(verdict: StudyVerdict, level: str) -> list[float]:

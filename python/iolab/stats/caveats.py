@@ -17,6 +17,7 @@ from iolab.stats.verdict import Comparison, StudyVerdict
 from iolab.stats.warmth import has_cold_level
 from iolab.stats.width import rounds_for_width, width_of
 from iolab.store.continuing import (
+    command_again,
     command_on,
     device_hint,
     finish_hint,
@@ -332,8 +333,14 @@ def past_the_cache(data: StudyData, verdict: StudyVerdict) -> tuple[str, str] | 
     """Return the next step where cells of the headline measure memory."""
     if not any(c.page_cache_cells for c in verdict.headline):
         return None
-    text = "Take the page cache out, or ask about memory on purpose."
-    return text, option_past_the_cache(data.study)
+    text = (
+        "Take the page cache out, with direct I/O or a file larger than memory; or ask about memory"
+    )
+    text += " on purpose."
+    option = option_past_the_cache(data.study)
+    if data.study.command and option:
+        option = f"{command_again(data.study)} {option}"
+    return text, option
 
 
 def past_the_generator(_: StudyData, __: StudyVerdict) -> tuple[str, str] | None:

@@ -26,10 +26,8 @@ from iolab.stats.cell_class import (
 from iolab.stats.inert import InertCells, inert_cells
 from iolab.stats.methods.log_ratio import is_usable
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
+from iolab.store.derived import PAGE_CACHE_SHARE
 from iolab.store.rows import Measurement, StudyData, TrialRow
-
-PAGE_CACHE_SHARE = 0.5
-"""From this share of bytes on a cell is labelled "page cache" (most bytes came from there)."""
 
 SEGMENT = "@"
 """Between a stream's name and the time of a segment in the name of an operation."""

@@ -31,6 +31,8 @@ class LevelNoise:
 
     level: str
     baseline: str
+    kind: str
+    """Class of the cells; empty where the workload has only one."""
     word: Word
     n_rounds: int
     sd: float
@@ -90,6 +92,7 @@ def _level(comparison: Comparison, margin: float, family: int) -> LevelNoise:
     return LevelNoise(
         comparison.level,
         comparison.baseline,
+        comparison.kind,
         comparison.effect.word,
         len(logs),
         estimate.sd or 0.0,

@@ -30,6 +30,8 @@ from iolab.store.rows import SeriesRow, StudyData
 PARTS: Final = 10
 ROUNDS_MIN: Final = 4
 """Fewer rounds do not tell a spread between rounds from chance."""
+SAVING_MIN: Final = 0.10
+"""A smaller saving is not worth another plan."""
 LENGTH_FACTOR_MAX: Final = 10.0
 """Factor beyond which no trial's course after its end was seen: advice stops at ten times its
 length.
@@ -57,6 +59,16 @@ class TrialLength:
     """Timed length that buys most precision for the time, at most ten times the present one."""
     saving: float
     """Share of the time that trials of that length would save for the same precision."""
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Tell whether another length saves enough to be advised."""
+        return self.saving >= SAVING_MIN
+
+    @property
+    def is_longer_better(self) -> bool:
+        """Tell whether the advised length is the longer one."""
+        return self.best_ns > self.length_ns
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,10 +82,11 @@ def measured_times(ledger: Ledger) -> dict[TreatmentName, TimesOfSizes]:
 def request_time_sentence(verdict: StudyVerdict) -> str:
     """Say in a sentence what the lines of a study mean together; empty without a line."""
     every = verdict.request_times
+    noun = "combinations of operation and level" if any(f.level for f in every) else "operations"
     good = [f for f in every if f.request_ns > 0 and (f.misfit or 0) <= MISFIT_MAX]
     if len(every) > 1 and len(good) * 2 < len(every):
         return (
-            f"A line describes the time per request in {len(good)} of {len(every)} treatments;"
+            f"A line describes the time per request in {len(good)} of {len(every)} {noun};"
             " elsewhere it bends (where a cache is outgrown, for instance), and what a request"
             " costs however small it is cannot be read from it."
         )
@@ -94,9 +95,9 @@ def request_time_sentence(verdict: StudyVerdict) -> str:
     heavy = [f for f in good if _is_shown(f.request_ns_interval) and _share_of_largest(f) > 0.5]
     light = [f for f in good if _is_shown(f.byte_ns_interval) and _share_of_largest(f) <= 0.5]
     largest = max((f.sizes[-1] for f in good), key=_bytes)
-    treatments = f"{len(good)} treatments"
+    treatments = f"{len(good)} {noun}"
     if len(good) < len(every):
-        treatments = f"the {len(good)} treatments that a line describes (of {len(every)})"
+        treatments = f"the {len(good)} {noun} that a line describes (of {len(every)})"
     if len(heavy) * 2 > len(good):
         least, most = (format_ns(pick(f.request_ns for f in heavy)) for pick in (min, max))
         takes = " to ".join(dict.fromkeys((least, most)))

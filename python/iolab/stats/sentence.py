@@ -20,7 +20,8 @@ from iolab.stats.effect_words import (
     size_of_interval,
 )
 from iolab.stats.ledger import decides_cache, level_text
-from iolab.stats.methods.verdict_rule import FURTHER_ROUNDS_LIMIT
+from iolab.stats.methods.verdict_rule import FURTHER_ROUNDS_LIMIT, ROUNDS_TO_PLAN
+from iolab.stats.methods.verdict_rule import ROUNDS_MIN as ROUNDS_DECIDING
 from iolab.stats.metrics import METRIC_BY_NAME, Metric
 from iolab.stats.verdict import (
     BestLevels,
@@ -32,6 +33,7 @@ from iolab.stats.verdict import (
 from iolab.stats.warmth import cells_all_cached
 from iolab.stats.winners import winner_text
 from iolab.store.rows import StudyData, StudyRow
+from iolab.study.factors import is_mere_label
 from iolab.wording import counted, is_or_are, sentence_case
 
 NAMES_MAX: Final = 3
@@ -295,20 +297,34 @@ def rounds_text(effect: Effect, unit: str = "round") -> str:
         if chance is None or least is None:
             return f"more than {FURTHER_ROUNDS_LIMIT} further {unit}s would be needed to decide"
         return (
-            f"{least} further {unit}s at the least, and perhaps never: {FURTHER_ROUNDS_LIMIT}"
-            f" decide with {chance * 100:.0f} % chance"
+            f"{counted(least, f'further {unit}')} would decide it in 20 of 100 cases, even"
+            f" {FURTHER_ROUNDS_LIMIT} in only {chance * 100:.0f}"
         )
     if effect.ratio is None:
         return f"no complete {unit} to judge by"
     if effect.further_rounds is None:
         return f"both are the same setting, so that no further {unit} can tell them apart"
     if effect.is_further_rounds_at_least:
-        more = counted(effect.further_rounds, f"more {unit}")
-        return f"at least {more} {is_or_are(effect.further_rounds)} needed first"
+        return _first_rounds(effect.further_rounds, unit)
     if effect.chance_within_limit is None:  # From a spread that others showed, not from rounds.
         return f"about {counted(effect.further_rounds, f'further {unit}')} would decide"
     last = "" if effect.further_rounds_least == effect.further_rounds else "the upper number "
     return f"{rounds_range(effect, unit)} would decide ({last}with 80 % chance)"
+
+
+def _first_rounds(to_plan: int, unit: str) -> str:
+    """Say how many more make a word possible, and how many a forecast, which are `to_plan`."""
+    least = to_plan - (ROUNDS_TO_PLAN - ROUNDS_DECIDING)
+    if least > 0:
+        more = counted(least, f"more {unit}")
+        return (
+            f"at least {more} {is_or_are(least)} needed for a verdict, and {to_plan} to tell how"
+            " many would decide"
+        )
+    return (
+        f"any further {unit} may decide; after {counted(to_plan, f'more {unit}')} it can be told"
+        " how many would"
+    )
 
 
 def rounds_range(effect: Effect, unit: str = "round") -> str:
@@ -357,7 +373,14 @@ def _one_level(verdict: StudyVerdict, c: Comparison) -> str:
             average = ON_AVERAGE if c.is_on_average else ""
             return f"{claim}{average}, too little to matter: less than {margin} ({detail})."
         case _:
-            return f"{_undecided(verdict, metric, ours, base, effect)} ({detail})."
+            detail = detail.replace(scope, _scope(verdict, c, has_kind=False)) if c.kind else detail
+            claim, rounds = _undecided(verdict, metric, ours, base, effect)
+            if is_mere_label(factor, c.level) and not effect.reason:
+                claim, rounds = _undecided_label(metric, ours, base, effect, claim)
+            lead = f"{sentence_case(c.kind)}: " if c.kind else ""
+            claim = claim.replace("Undecided", "undecided", 1) if lead else claim
+            after = f" {sentence_case(rounds)}." if rounds else ""
+            return f"{lead}{claim} ({detail}).{after}"
 
 
 ON_AVERAGE: Final = " on average over cells (single cells may differ)"
@@ -382,21 +405,34 @@ def _places(c: Comparison, metric: Metric) -> str:
     return ", ".join(texts)
 
 
-def _undecided(verdict: StudyVerdict, metric: Metric, ours: str, base: str, effect: Effect) -> str:
+def _undecided(
+    verdict: StudyVerdict, metric: Metric, ours: str, base: str, effect: Effect
+) -> tuple[str, str]:
+    """Say what is open, and what further rounds would bring; nothing where a reason withholds."""
     rounds = rounds_text(effect, unit_of(verdict))
     if effect.reason and effect.ratio is not None:
-        return f"Undecided: measured {size_text(metric, effect)}, but {effect.reason}"
+        return f"Undecided: measured {size_text(metric, effect)}, but {effect.reason}", ""
     if effect.sign != "none":
         claim = _claim(metric, ours, base, effect)
         margin = margin_text(verdict.margin)
         if effect.is_further_rounds_at_least and _is_settled(effect, verdict.margin):
-            return f"{claim}, but in too few {unit_of(verdict)}s to judge by: undecided; {rounds}"
-        return f"{claim}, but perhaps by less than {margin}: undecided; {rounds}"
+            return f"{claim}, but in too few {unit_of(verdict)}s to judge by: undecided", rounds
+        return f"{claim}, but perhaps by less than {margin}: undecided", rounds
     if metric.is_rate:
         question = f"{ours} is faster or slower than {base}"
     else:
         question = f"the {metric.compared_label} of {ours} is lower or higher than that of {base}"
-    return f"Undecided whether {question}: measured {size_text(metric, effect)}; {rounds}"
+    return f"Undecided whether {question}: measured {size_text(metric, effect)}", rounds
+
+
+def _undecided_label(
+    metric: Metric, ours: str, base: str, effect: Effect, claim: str
+) -> tuple[str, str]:
+    """Say of labels of one thing what is open: no number of rounds tells them apart."""
+    if effect.sign != "none":
+        return claim, "they are the same thing, so that this is noise"
+    same = f"{ours} and {base} are the same thing, which noise hides here"
+    return f"Undecided: {same}: measured {size_text(metric, effect)}", ""
 
 
 def _is_settled(effect: Effect, margin: float) -> bool:
@@ -593,15 +629,16 @@ def _generator(headline: list[Comparison]) -> str:
     )
 
 
-def _scope(verdict: StudyVerdict, *comparisons: Comparison) -> str:
-    """Name workload, mode, cells and rounds of comparisons of one family."""
+def _scope(verdict: StudyVerdict, *comparisons: Comparison, has_kind: bool = True) -> str:
+    """Name workload, mode, class, cells and rounds of comparisons of one family."""
     first = comparisons[0]
     mode = mode_text(verdict.compared_factor, first.is_direct)
     numbers = _numbers(verdict, comparisons)
     where = first.workload
     if verdict.metric_of is not None and first.is_headline:
         where = f"{where}/{verdict.metric_of}"
-    return ", ".join(text for text in (where, mode, first.kind, numbers) if text)
+    kind = first.kind if has_kind else ""
+    return ", ".join(text for text in (where, mode, kind, numbers) if text)
 
 
 def _numbers(verdict: StudyVerdict, comparisons: Sequence[Comparison]) -> str:

@@ -129,10 +129,16 @@ def upper_bound_sentence(bounds: list[UpperBound]) -> str:
             continue
         most = max(known, key=lambda bound: bound.share)
         record = f" with {most.record}" if most.record else ""
+        at_most = format_bytes_per_s(most.bytes_per_s)
+        share = _percent(most.share)
         text = (
-            f"{name}: at most {format_bytes_per_s(most.bytes_per_s)}; {most.operation}{record} came"
-            f" nearest with {_percent(most.share)} of it"
+            f"{name}: at most {at_most}; {most.operation}{record} came nearest with {share} of it"
         )
+        if len({bound.bytes_per_s for bound in known}) > 1:
+            text = (
+                f"{name}: each operation and size has its own; {most.operation}{record} came"
+                f" nearest, with {share} of its {at_most}"
+            )
         if name == SPECIFICATION and most.share > ABOVE:
             where = "it came from the page cache" if most.is_cached else "not all came from there"
             text = (

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import cast
 
 from iolab.store.rows import StudyRow, TrialStatus
-from iolab.study.words import without_options
+from iolab.study.words import PAST_THE_CACHE, without_options
 from iolab.wording import counted
 
 FILE = "study.toml"
 """Path at which the study is taken to be saved, if it is one that can be."""
 PLACE = "DIR"
 """Stands in reports for the directory that holds the study; what is printed names it."""
-_PAST_THE_CACHE = {"iozone": "-I", "bonnie++": "-D"}
 
 
 def command_again(study: StudyRow, *, rounds: int | None = None) -> str:
@@ -49,7 +48,7 @@ def named(text: str, directory: Path) -> str:
 
 def option_past_the_cache(study: StudyRow) -> str:
     """Return the option that the study's command has for direct I/O; empty if it has none."""
-    return _PAST_THE_CACHE.get(study.command[0], "") if study.command else "--direct"
+    return PAST_THE_CACHE.get(study.command[0], "") if study.command else "--direct"
 
 
 def is_continuable(study: StudyRow) -> bool:

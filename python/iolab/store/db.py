@@ -363,6 +363,17 @@ class Store:
                 )
             )
 
+    def cache_shares(self) -> dict[str, float]:
+        """Mean share of the bytes of each operation that never reached a device, where known."""
+        with errors_named(self.path):
+            return dict(
+                self._connection.execute(
+                    "SELECT operation, avg(cache_share) FROM phase JOIN record USING (record_id) "
+                    "WHERE status = 'ok' AND cache_share IS NOT NULL "
+                    "GROUP BY operation ORDER BY min(record_id), min(ordinal)"
+                )
+            )
+
     def record(self, trial_id: str) -> Record:
         """Whole record of the last attempt at a trial, as the agent sent it."""
         with errors_named(self.path):

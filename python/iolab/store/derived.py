@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from iolab.frozen import frozen
 from iolab.store.rows import Caveat, Nature, TrialStatus
 
 if TYPE_CHECKING:
     from iolab.protocol import Record
+
+PAGE_CACHE_SHARE: Final = 0.5
+"""From this share of bytes on a cell is labelled "page cache" (most bytes came from there)."""
 
 
 @frozen

@@ -221,6 +221,11 @@ def label_delay_ns(label: str) -> int:
     return units.parse_duration_ns(label.removeprefix(DELAY_PREFIX))
 
 
+def is_mere_label(factor: str, level: str) -> bool:
+    """Tell whether a level of a factor is a name for the same thing: that of an A/A study."""
+    return factor == "label" and not level.startswith(DELAY_PREFIX)
+
+
 _PARSERS: Final[dict[FactorKind, Callable[[object], tuple[str, ...]]]] = {
     FactorKind.SIZE: lambda value: tuple(map(units.format_bytes, _scale(value, units.parse_bytes))),
     FactorKind.COUNT: lambda value: tuple(map(str, _scale(value, _parse_count))),

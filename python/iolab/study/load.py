@@ -26,6 +26,7 @@ from iolab.study.factors import (
     find_factor,
     is_factor,
 )
+from iolab.study.foreign_files import command_for
 from iolab.study.metric_names import parse_metric
 from iolab.study.model import (
     PILOT_ROUNDS,
@@ -169,9 +170,8 @@ def _parsed(text: str, file_name: str) -> tuple[dict[str, object], Source]:
         place = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         where = f", line {place[1]}, column {place[2]}" if place else ""
         reason = re.sub(r"\s*\(at .*\)", "", str(error))
-        raise StudyError(
-            f"{file_name}{where}: this is not TOML: {reason}", 'texts need quotes, as in "4k"'
-        ) from None
+        hint = command_for(text, file_name) or 'texts need quotes, as in "4k"'
+        raise StudyError(f"{file_name}{where}: this is not TOML: {reason}", hint) from None
     except ValueError:  # Python reads no number of more than some thousand digits.
         raise StudyError(f"{file_name}: a number is too long", "write it shorter") from None
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Final
 
 _PREFIX = "--iolab-"
 """Before the name of an option of iolab, so that it is never one of the dialect."""
+
+PAST_THE_CACHE: Final = {"iozone": "-I", "bonnie++": "-D"}
+"""Option of each dialect for direct I/O, where it has one."""
 
 
 def without_options(

@@ -47,26 +47,32 @@ def find_agent(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(found)
 
 
-def agent_command(*, needs_root: bool, is_asking: bool = True) -> list[str]:
+THIS: Final = ("this", "use dir:PATH without knobs")
+
+
+def agent_command(
+    *, needs_root: bool, is_asking: bool = True, asked: tuple[str, str] = THIS
+) -> list[str]:
     """Command line that starts the agent: through sudo if it must be root and we are not.
 
     Through sudo only root's own copy is started: all others belong to somebody who could change
     them. A password, if one is needed and `is_asking`, is asked here, while this process still owns
-    the terminal.
+    the terminal. `asked` says what needs root, and what would not.
 
     Raises
     ------
     TestbedError : the agent is missing, or root is needed and cannot be had.
     """
+    what, instead = asked
     if not needs_root or os.geteuid() == 0:
         return [str(find_agent())]
-    check_installed()
+    check_installed(asked)
     from shutil import which
 
     sudo = which("sudo")
     if sudo is None:
         raise TestbedError(
-            "this needs root and there is no sudo", "run it as root, or use dir:PATH"
+            f"{what} needs root and there is no sudo", f"run it as root, or {instead}"
         )
     command = [sudo, "-n", "--", str(installed.INSTALLED_AGENT)]
     # An agent whose input is empty ends at once: that tells whether sudo would let it start.
@@ -81,25 +87,25 @@ def agent_command(*, needs_root: bool, is_asking: bool = True) -> list[str]:
         if subprocess.run([sudo, "-v"], check=False).returncode == 0:
             return command
     raise TestbedError(
-        "this needs root, and sudo does not start the agent without a password",
+        f"{what} needs root, and sudo does not start the agent without a password",
         f"run `{installed.AS_ROOT} ...`, or `sudo -v` first, or let root add the line that "
-        f"`{installed.INSTALL_COMMAND}` prints, or use dir:PATH without knobs",
+        f"`{installed.INSTALL_COMMAND}` prints, or {instead}",
     )
 
 
-def check_installed() -> None:
+def check_installed(asked: tuple[str, str] = THIS) -> None:
     """Make sure that root's copy is there, and of our own version.
 
     Raises
     ------
     TestbedError : it is not; says how root comes by it.
     """
-    agent = installed.INSTALLED_AGENT
+    agent, (what, instead) = installed.INSTALLED_AGENT, asked
     if not os.access(agent, os.X_OK):
         raise TestbedError(
-            "this needs root",
+            f"{what} needs root",
             f"run all of it as root, `{installed.AS_ROOT} ...`, or install the one program that "
-            f"must be root, once: `{installed.INSTALL_COMMAND}`; or use dir:PATH without knobs",
+            f"must be root, once: `{installed.INSTALL_COMMAND}`; or {instead}",
         )
     theirs, ours = installed.version_of(agent), installed.version_of(find_agent())
     if theirs != ours:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
 from iolab.testbed.agent import Agent, Hello, OnProgress, OpenTestbed, Stop
-from iolab.testbed.command import agent_command
+from iolab.testbed.command import THIS, agent_command
 from iolab.testbed.hosts import Host
 from iolab.testbed.model import Testbed
 
@@ -57,10 +57,13 @@ StartRunner: TypeAlias = Callable[[Stop | None, Callable[[str], None] | None], R
 """Starts a runner, given the switch that stops it and where it tells what the user should know."""
 
 
-def choose_runner(testbed: Testbed, *, needs_root: bool) -> StartRunner:
+def choose_runner(
+    testbed: Testbed, *, needs_root: bool, asked: tuple[str, str] = THIS
+) -> StartRunner:
     """Starter of the runner of a testbed.
 
-    A password, if one is needed, is asked here, while this process still owns the terminal.
+    A password, if one is needed, is asked here, while this process still owns the terminal. `asked`
+    says what needs root, and what would not.
 
     Raises
     ------
@@ -70,7 +73,7 @@ def choose_runner(testbed: Testbed, *, needs_root: bool) -> StartRunner:
         from iolab.testbed.sim import SimRunner
 
         return lambda stop, _tell: SimRunner(stop=stop)
-    command = agent_command(needs_root=needs_root)
+    command = agent_command(needs_root=needs_root, asked=asked)
     if testbed.has_null_target:
         from iolab.testbed.null import NullRunner
 

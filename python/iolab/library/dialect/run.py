@@ -41,9 +41,11 @@ from iolab.run.prepare import Prepared, confirmed, prepare
 from iolab.run.progress import Progress
 from iolab.run.stop import StopSwitch, pressed_by_signals
 from iolab.store.db import Store
+from iolab.store.derived import PAGE_CACHE_SHARE
 from iolab.store.users_files import FLAG, Allowed
 from iolab.study.model import Study
 from iolab.study.plan import Trial
+from iolab.study.words import PAST_THE_CACHE
 from iolab.testbed.agent import LostAgentError
 from iolab.testbed.runner import Runner
 from iolab.version import iolab_version
@@ -340,7 +342,27 @@ def _conduct(
     code = _run(prepared, line, console)
     if prepared.testbed.has_null_target:
         console.note("iolab: note: nothing was stored: these numbers are those of iolab itself")
+    elif plan.dialect == "iozone" and prepared.database.exists():
+        _tell_cached(plan, prepared.database, console)
     return code
+
+
+def _tell_cached(plan: DialectPlan, database: Path, console: Observer) -> None:
+    """Note that a table shows the page cache, and how it would show the device."""
+    with Store.open_reader(database, is_checked=False) as store:
+        shares = store.cache_shares()
+    cached = [name for name, share in shares.items() if share >= PAGE_CACHE_SHARE]
+    if not cached:
+        return
+    which = "these numbers" if len(cached) == len(shares) else f"numbers of {', '.join(cached)}"
+    way = "a file larger than memory"
+    option = PAST_THE_CACHE[plan.dialect]
+    if option not in plan.words:
+        way = f"{option} (direct I/O) or {way}"
+    console.note(
+        f"iolab: note: {which} are those of the page cache: most bytes never reached the device;"
+        f" {way} shows the device"
+    )
 
 
 def _run(prepared: Prepared, line: Line, console: Observer) -> int:

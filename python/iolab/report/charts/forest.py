@@ -52,7 +52,8 @@ def build(data: StudyData, verdict: StudyVerdict) -> list[ChartSpec]:
     first = dict(list(_first(verdict, panels).items())[:PANELS_FIRST])
     specs = [_pooled("forest", verdict, slots, (first, shown), _caption(verdict) + note)]
     if len(shown) < len(levels) or len(first) < len(panels):
-        caption = f"All {len(levels)} levels. {_caption(verdict)}"
+        every = f"All {len(levels)} levels. " if len(levels) > 1 else ""
+        caption = f"{every}{_caption(verdict)}"
         specs.append(_pooled("forest_all", verdict, slots, (panels, levels), caption))
     if len(verdict.pooled) < len(cells):
         specs.append(_cells(verdict, slots, cells))

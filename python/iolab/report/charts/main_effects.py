@@ -15,6 +15,7 @@ from iolab.report.chart import GREY, Axis, Band, ChartSpec, Panel, Point, Series
 from iolab.report.charts.common import grey_note, group_title, level_slots, slug
 from iolab.report.charts.interaction_map import interaction_text
 from iolab.report.ledgers import balanced_of, ledger_of
+from iolab.stats.effect_words import TIMES_FROM, percent
 from iolab.stats.ledger import level_text
 from iolab.stats.methods.log_ratio import ratio_of_log
 from iolab.stats.methods.student import MeanEstimate, estimate_mean
@@ -140,8 +141,10 @@ def _main_caption(shares: dict[str, float], series: list[Series], verdict: Study
         s.name: max(p.x for p in s.points) / min(p.x for p in s.points) for s in series if s.points
     }
     top = max(spans, key=lambda name: spans[name])
-    span = format_significant(spans[top], 2)
-    return f"The widest effect is that of {top}: a factor of {span} between its levels."
+    span = f"{percent(spans[top] - 1)}"
+    if spans[top] >= TIMES_FROM:
+        span = f"a factor of {format_significant(spans[top], 2)}"
+    return f"The widest effect is that of {top}: {span} between its levels."
 
 
 def _inside(

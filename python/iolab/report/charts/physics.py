@@ -17,11 +17,11 @@ from iolab.report.chart import Axis, ChartSpec, Panel, Point, Series, Table, Val
 from iolab.report.charts.common import cell_name, cells_in_order, operations_first
 from iolab.stats import upper_bound
 from iolab.stats.effect_words import percent
-from iolab.stats.ledger import PAGE_CACHE_SHARE
 from iolab.stats.lookups import of_metric
 from iolab.stats.methods.log_ratio import geometric_interval, geometric_mean
 from iolab.stats.metrics.metric import format_bytes_per_s, in_rate_unit, rate_unit
 from iolab.stats.verdict import StudyVerdict, mode_word
+from iolab.store.derived import PAGE_CACHE_SHARE
 from iolab.store.rows import Measurement, StudyData, TrialRow
 from iolab.wording import counted, sentence_case
 

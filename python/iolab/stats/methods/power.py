@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from iolab.stats.methods.student import t_quantile
+from iolab.stats.methods.verdict_rule import ROUNDS_MIN
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,11 +50,11 @@ def rounds_needed(
     A true ratio inside the margin is meant to be called `same`, one beyond it `better`.
     """
     if sd <= 0:
-        return 2
+        return ROUNDS_MIN
     chance = chance_of_same if abs(ln_ratio) < math.log1p(margin) else chance_of_difference
     if chance(ln_ratio, margin, sd, ROUNDS_MAX, family=family) < power:
         return None
-    low, high = 1, ROUNDS_MAX
+    low, high = ROUNDS_MIN - 1, ROUNDS_MAX
     while high - low > 1:
         middle = (low + high) // 2
         if chance(ln_ratio, margin, sd, middle, family=family) >= power:
@@ -67,7 +68,7 @@ def _chance(
     sd: float, n: int, family: int, bounds: Callable[[float, float], tuple[float, float]]
 ) -> float:
     """Return P(low < mean - true mean < high), averaged over what the spread may be seen as."""
-    if n < 2:
+    if n < ROUNDS_MIN:
         return 0.0
     import numpy as np
     from scipy.special import gammaincinv, ndtr
