@@ -115,6 +115,9 @@ def test_ranges_of_several_sizes_are_synced_too(folder: Path) -> None:
         ("--rw=read --ioengine=libaio --iodepth=4 --loops=3", 2),
         ("--rw=read --ioengine=io_uring --iodepth=4 --loops=3", 2),
         ("--rw=write --loops=3", 2),
+        ("--rw=randread --bsrange=4k-8k --loops=3", 2),
+        ("--rw=read --bssplit=4k/50:8k/50 --loops=3", 2),
+        ("--rw=randread --random_distribution=zipf:1.2 --loops=3", 0),
     ],
 )
 def test_the_cache_is_dropped_between_passes(folder: Path, words: str, drops: int) -> None:

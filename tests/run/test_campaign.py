@@ -201,7 +201,8 @@ def test_stopping_keeps_what_is_finished(lab, plan_of):
 def test_the_eta_comes_from_observed_times(lab, plan_of):
     lab.run(plan_of(), {"*": 10})
     etas = [progress.eta_ns for progress in lab.told if progress.kind == "finished"]
-    assert etas == [left * 10 * SECOND for left in range(15, -1, -1)]
+    # What has not run yet is guessed: smaller records take a little longer.
+    assert etas == pytest.approx([left * 10 * SECOND for left in range(15, -1, -1)], rel=0.02)
 
 
 def test_the_eta_of_a_continued_study_counts_what_is_left(lab, plan_of):

@@ -179,6 +179,8 @@ def test_kalibera_jones_recovers_the_variances_of_its_levels() -> None:
     # S1^2 = 2, S2^2 = var(2, 6) = 8, T2^2 = 8 - 2/2 = 7; r = ceil(sqrt(8 / 1 * 2 / 7)) = 2.
     assert found.spread_squared == pytest.approx((2.0, 7.0))
     assert found.counts == (2,)
+    # What a repetition costs is not known: the pilot's number stays.
+    assert plan_repetitions([[1.0, 3.0], [5.0, 7.0]], [0.0, 8.0]).counts == (2,)
     rng = random.Random(4)
     pilot = [
         [

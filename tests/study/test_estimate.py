@@ -5,13 +5,23 @@ from dataclasses import replace
 import pytest
 
 from iolab.study.estimate import ASSUMED_BYTES_PER_S, cost_of
+from iolab.study.load import study_from_table
 from iolab.study.model import MixedWorkload, Stream
+from iolab.study.plan import make_plan
+from iolab.study.source import FlagSource
 from iolab.study.treatment import Treatment
 
 SECOND = 1_000_000_000
 MIB = 1 << 20
 WRITER = Stream("writer", 0.0, "uniform", 4096, 1, 1, MIB)
 READER = replace(WRITER, name="reader", read_share=1.0)
+TABLE = {
+    "name": "s",
+    "testbed": "loop:1g",
+    "seed": 7,
+    "factors": {"scheduler": ["none", "bfq"]},
+    "workloads": [{"kind": "iozone", "tests": ["write"], "file_size": "64m"}],
+}
 FASTEST = 10 * ASSUMED_BYTES_PER_S
 
 
@@ -24,6 +34,17 @@ def written(*streams, **more):
     """Without what is laid out before."""
     found = cost(*streams, **more)
     return found.written_bytes - found.file_bytes
+
+
+def test_direct_small_records_take_time_each():
+    def duration_s(**more):
+        plan = make_plan(study_from_table(TABLE | {"settings": more}, FlagSource({})))
+        return cost_of(plan.treatments[0]).duration_ns / SECOND
+
+    assert duration_s(record_size="4k", direct=True) == pytest.approx(1 + 16384 * 1e-4, rel=1e-3)
+    assert duration_s(record_size="4k", direct=True, depth=32) < 1.5
+    assert duration_s(record_size="1m", direct=True) < 1.5
+    assert duration_s(record_size="4k", direct=False) < 1.5
 
 
 def test_who_writes_as_fast_as_it_can_is_guessed_and_the_guess_is_no_bound():

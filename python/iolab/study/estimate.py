@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from iolab.protocol import Tenant
 
 ASSUMED_BYTES_PER_S: Final = 200_000_000
+ASSUMED_DIRECT_OP_NS: Final = 100_000
+"""Time of an operation that goes past the page cache, of whoever has one under way at a time."""
 ASSUMED_SLOWEST_BYTES_PER_S: Final = 2_000_000
 TRIAL_OVERHEAD_NS: Final = 1_000_000_000
 MIN_TIME_LIMIT_NS: Final = 600_000_000_000
@@ -58,7 +60,7 @@ def cost_of(treatment: Treatment) -> Cost:
     """Cost of one trial of `treatment`."""
     workload = treatment.workload
     if isinstance(workload, IozoneWorkload):
-        return _iozone_cost(workload, treatment.effective)
+        return _iozone_cost(workload, treatment.effective, is_direct=treatment.is_direct)
     if treatment.row is not None:
         return _row_cost(treatment.row)
     if isinstance(workload, DialectWorkload):
@@ -86,16 +88,21 @@ def time_limit_ns(treatment: Treatment) -> int:
     return max(MIN_TIME_LIMIT_NS, slowest_ns, 4 * cost.duration_ns)
 
 
-def _iozone_cost(workload: IozoneWorkload, effective: dict[str, str]) -> Cost:
+def _iozone_cost(workload: IozoneWorkload, effective: dict[str, str], *, is_direct: bool) -> Cost:
     file_bytes = units.parse_bytes(effective["file_size"]) * int(effective["workers"])
     n_writes = sum(operation.writes for operation in operations_of(workload))
     n_layouts = 0 if workload.tests[0] in _CREATING_TESTS else 1
     moved = file_bytes * (len(workload.tests) + n_layouts)
+    moving_ns = moved * _NS_PER_S // ASSUMED_BYTES_PER_S
+    if is_direct:
+        record_bytes = max(1, units.parse_bytes(effective["record_size"]))
+        ops = units.parse_bytes(effective["file_size"]) // record_bytes * len(workload.tests)
+        moving_ns = max(moving_ns, ops * ASSUMED_DIRECT_OP_NS // max(1, int(effective["depth"])))
     return Cost(
         written_bytes=file_bytes * (n_writes + n_layouts),
         moved_bytes=moved,
         file_bytes=file_bytes,
-        duration_ns=TRIAL_OVERHEAD_NS + moved * _NS_PER_S // ASSUMED_BYTES_PER_S,
+        duration_ns=TRIAL_OVERHEAD_NS + moving_ns,
     )
 
 

@@ -354,9 +354,6 @@ impl<H: Host> Lowering<'_, H> {
         let is_null = engine.name == "null";
         let is_here = self.typing.common.on.is_none() && !is_null;
         let is_program = program::is_needed(job, engine);
-        if is_program && !engine.is_of_names {
-            self.notes.extend(program::note_of_passes(job));
-        }
         let mut paths = if is_program {
             self.on(job, places::many(job, &unit))?
         } else if is_null {

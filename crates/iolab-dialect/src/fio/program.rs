@@ -50,18 +50,11 @@ pub fn is_needed(job: &Job, engine: Engine) -> bool {
         || job.replay.file.is_some()
 }
 
-/// Note about a job that reads files again whose cached pages fio would have dropped.
-pub fn note_of_passes(job: &Job) -> Option<String> {
-    let has_passes = tenant::is_timed(job) || job.loops > 1;
-    let is_warm = has_passes && job.rw.reads() && job.drops_cache_each_pass();
-    is_warm.then(|| {
-        format!(
-            "job {}: of several files or sizes the page cache is dropped once, before they are \
-             read; fio drops it at each pass, so that later passes are slower there (direct=1 goes \
-             past it)",
-            job.name
-        )
-    })
+/// Tell whether the cached pages of a file are dropped between two passes, as by fio.
+fn drops_cache(job: &Job, engine: Engine) -> bool {
+    let has_passes = tenant::is_timed(job) || job.loops > 1 || job.io_size.is_some();
+    let is_plain = engine.name != "mmap" && !engine.is_without_files;
+    has_passes && is_plain && job.is_strided != Some(true) && job.drops_cache_each_pass()
 }
 
 /// Tell whether an engine makes the files, which are not there before.
@@ -411,6 +404,7 @@ fn leaf(
         is_repeating: job.is_identical,
         skip_bytes,
         is_endless: work.is_endless,
+        drops_cache: drops_cache(job, engine),
         zones: zones(job)?,
     };
     let named = shape::distribution(&job.distribution, place);

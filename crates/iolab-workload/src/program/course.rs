@@ -31,6 +31,10 @@ pub struct Course {
     /// The region is begun again at its end; otherwise the file is used up then.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_endless: bool,
+    /// Cached pages of a file are dropped when its region is begun again; dirty pages stay, and are
+    /// written soon (`posix_fadvise(2)`, `POSIX_FADV_DONTNEED`).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub drops_cache: bool,
     /// The region is worked on zone by zone, and begun again at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zones: Option<Zones>,
@@ -53,6 +57,10 @@ impl Course {
     pub(super) fn problem(&self) -> Option<(String, &'static str)> {
         if self.zones.is_some_and(|zone| zone.moved_bytes.0 == 0 || zone.bytes.0 == 0) {
             return Some(("zones of 0 bytes".to_owned(), "use at least one transfer"));
+        }
+        if self.drops_cache && self.zones.is_some() {
+            let problem = "dropping cached pages of a region of zones".to_owned();
+            return Some((problem, "leave one of them out"));
         }
         if self.picked_percent > 100 {
             let problem = format!("{} % of the places are picked", self.picked_percent);
@@ -97,6 +105,8 @@ pub(super) struct Map {
     /// One bit per unit.
     covered: Vec<u64>,
     n_covered: u64,
+    /// The region was begun again, and nobody has asked since.
+    is_begun_again: bool,
 }
 
 impl Map {
@@ -115,6 +125,11 @@ impl Map {
     fn clear(&mut self) {
         self.covered.fill(0);
         self.n_covered = 0;
+    }
+
+    /// Tell once that the region was begun again.
+    pub(super) fn take_begun_again(&mut self) -> bool {
+        core::mem::take(&mut self.is_begun_again)
     }
 }
 
@@ -171,7 +186,7 @@ impl Way {
         let found = if is_random {
             self.random((course, pick), (stretch, length), map, chance)
         } else {
-            self.onward(course, stretch, length)
+            self.onward(course, stretch, length, map)
         };
         let (at, length) = found?;
         (self.last, self.end, self.has_begun) = (at, at + length, true);
@@ -208,7 +223,13 @@ impl Way {
         unpicked(map, (all, stretch.unit), length, !course.is_endless && may_end, chance)
     }
 
-    fn onward(&mut self, course: &Course, stretch: Stretch, length: u64) -> Option<(u64, u64)> {
+    fn onward(
+        &mut self,
+        course: &Course,
+        stretch: Stretch,
+        length: u64,
+        map: &mut Map,
+    ) -> Option<(u64, u64)> {
         let at = match (self.has_begun, self.end.checked_add_signed(course.skip_bytes)) {
             (false, _) => 0,
             (true, Some(at)) => at,
@@ -220,6 +241,7 @@ impl Way {
         }
         // Where some places are picked, the end of the region is no end of the work.
         if course.is_endless || course.skip_bytes != 0 || course.picked_percent > 0 {
+            map.is_begun_again = true;
             return fitting(stretch, 0, length).map(|length| (0, length));
         }
         None
@@ -239,6 +261,7 @@ fn unpicked(
             return None;
         }
         map.clear();
+        map.is_begun_again = true;
         map.count = map.count.next_multiple_of(all);
     }
     loop {
@@ -293,6 +316,25 @@ mod tests {
         assert_eq!(places(&of(-8192), &pick, 8), [0, 24, 20, 16, 12, 8, 4, 0]);
         let endless = Course { is_endless: true, ..Course::default() };
         assert_eq!(places(&endless, &pick, 10)[8..], [0, 4]);
+    }
+
+    #[test]
+    fn a_region_that_is_begun_again_says_so_once() {
+        let stretch = Stretch { from: 0, bytes: 32 * KIB, unit: 4 * KIB };
+        for (picked_percent, pick) in [(0, Pick::Sequential), (100, Pick::Permutation)] {
+            let course = Course { is_endless: true, picked_percent, ..Course::default() };
+            let (mut way, mut map) = (Way::default(), Map::default());
+            let mut random = Seed(4).stream("course", 0);
+            let mut chance = Chance { random: &mut random, key: 5 };
+            let again: Vec<usize> = (0..25)
+                .filter(|_| {
+                    let wanted = (stretch, 4 * KIB);
+                    way.next((&course, &pick), wanted, &mut map, &mut chance).unwrap();
+                    map.take_begun_again()
+                })
+                .collect();
+            assert_eq!(again, [8, 16, 24], "{pick:?}");
+        }
     }
 
     #[test]

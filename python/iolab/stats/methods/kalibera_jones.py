@@ -37,7 +37,8 @@ def plan_repetitions(pilot: Nested, costs: Sequence[float]) -> Repetitions:
     ----------
     pilot : balanced nested values, at least two at each level.
     costs : what one repetition of each level costs beside its inner ones (start of a trial, mkfs,
-        reboot), innermost first, as many as there are levels.
+        reboot), innermost first, as many as there are levels; where one is not known (0), the
+        pilot's number is kept.
 
     Raises
     ------
@@ -55,7 +56,7 @@ def plan_repetitions(pilot: Nested, costs: Sequence[float]) -> Repetitions:
         own, above = unbiased[level], unbiased[level + 1]
         if own <= 0:
             counts.append(1)
-        elif above <= 0:
+        elif above <= 0 or costs[level] <= 0:
             counts.append(sizes[level])
         else:
             counts.append(

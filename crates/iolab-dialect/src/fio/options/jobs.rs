@@ -121,7 +121,7 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
         Ok(())
     };
     "time_based": Flag, "0", T1, "goes on until the runtime is over",
-        Differs("several files or sizes: the cache is not dropped between passes") => |job, value| {
+        Done => |job, value| {
             job.is_time_based = value.flag();
             Ok(())
         };

@@ -2,7 +2,7 @@
 
 use iolab_model::op::{Access, Advice, RangeSync};
 use iolab_model::{Bytes, Ns};
-use iolab_workload::program::{Amount, Deed, FileBy, FileSet, Pace, Program};
+use iolab_workload::program::{Amount, Deed, FileBy, FileSet, Node, Pace, Program};
 use iolab_workload::spec::{
     Burst, Direction, Flush, FsyncPolicy, Limit, LockPolicy, Opening, Pattern, Preallocation,
     ReadingBack, Tenant, WorkersAs,
@@ -194,19 +194,22 @@ fn the_cache_is_dropped_at_each_pass_as_by_fio() {
     ] {
         assert_eq!(every(line), 0, "{line}");
     }
-    let is_told = |line: &str| {
-        let plan = plan_of(&format!("--name=a --size=64k --time_based --runtime=1 {line}"));
-        plan.notes.iter().any(|note| note.contains("fio drops it at each pass"))
+    let by_course = |line: &str| {
+        let plan = plan_of(&format!("--name=a --size=64k --ioengine=psync {line}"));
+        let tenant = &plan.rows[0].workload.phases[0].tenants[0];
+        let steps = &tenant.program.as_ref().unwrap().steps;
+        let course = |node: &Node| node.at.as_ref().and_then(|at| at.course.clone());
+        steps.iter().filter_map(course).any(|course| course.drops_cache)
     };
-    assert!(is_told("--rw=read --nrfiles=2"));
-    assert!(is_told("--rw=read --bsrange=4k-8k"));
+    assert!(by_course("--rw=read --nrfiles=2 --time_based --runtime=1"));
+    assert!(by_course("--rw=randread --bsrange=4k-8k --loops=3"));
     for line in [
-        "--rw=read",
-        "--rw=randread --random_distribution=zipf:1.2",
-        "--rw=write --nrfiles=2",
-        "--rw=read --nrfiles=2 --direct=1",
+        "--rw=read --nrfiles=2",
+        "--rw=randread --random_distribution=zipf:1.2 --loops=3",
+        "--rw=read --nrfiles=2 --direct=1 --loops=3",
+        "--rw=read --zonemode=strided --zonesize=16k --zoneskip=16k --time_based --runtime=1",
     ] {
-        assert!(!is_told(line), "{line}");
+        assert!(!by_course(line), "{line}");
     }
 }
 

@@ -136,7 +136,10 @@ impl<G: GroupState> ProgramWorker<'_, G> {
     pub(super) fn call_ended(&mut self, completion: &Completion, is_timed: bool) -> bool {
         let token = completion.token.0;
         let mut job = self.jobs[token as usize].take().expect("a call belongs to a job");
-        job.began.get_or_insert(completion.submitted);
+        // Time of the advice before a transfer is not the transfer's.
+        if !matches!(job.current, Some(Op::Advise { .. })) {
+            job.began.get_or_insert(completion.submitted);
+        }
         let is_last = completion.outcome.is_err() || !job.has_more();
         if let Some(number) = job.recorded.filter(|_| is_last) {
             self.replay.under_way.remove(&number);
@@ -174,6 +177,9 @@ impl<G: GroupState> ProgramWorker<'_, G> {
     /// Counts the bytes of a call; whether the recorder shall count it, too.
     fn count_call(&mut self, job: &mut Job, moved: u64, is_timed: bool) -> bool {
         let Some(op) = job.current else { return false };
+        if matches!(op, Op::Advise { .. }) {
+            return false;
+        }
         let is_transfer = matches!(op, Op::Read(_) | Op::Write(_) | Op::Copy { .. })
             || matches!(op, Op::KeyValue { .. });
         if let Op::Read(transfer) = op {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use iolab_model::Bytes;
-use iolab_model::op::{Deallocation, Handle, Op, Position, Transfer};
+use iolab_model::op::{Advice, Deallocation, Handle, Op, Position, Transfer};
 
 use super::super::code::{Chosen, Flat};
 use super::super::course::{Chance, Stretch};
@@ -34,10 +34,10 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let Some(chosen) = &flat.file else { return Err(Begun::Nothing) };
         let size = flat.node.size_bytes.as_ref();
         let wanted = size.map_or(0, |amount| amount.draw(&mut self.random));
-        let (file, (at, length)) = loop {
+        let (file, (at, length), is_begun_again) = loop {
             let Some(file) = self.serve(chosen) else { return Err(Begun::NoMore) };
             match self.on_course(node, flat, file, wanted) {
-                Some(found) => break (file, found),
+                Some((found, is_begun_again)) => break (file, found, is_begun_again),
                 None => self.use_up(chosen.set, file.number),
             }
         };
@@ -56,6 +56,10 @@ impl<G: GroupState> ProgramWorker<'_, G> {
                 Op::Deallocate { handle, at: Bytes(at), length, how }
             }
         };
+        // Whoever opens the file has read nothing of it.
+        if is_begun_again && !opens {
+            Self::then(job, Op::Advise { handle, advice: Advice::DontNeed });
+        }
         if flat.node.does == Deed::Write && !opens {
             job.meaning = Meaning::Reaches(at + length.0);
         }
@@ -94,14 +98,15 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         serving.left = 0;
     }
 
-    /// Place and length of the next transfer of a step in a file; `None`: the file is used up.
+    /// Place and length of the next transfer of a step in a file, and whether its cached pages are
+    /// dropped before; `None`: the file is used up.
     fn on_course(
         &mut self,
         node: usize,
         flat: &Flat,
         file: FileId,
         wanted: u64,
-    ) -> Option<(u64, u64)> {
+    ) -> Option<((u64, u64), bool)> {
         let at = flat.node.at.as_ref()?;
         let course = at.course.as_ref()?;
         let set = &self.stage.sets[file.set as usize];
@@ -115,6 +120,8 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let way = self.ways.entry((node, file)).or_default();
         let map = self.maps.entry(file).or_default();
         let mut chance = Chance { random: &mut self.random, key };
-        way.next((course, pick), (Stretch { from, bytes, unit }, wanted), map, &mut chance)
+        let stretch = Stretch { from, bytes, unit };
+        let found = way.next((course, pick), (stretch, wanted), map, &mut chance)?;
+        Some((found, map.take_begun_again() && course.drops_cache))
     }
 }
