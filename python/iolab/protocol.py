@@ -924,6 +924,7 @@ class Zones(TypedDict):
 class Course(TypedDict):
     """Order of the places of the transfers of a step."""
 
+    drops_cache: NotRequired[bool]
     is_endless: NotRequired[bool]
     is_repeating: NotRequired[bool]
     ops_per_place: NotRequired[int]
