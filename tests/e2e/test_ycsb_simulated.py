@@ -176,7 +176,7 @@ memory_limit = ["32m", "none"]
 [[workloads]]
 name = "again"
 dialect = "fio"
-command = "--name=again --rw=randread --bs=4k --size=64m --io_size=128m"
+command = "--name=again --rw=randread --bs=4k --size=64m --io_size=128m --invalidate=0"
 """
     (tmp_path / "study.toml").write_text(text, encoding="utf-8")
     assert main(["run", str(tmp_path / "study.toml"), "--out", str(tmp_path / "out")]) == 0

@@ -315,7 +315,7 @@ def _conduct_one(prepared: Prepared, barrier: RoundBarrier, switch: StopSwitch) 
             raise
         problem = TestbedError(
             f"its answers cannot be used ({type(error).__name__}: {visible_line(str(error))})",
-            f"see that its iolab-agent is ours; {DEBUG_VARIABLE}=1 shows where it went wrong",
+            f"see that the agent there is ours; {DEBUG_VARIABLE}=1 shows where it went wrong",
         )
     finally:
         barrier.leave(host.name)
