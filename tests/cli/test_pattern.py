@@ -110,6 +110,18 @@ def test_an_emitted_workload_never_names_the_file_itself(iolab, tmp_path, form):
     assert iolab("pattern", CALLS / "f.txt", "--emit", form)[1] != ""
 
 
+def test_an_emitted_job_keeps_the_orders_of_reads_and_writes(iolab, tmp_path):
+    lines = ['openat(AT_FDCWD, "/d/f", O_RDWR) = 3']
+    for at in range(200):
+        lines.append(f'pread64(3, ""..., 4096, {at * 4096}) = 4096')
+        lines.append(f'pwrite64(3, ""..., 4096, {(at * at * 7919 % 1009) << 20}) = 4096')
+    text = tmp_path / "trace.txt"
+    text.write_text("\n".join(lines), encoding="utf-8")
+    code, out, err = iolab("pattern", text, "--emit", "fio")
+    assert code == 0, err
+    assert "percentage_random=0,100\n" in out
+
+
 def test_an_emitted_study_and_job_file_are_understood(iolab, tmp_path):
     """Both are read again by what runs them."""
     study, job = tmp_path / "pattern.toml", tmp_path / "pattern.fio"

@@ -204,6 +204,22 @@ def test_a_running_study_of_a_stranger_is_read_whole(iolab: Iolab) -> None:
 
 
 @pytest.mark.needs_root
+def test_a_log_in_a_directory_of_others_is_refused_before_anything_is_measured(
+    iolab: Iolab, tmp_path: Path
+) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o1777)
+    line = "fio --name=j --rw=write --size=64k --directory=work --write_bw_log=open/log"
+    code, out, err = iolab(line)
+    assert (code, out) == (2, ""), err
+    assert "may be written by others" in err
+    assert "write_*_log" in err
+    assert "--out" not in err
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+@pytest.mark.needs_root
 def test_whom_root_trusts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()

@@ -19,7 +19,7 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 use crate::error::{Error, Result};
 
 const TOKEN_FILE: &str = ".iolab-token";
-/// A token has 36 bytes; one byte more shows that a longer text is none of ours.
+/// More than a token has, which is 36: a longer text is none of ours.
 const TOKEN_BYTES_MAX: u64 = 64;
 const FOLDER: OFlag = OFlag::O_DIRECTORY.union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
 

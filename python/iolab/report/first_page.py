@@ -143,7 +143,7 @@ def _choice(take: Take | None) -> Markup:
 
 
 def _but(take: Take) -> Markup | None:
-    return tag("span", f"but: {take.cost}", class_="soft small") if take.cost else None
+    return tag("span", f" but: {take.cost}", class_="soft small") if take.cost else None
 
 
 def _take(take: Take) -> Markup:

@@ -409,7 +409,7 @@ class Agent:
         shown = visible_line(line[:60].decode(errors="replace"))
         raise TestbedError(
             f"iolab-agent answered {method} with something that is not a message: '{shown}'",
-            "the machine was restored; please report this",
+            "check with `iolab restore`, and please report this",
         )
 
     def _read_chunk(self) -> bytes | None:

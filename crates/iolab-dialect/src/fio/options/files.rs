@@ -118,11 +118,10 @@ pub const ROWS: &[Row] = done_rows! { "Files";
             job.number_ios = value.number();
             Ok(())
         };
-    "loops": Count(1, 1 << 32), "1", T1, "passes over the region",
-        Done => |job, value| {
-            job.loops = value.number();
-            Ok(())
-        };
+    "loops": Count(1, 1 << 32), "1", T1, "passes over the region", Done => |job, value| {
+        job.loops = value.number();
+        Ok(())
+    };
     "fill_device" | "fill_fs": Flag, "0", T2, "write until there is no space left",
         Differs("up to the end of what is there, or of size=; a file system is not filled up") =>
         |job, value| {

@@ -120,11 +120,10 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
         job.runtime_ns = value.number();
         Ok(())
     };
-    "time_based": Flag, "0", T1, "goes on until the runtime is over",
-        Done => |job, value| {
-            job.is_time_based = value.flag();
-            Ok(())
-        };
+    "time_based": Flag, "0", T1, "goes on until the runtime is over", Done => |job, value| {
+        job.is_time_based = value.flag();
+        Ok(())
+    };
     "ramp_time": Time(S), "0", T1, "runs so long before it is measured",
         Differs("the same for all jobs that run at once") => |job, value| {
             job.ramp_ns = value.number();
