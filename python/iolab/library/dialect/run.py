@@ -342,6 +342,7 @@ def _conduct(
     code = _run(prepared, line, console)
     if prepared.testbed.has_null_target:
         console.note("iolab: note: nothing was stored: these numbers are those of iolab itself")
+    # bonnie++'s standard error is bonnie++'s, and fio tells what its devices did.
     elif plan.dialect == "iozone" and prepared.database.exists():
         _tell_cached(plan, prepared.database, console)
     return code
