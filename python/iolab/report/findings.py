@@ -45,9 +45,9 @@ ROWS_FOLDED: Final = 24
 FIRST_SCREEN_MAX: Final = 6
 CAVEATS_BESIDE_ANSWER: Final = 2
 CAVEAT_CHARS_MAX: Final = 57
-MESSAGE_COLUMNS: Final = (2, 5)
+MESSAGE_COLUMNS: Final = (2, 8)
 """Columns of the workbook that a message takes: the rest of its first page."""
-MESSAGE_ROOM: Final = 62
+MESSAGE_ROOM: Final = 90
 NAME_ROOM: Final = 24
 """Columns of the terminal for what a line is about, if that is short enough."""
 _BY_UNIT: Final[Mapping[str, Callable[[float], str]]] = {
@@ -237,9 +237,9 @@ def write_findings(
     """Write caveats and blocks into a sheet; return the first free row."""
     write_headers(out, row, ("caveat", "count", "message and what to do"))
     for row, f in enumerate(listed(verdict, "workbook"), start=row + 1):  # noqa: B020
-        out.text(row, 0, f.kind, "paragraph")
+        out.text(row, 0, _name(f), "paragraph")
         out.sheet.write_number(row, 1, f.count, out.formats["paragraph"])
-        out.wrapped(row, MESSAGE_COLUMNS, text_of(f), "paragraph", MESSAGE_ROOM)
+        out.wrapped(row, MESSAGE_COLUMNS, text_of(f), "message", MESSAGE_ROOM)
     row += 2
     drawn = _drawn(charts)
     for block in blocks(data, verdict, "workbook"):

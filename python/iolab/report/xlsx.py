@@ -39,14 +39,8 @@ from iolab.report.xlsx_cells import (
     write_table,
     write_value,
 )
-from iolab.report.xlsx_charts import (
-    CHARTS_PIXELS,
-    COLUMNS_OF_CHARTS,
-    Spot,
-    layout,
-    write_charts,
-)
-from iolab.report.xlsx_paper import lay_on_paper
+from iolab.report.xlsx_charts import Spot, layout, write_charts
+from iolab.report.xlsx_paper import charts_room, lay_on_paper
 from iolab.report.xlsx_runs import FIRST_ROUND, write_rounds, write_runs
 from iolab.report.xlsx_secondary import write_closer
 from iolab.report.xlsx_values import write_long_form
@@ -69,8 +63,12 @@ SHEETS: Final = (
     "Environment",
 )
 """Sheets that every workbook has."""
-PAGE_ROOM: Final = 110
-"""Characters of a line over the columns of a page."""
+LAST_OF_PAGE: Final = 8
+"""Last column of the first printed page of the sheet Verdict."""
+PAGE_ROOM: Final = 130
+"""Characters of a line over the columns of that page."""
+VALUE_ROOM: Final = 95
+"""Characters of a line over these columns but the first."""
 
 
 def render_xlsx(data: StudyData, verdict: StudyVerdict, charts: list[DrawnChart]) -> bytes:
@@ -135,6 +133,8 @@ def _formats(book: Book) -> dict[str, CellFormat]:
         "header": book.add_format({"bold": True, "bottom": 1, "text_wrap": True, "valign": "top"}),
         "sentence": book.add_format({"text_wrap": True, "valign": "top", "font_size": 13}),
         "plain": book.add_format({}),
+        "word": book.add_format({"indent": 1}),
+        "message": book.add_format({"text_wrap": True, "valign": "top", "indent": 1}),
         "question": book.add_format(
             {"font_color": "#5C6670", "italic": True, "text_wrap": True, "valign": "top"}
         ),
@@ -148,8 +148,9 @@ def _formats(book: Book) -> dict[str, CellFormat]:
 
 # What was decided.
 
-_COLUMNS_OF_ROUNDS: Final = {5: 6, 6: 7, 7: 8, 8: 11, 9: 13, 11: 5}
+_COLUMNS_OF_ROUNDS: Final = {5: 6, 6: 7, 7: 8, 8: 13, 9: 11, 11: 5}
 """Columns of the verdict table that follow columns of the sheet Rounds."""
+_STYLES: Final[dict[type, str]] = {float: "number", str: "word"}
 
 
 def _verdict_sheet(
@@ -160,14 +161,14 @@ def _verdict_sheet(
     lines: list[int],
 ) -> None:
     out, links = sheet
-    out.columns(0, 0, 34)
-    out.columns(1, 1, 14)
-    out.columns(2, 2, 24)
-    out.columns(3, 14, 14)
+    # The answers are on the first page: ratio, interval and verdict.
+    for column, characters in enumerate((28, 13, 23, 12, 12, 12, 10, 10, 11)):
+        out.columns(column, column, characters)
+    out.columns(LAST_OF_PAGE + 1, 14, 14)
     out.text(0, 0, data.study.name, "title")
-    out.wrapped(1, (0, 5), question(data), "question", PAGE_ROOM)
-    out.sheet.merge_range(2, 0, 2, 5, verdict.sentence, out.formats["sentence"])
-    out.sheet.set_row(2, min(ROW_POINTS_MAX, 18 * (2 + len(verdict.sentence) // 95)))
+    out.wrapped(1, (0, LAST_OF_PAGE), question(data), "question", PAGE_ROOM)
+    out.sheet.merge_range(2, 0, 2, LAST_OF_PAGE, verdict.sentence, out.formats["sentence"])
+    out.sheet.set_row(2, min(ROW_POINTS_MAX, 18 * (2 + len(verdict.sentence) // 105)))
     columns = (
         "workload",
         "mode",
@@ -177,8 +178,8 @@ def _verdict_sheet(
         "ratio (above 1 = better)",
         "95 % low",
         "95 % high",
-        "confidence",
         "verdict",
+        "confidence",
         "further rounds",
         "rounds used",
         "rounds left out",
@@ -193,18 +194,16 @@ def _verdict_sheet(
             if source is None or value is None:
                 write_value(out, row, column, value)
                 continue
-            style = out.formats["number" if isinstance(value, float) else "rate"]
+            style = out.formats[_STYLES.get(type(value), "rate")]
             formula = f"={cell('Rounds', line, source)}"
             out.sheet.write_formula(row, column, formula, style, value)
         row += 1
     row += 1
     for group, text in winner_rows(verdict):
-        out.text(row, 0, group_title(verdict, group))
-        out.text(row, 1, text)
+        out.labelled(row, group_title(verdict, group), text, LAST_OF_PAGE, VALUE_ROOM)
         row += 1
     for label, value in [*trust_figures(data, verdict), *kind_figures(data)[1:]]:
-        out.text(row, 0, label)
-        out.text(row, 1, value)
+        out.labelled(row, label, value, LAST_OF_PAGE, VALUE_ROOM)
         row += 1
     row = write_findings(out, row + 1, data, verdict, charts)
     specs = [s for d in charts if d.row.sheet == out.name for s in d.specs]
@@ -230,8 +229,8 @@ def _comparison_row(c: Comparison) -> tuple[Value, ...]:
         effect.ratio,
         interval.low if interval else None,
         interval.high if interval else None,
-        interval.confidence if interval else None,
         effect.word,
+        interval.confidence if interval else None,
         further,
         c.rounds_used,
         c.rounds_excluded,
@@ -279,9 +278,7 @@ def _charts_and_paper(
     out, links = sheet
     below = row + (layout(specs)[1] + 1 if specs else 0)
     write_charts(out, specs, Spot(below + 1, row, 0), links)
-    wide = max(columns, COLUMNS_OF_CHARTS if specs else 0)
-    while specs and wide > columns and sum(map(out.pixels, range(wide - 1))) >= CHARTS_PIXELS:
-        wide -= 1
+    wide = max(columns, charts_room(out)[1]) if specs else columns
     lay_on_paper(out, wide, below - 1, has_charts=bool(specs))
 
 
@@ -311,7 +308,7 @@ def _series_sheet(out: SheetWriter, specs: list[ChartSpec]) -> None:
         out.text(0, 0, "No series were recorded.", "soft")
     below = layout(specs)[1] + 1
     write_charts(out, specs, Spot(below, 0, 0), Links())
-    lay_on_paper(out, COLUMNS_OF_CHARTS, max(0, below - 1), has_charts=bool(specs))
+    lay_on_paper(out, charts_room(out)[1], max(0, below - 1), has_charts=bool(specs))
     out.sheet.freeze_panes(0, 1)
 
 

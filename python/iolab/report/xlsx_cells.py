@@ -73,6 +73,22 @@ class SheetWriter:
             row, column, row, column, f"{{={formula}}}", self.formats[style], value
         )
 
+    def labelled(self, row: int, label: str, text: str, last: int, room: int) -> None:
+        """Write a label and what it stands for, folded if that is longer than `room` characters.
+
+        Parameters
+        ----------
+        row : the row; the label stands in its first column.
+        last : last column of the text.
+        """
+        is_long = len(text) > room or len(label) > self.pixels(0) // 7
+        self.text(row, 0, label, "paragraph" if is_long else "")
+        if is_long:
+            self.wrapped(row, (1, last), text, "paragraph", room)
+            self.sheet.set_row(row, LINE_POINTS * max(1 + len(text) // room, 1 + len(label) // 32))
+        else:
+            self.text(row, 1, text)
+
     def wrapped(self, row: int, columns: tuple[int, int], text: str, style: str, room: int) -> None:
         """Write a text over several columns, with as many lines as it needs.
 

@@ -17,6 +17,7 @@ from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series
 from iolab.report.scale import make_scale
 from iolab.report.workbook import NativeChart
 from iolab.report.xlsx_cells import HEADER_HEIGHT, Links, SheetWriter
+from iolab.report.xlsx_paper import charts_room
 
 COLORS: Final = (
     "#0072B2",
@@ -39,12 +40,8 @@ CHART_ROWS: Final = 18
 ROW_PIXELS: Final = 20
 CATEGORIES_MAX: Final = 10
 """More names than this do not fit below a chart of half the width."""
-NEXT_PIXELS: Final = 510
-"""Distance of the second chart of a line from the first."""
-CHARTS_PIXELS: Final = NEXT_PIXELS + 500
-"""Width of the charts of a line."""
-COLUMNS_OF_CHARTS: Final = 16
-"""Columns of the usual width (64 pixels) that the charts of a line take."""
+BETWEEN_PIXELS: Final = 10
+"""Between the two charts of a line."""
 SERIES_MAX: Final = 200
 """Excel draws at most 255 series; greys beyond this are left out of the chart, not of the data."""
 
@@ -89,6 +86,7 @@ def write_charts(out: SheetWriter, specs: list[ChartSpec], spot: Spot, links: Li
     """
     row = spot.data_row
     places = iter(layout(specs)[0])
+    room, _ = charts_room(out)
     out.sheet.set_h_pagebreaks(page_breaks(specs, spot))
     for spec in specs:
         out.text(row, 0, f"Chart data: {spec.title}", "title")
@@ -102,34 +100,37 @@ def write_charts(out: SheetWriter, specs: list[ChartSpec], spot: Spot, links: Li
                 {"name": plain_name(title), "name_font": {"size": 11}, "overlay": False}
             )
             chart.set_legend({"position": "bottom"} if len(panel.series) > 1 else {"none": True})
-            width, height = _size(spec)
-            chart.set_size({"width": width, "height": height})
-            down, right = next(places)
+            width = chart_width(room, is_wide=_is_wide(spec))
+            chart.set_size({"width": width, "height": _height(spec)})
+            down, is_second = next(places)
             out.sheet.insert_chart(
                 spot.chart_row + down,
                 spot.chart_column,
                 chart,
-                {"description": spec.caption, "x_offset": right},
+                {
+                    "description": spec.caption,
+                    "x_offset": width + BETWEEN_PIXELS if is_second else 0,
+                },
             )
 
 
-def layout(specs: Sequence[ChartSpec]) -> tuple[list[tuple[int, int]], int]:
+def layout(specs: Sequence[ChartSpec]) -> tuple[list[tuple[int, bool]], int]:
     """Return the place of every panel's chart, and how many rows all of them take.
 
-    A place is a row and the pixels to the right of the first column. Two charts stand on a
-    line; a wide one has a line of its own.
+    A place is a row, and whether it is the second of the line. Two charts stand on a line; a wide
+    one has a line of its own.
     """
-    places: list[tuple[int, int]] = []
+    places: list[tuple[int, bool]] = []
     row, is_half = 0, False
     for spec in specs:
-        rows = _size(spec)[1] // ROW_PIXELS + 1
+        rows = _height(spec) // ROW_PIXELS + 1
         for _ in spec.panels:
             if _is_wide(spec):
                 row += CHART_ROWS if is_half else 0
-                places.append((row, 0))
+                places.append((row, False))
                 row, is_half = row + rows, False
             else:
-                places.append((row, NEXT_PIXELS if is_half else 0))
+                places.append((row, is_half))
                 row, is_half = row + (rows if is_half else 0), not is_half
     return places, row + (CHART_ROWS if is_half else 0)
 
@@ -140,8 +141,8 @@ def page_breaks(specs: Sequence[ChartSpec], spot: Spot) -> list[int]:
     places = iter(layout(specs)[0])
     for spec in specs:
         for _ in spec.panels:
-            row, _right = next(places)
-            lines[row] = max(lines.get(row, 0), _size(spec)[1] // ROW_PIXELS + 1)
+            row, _ = next(places)
+            lines[row] = max(lines.get(row, 0), _height(spec) // ROW_PIXELS + 1)
     return breaks_of_lines(lines, spot.chart_row)
 
 
@@ -161,9 +162,14 @@ def _is_wide(spec: ChartSpec) -> bool:
     return len(spec.panels) == 1 and len(spec.y.categories) > CATEGORIES_MAX
 
 
-def _size(spec: ChartSpec) -> tuple[int, int]:
-    """Width and height in pixels."""
-    return (1000, 520) if _is_wide(spec) else (500, 340)
+def _height(spec: ChartSpec) -> int:
+    """Height in pixels."""
+    return 520 if _is_wide(spec) else 340
+
+
+def chart_width(room: int, *, is_wide: bool) -> int:
+    """Width in pixels of a chart that has a line of that room, or half of it."""
+    return room if is_wide else (room - BETWEEN_PIXELS) // 2
 
 
 def plain_name(text: str) -> str:

@@ -56,7 +56,7 @@ def write_rounds(out: SheetWriter, verdict: StudyVerdict, links: Links) -> list[
     out.columns(3, 13, 13)
     out.sheet.freeze_panes(0, 4)
     out.text(0, 0, "Ratios by round", "title")
-    out.text(1, 0, ROUNDS_NOTE, "soft")
+    out.wrapped(1, (0, 8), ROUNDS_NOTE, "question", 120)
     out.text(MARGIN_ROW, 0, "margin", "bold")
     out.sheet.write_number(MARGIN_ROW, 1, verdict.margin, out.formats["percent"])
     row = MARGIN_ROW + 2
@@ -202,7 +202,7 @@ def write_runs(out: SheetWriter, data: StudyData, verdict: StudyVerdict, links: 
     The means stand first, so that they are on paper however many rounds there are.
     """
     rounds = sorted({t.round for t in data.trials})
-    out.columns(0, 1, 17)
+    out.columns(0, 1, 22)
     out.columns(2, min(len(rounds), COLUMNS_MAX) + FIRST_ROUND - 1, 15)
     groups = primary_summaries(verdict)
     values = _values_by_cell(data, {t.metric for found in groups.values() for t in found})

@@ -21,13 +21,15 @@ from iolab.report.xlsx_cells import (
     write_value,
 )
 from iolab.report.xlsx_charts import (
+    BETWEEN_PIXELS,
     CHART_ROWS,
     COLORS,
-    NEXT_PIXELS,
     axis_options,
     breaks_of_lines,
+    chart_width,
     plain_name,
 )
+from iolab.report.xlsx_paper import charts_room
 from iolab.stats.ledger import Group
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.secondary_types import Bounds, CloserLook
@@ -191,6 +193,7 @@ def _write_shares(out: SheetWriter, row: int, part: Shares) -> tuple[int, Native
 def _insert_all(out: SheetWriter, first: int, charts: Sequence[Drawn]) -> None:
     """Place the charts in a grid below the tables, as many on a line as are not wide."""
     row, is_half = 0, False
+    room, _ = charts_room(out)
     lines: dict[int, int] = {}
     for chart, part in charts:
         n_rows = len(part.ratios) if isinstance(part, Ratios) else len(part.rows)
@@ -198,7 +201,9 @@ def _insert_all(out: SheetWriter, first: int, charts: Sequence[Drawn]) -> None:
         if is_wide and is_half:
             row, is_half = row + CHART_ROWS, False
         lines[row] = CHART_ROWS
-        _insert(out, (first + row, NEXT_PIXELS if is_half else 0), chart, part, is_wide=is_wide)
+        width = chart_width(room, is_wide=is_wide)
+        right = width + BETWEEN_PIXELS if is_half else 0
+        _insert(out, (first + row, right), chart, part, width)
         if is_wide or is_half:
             row, is_half = row + CHART_ROWS, False
         else:
@@ -211,14 +216,13 @@ def _insert(
     place: tuple[int, int],
     chart: NativeChart,
     part: Ratios | Shares,
-    *,
-    is_wide: bool,
+    width: int,
 ) -> None:
-    """Insert a chart at a row, so many pixels to the right."""
+    """Insert a chart at a row, so many pixels to the right, so many wide."""
     chart.set_title({"name": plain_name(part.title), "name_font": {"size": 11}, "overlay": False})
     is_single = isinstance(part, Ratios) or len(part.value_columns) == 1
     chart.set_legend({"none": True} if is_single else {"position": "bottom"})
-    chart.set_size({"width": 1000 if is_wide else 500, "height": 340})
+    chart.set_size({"width": width, "height": 340})
     row, right = place
     out.sheet.insert_chart(row, 0, chart, {"description": part.note, "x_offset": right})
 
