@@ -145,3 +145,15 @@ def test_a_drawing_stands_alone(canned: ModuleType) -> None:
     assert "Simulated." in page
     assert "<script" not in page
     assert f'download="{spec.name}.csv"' in page
+
+
+def test_lines_that_lie_on_each_other_are_named_and_both_seen(canned: ModuleType) -> None:
+    """Symptom: of three schedulers that were equal only the last line was to be seen."""
+    study = canned.make_study(
+        throughput={"bfq": 1.0},
+        workloads=(canned.Workload("iozone", ("read",), ("4k", "64k")),),
+        noise=0.0,
+    )
+    spec = draw(study, "throughput:record_size:scheduler")
+    assert "Lines on each other: " in spec.caption
+    assert len({series.dash for series in spec.panels[0].series}) > 1

@@ -23,6 +23,7 @@ from iolab.report.charts.common import (
     summary_point,
     value_axis,
 )
+from iolab.report.side_by_side import tidied
 from iolab.stats.ledger import Ledger, build_ledger, level_text
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
 from iolab.stats.numeric_levels import numeric_levels
@@ -193,7 +194,7 @@ def draw_asked(data: StudyData, asked: AskedChart) -> ChartSpec:
     names = _factor_axis(asked.factor, levels, numbers)
     is_plane = numbers is not None
     by = f" and {_words(asked.by)}" if asked.by else ""
-    return ChartSpec(
+    drawn = ChartSpec(
         name=asked.name,
         kind="plane" if is_plane else "rows",
         title=f"{sentence_case(metric.label)} by {_words(asked.factor)}{by}",
@@ -203,6 +204,7 @@ def draw_asked(data: StudyData, asked: AskedChart) -> ChartSpec:
         panels=panels,
         table=_table(asked, metric, placed),
     )
+    return tidied(drawn)
 
 
 def _words(name: str | None) -> str:
