@@ -85,6 +85,21 @@ def test_hosts_that_nothing_tells_apart_are_told(canned: ModuleType) -> None:
     assert "if they are one machine" not in " ".join(fleet_text(other).split())
 
 
+def test_a_host_without_a_round_is_named(canned: ModuleType) -> None:
+    """Symptom: a line with "0 rounds" and no word, of a host whose rates had no time to count."""
+    base = canned.demo()
+    hosts = [host(base, name, 1.0) for name in ("a", "b", "c")]
+    zero = [
+        replace(m, value=0.0) if m.metric.startswith("throughput") else m
+        for m in hosts[2].data.measurements
+    ]
+    silent = NamedHost("c", replace(hosts[2].data, measurements=zero))
+    text = " ".join(fleet_text(judge_fleet([*hosts[:2], silent])).split())
+    assert "0 rounds" in text
+    assert "Without a complete round in a line above: c." in text
+    assert "Without a complete round" not in " ".join(fleet_text(judge_fleet(hosts)).split())
+
+
 def test_studies_that_are_not_one_are_refused(canned: ModuleType) -> None:
     base = canned.demo()
     first = host(base, "a", 1.0)

@@ -80,6 +80,14 @@ def _notes(fleet: FleetVerdict) -> Iterator[str]:
         "The interval over hosts is for hosts of this kind: it narrows with hosts, not with rounds."
         " Absolute values of different hosts are never compared."
     )
+    silent = {one.host for row in fleet.comparisons for one in row.hosts if one.rounds == 0}
+    if silent:
+        shown = ", ".join(clean_text(name) for name in sorted(silent))
+        yield (
+            f"Without a complete round in a line above: {shown}. Trials failed there, or their"
+            " values are zero, of which no ratio can be made: `iolab report` of such a host says"
+            " which."
+        )
     if not fleet.are_told_apart:
         yield (
             "Nothing that is stored tells these hosts apart (processor, model, virtualization): if"
