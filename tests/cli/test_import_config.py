@@ -192,6 +192,15 @@ def test_wrong_lines_are_one_line(tmp_path, monkeypatch, text, words, message):
     assert err.count("\n") == 1, err
 
 
+def test_lines_of_qfs_write_whole_stripes_and_metadata_to_another_disk(tmp_path):
+    stack = tmp_path / "qfs.toml"
+    code, _, err = imported(LINES / "qfs", *DEVICE, "--out", stack)
+    assert (code, err) == (0, "")
+    read = tomllib.loads(stack.read_text())
+    assert read["files"]["mkfs_options"] == ["-a 896"]
+    assert read["meta_device"]["device"]["profile"] == "scsi7200-1995"
+
+
 def test_files_that_cannot_be_read(tmp_path):
     assert "there is no such file" in imported(tmp_path / "none", *DEVICE)[2]
     (tmp_path / "raw").write_bytes(b"\xff\xfe")
@@ -208,14 +217,24 @@ def test_a_file_of_the_users_own_stays(tmp_path):
     assert tomllib.loads(stack.read_text())["name"] == "mine"
 
 
-@pytest.mark.parametrize("fs", ["ufs", "vxfs", "qfs", "zfs"])
-def test_every_line_of_the_advice_is_understood(tmp_path, fs):
+@pytest.mark.parametrize(
+    ("fs", "release", "other"),
+    [
+        ("ufs", "8", "none"),
+        ("vxfs", "8", "none"),
+        # Lines of the other releases of QFS, which are advised beside these.
+        ("qfs", "8", "release 5"),
+        ("qfs", "9", "release 3"),
+        ("zfs", "10", "none"),
+    ],
+)
+def test_every_line_of_the_advice_is_understood(tmp_path, fs, release, other):
     row = next(row for row in FILE_SYSTEMS if row.name == fs)
-    release = "10" if fs == "zfs" else "8"
     level = "raidz1" if fs == "zfs" else "5"
     stripe = stripe_request(level, "8", "128k", is_zfs=fs == "zfs")
     for advice in (row.stripe(stripe), row.random(RandomRequest(8192))):
-        path = typed(tmp_path, "".join(f"{step.line}\n" for step in advice.steps))
+        steps = [step for step in advice.steps if other not in step.source]
+        path = typed(tmp_path, "".join(f"{step.line}\n" for step in steps))
         code, out, err = imported(path, *DEVICE, "--release", release, "--explain")
         assert code == 0 or "no stack is written" in err, (err, path.read_text())
         assert out

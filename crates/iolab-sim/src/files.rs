@@ -239,8 +239,8 @@ pub(crate) struct Below {
     pub requests_max: u32,
     /// Stripes of a volume that the machine makes.
     pub stripe: Option<StripeFacts>,
-    /// The device of the log, if it has one of its own.
-    pub log: Option<Info>,
+    /// The second device of the file system, by its key in the stack.
+    pub second: Option<(&'static str, Info)>,
 }
 
 impl Below {
@@ -253,8 +253,8 @@ impl Below {
             io_opt_bytes: 0,
             stripe,
         };
-        let log = self.log.as_ref().map(|info| facts(info, None));
-        [Some(facts(&self.info, self.stripe)), log].into_iter().flatten().collect()
+        let second = self.second.as_ref().map(|(_, info)| facts(info, None));
+        [Some(facts(&self.info, self.stripe)), second].into_iter().flatten().collect()
     }
 }
 
@@ -266,7 +266,7 @@ pub(crate) fn machine(
 ) -> Result<Option<Machine>, SimError> {
     let spec = overrides.apply(spec);
     let Some(row) = spec.row()? else {
-        let is_lost = !(below.log.is_none()
+        let is_lost = !(below.second.is_none()
             && spec.mkfs_options.is_empty()
             && spec.mount_options.is_empty()
             && spec.system.is_empty());
@@ -315,8 +315,8 @@ fn make_spec(
     below: &Below,
 ) -> Result<MakeSpec, SimError> {
     let (kernel, solaris) = spec.kernel(row)?;
-    if below.log.is_some() && !row.takes_log_device {
-        return Err(without_a_log_device(row));
+    if let Some((key, _)) = below.second.filter(|(key, _)| row.second_device != Some(*key)) {
+        return Err(without_a_second_device(row, key));
     }
     Ok(MakeSpec {
         devices: below.devices(),
@@ -351,17 +351,18 @@ pub(crate) fn device_queue(
 fn without_a_file_system() -> SimError {
     let known: Vec<&str> = FILE_SYSTEMS.iter().map(|row| row.name).collect();
     SimError::Inconsistent {
-        subject: "mkfs_options, mount_options, system, log_device".into(),
+        subject: "mkfs_options, mount_options, system, log_device, meta_device".into(),
         problem: "are of a file system, and the stack names none".into(),
         remedy: format!("write fs = NAME; known: {}", known.join(", ")),
     }
 }
 
-fn without_a_log_device(row: &FileSystemRow) -> SimError {
-    let known = FILE_SYSTEMS.iter().filter(|row| row.takes_log_device).map(|row| row.name);
+fn without_a_second_device(row: &FileSystemRow, key: &str) -> SimError {
+    let known = FILE_SYSTEMS.iter().filter(|row| row.second_device == Some(key));
+    let known: Vec<&str> = known.map(|row| row.name).collect();
     SimError::Inconsistent {
-        subject: format!("log_device with fs {:?}", row.name),
+        subject: format!("{key} with fs {:?}", row.name),
         problem: "is not modelled".into(),
-        remedy: format!("leave it out; known with it: {}", known.collect::<Vec<_>>().join(", ")),
+        remedy: format!("leave it out; known with it: {}", known.join(", ")),
     }
 }

@@ -24,6 +24,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use iolab_files::api::make::StripeFacts;
+use iolab_files::fs::list::{LOG_DEVICE, META_DEVICE};
 use iolab_model::{Ns, Sector, Seed};
 use serde::{Deserialize, Serialize};
 
@@ -87,6 +88,9 @@ pub struct Stack {
     /// A device of its own for the log of the file system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_device: Option<MemberSpec>,
+    /// A device of its own for the metadata of the file system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meta_device: Option<MemberSpec>,
     /// Commands that fail.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultSpec>,
@@ -183,6 +187,7 @@ impl Stack {
             volume: None,
             files: FilesSpec::default(),
             log_device: None,
+            meta_device: None,
             faults: Vec::new(),
             places: BTreeMap::new(),
         })
@@ -201,16 +206,25 @@ impl Stack {
                 None => layer,
             };
             let own = queued(own);
-            let (own, log_from) =
-                self.with_log_device(own, queued, seed, (&processors, &mut below))?;
+            // A study may take the file system away from a stack: its second device is left alone
+            // then.
+            let is_bare =
+                self.files.fs.is_some() && overrides.files.apply(&self.files).fs.is_none();
+            let second = self.second_device()?.filter(|_| !is_bare);
+            let (own, second_from) = match second {
+                Some(second) => {
+                    self.with_second_device(own, second, seed, (queued, &processors, &mut below))?
+                }
+                None => (own, Sector(0)),
+            };
             let machine = machine(&self.files, &overrides.files, below)?;
             let simulation = Simulation::new(own, self.cpu, self.placement);
-            let simulation = simulation.with_log_at(log_from).telling_dirty(dirty);
+            let simulation = simulation.with_second_at(second_from).telling_dirty(dirty);
             let simulation = simulation.on_processors(processors).on_cpus(self.cpus());
             return Ok(simulation.with_files(machine));
         }
         let has_files = !overrides.files.apply(&self.files).is_default();
-        if has_files || self.log_device.is_some() {
+        if has_files || self.second_device()?.is_some() {
             return Err(SimError::Inconsistent {
                 subject: format!("stack {}", self.name),
                 problem: "has a file system and further places".into(),
@@ -232,26 +246,44 @@ impl Stack {
         Ok(simulation.on_processors(processors).on_cpus(self.cpus()))
     }
 
-    /// The stack with the device of the log beside it, and the sector where that begins.
-    fn with_log_device(
+    /// The second device of the file system, and its key.
+    fn second_device(&self) -> Result<Option<(&'static str, &MemberSpec)>, SimError> {
+        match (&self.log_device, &self.meta_device) {
+            (None, None) => Ok(None),
+            (Some(log), None) => Ok(Some((LOG_DEVICE, log))),
+            (None, Some(meta)) => Ok(Some((META_DEVICE, meta))),
+            (Some(_), Some(_)) => Err(SimError::Inconsistent {
+                subject: format!("stack {}", self.name),
+                problem: format!("has {LOG_DEVICE} and {META_DEVICE}"),
+                remedy: "leave one of them out: a file system has one second device".into(),
+            }),
+        }
+    }
+
+    /// The stack with the second device of the file system beside it, and the sector where that
+    /// begins.
+    fn with_second_device(
         &self,
         own: Box<dyn Layer>,
-        queued: impl Fn(Box<dyn Layer>) -> Box<dyn Layer>,
+        (key, spec): (&'static str, &MemberSpec),
         seed: Seed,
-        (processors, below): (&ProcessorClocks, &mut Below),
+        (queued, processors, below): (
+            impl Fn(Box<dyn Layer>) -> Box<dyn Layer>,
+            &ProcessorClocks,
+            &mut Below,
+        ),
     ) -> Result<(Box<dyn Layer>, Sector), SimError> {
-        let Some(spec) = &self.log_device else { return Ok((own, Sector(0))) };
         let builder = Builder {
             stack: self,
             overrides: &QueueOverrides::default(),
-            seed: Seed(seed.stream("log_device", 0).next_u64()),
+            seed: Seed(seed.stream(key, 0).next_u64()),
             software: (self.costs()?, processors.clone()),
         };
         let is_queued = !has_inner_queue(spec.volume.as_ref());
-        let layer = builder.layer(spec, "log_device", is_queued)?;
-        below.log = Some(layer.info());
+        let layer = builder.layer(spec, key, is_queued)?;
+        below.second = Some((key, layer.info()));
         let mut beside = Beside::new(own);
-        let from = beside.add("log_device", queued(layer), EXTENT);
+        let from = beside.add(key, queued(layer), EXTENT);
         Ok((Box::new(beside), from))
     }
 
@@ -275,7 +307,7 @@ impl Stack {
             max_sectors_kb: limit.min(most.max(4)),
             requests_max: queue.nr_requests.unwrap_or(REQUESTS),
             stripe: self.stripe(),
-            log: None,
+            second: None,
         }
     }
 
@@ -373,8 +405,8 @@ impl Stack {
     /// Bytes that its devices' tables take at most.
     pub fn memory_bytes(&self) -> Result<u64, SimError> {
         let mut bytes = memory(self.device.as_ref(), self.volume.as_ref())?;
-        if let Some(log) = &self.log_device {
-            bytes = bytes.saturating_add(memory(log.device.as_ref(), log.volume.as_ref())?);
+        for second in [&self.log_device, &self.meta_device].into_iter().flatten() {
+            bytes = bytes.saturating_add(memory(second.device.as_ref(), second.volume.as_ref())?);
         }
         for place in self.places.values() {
             bytes = bytes.saturating_add(place.memory_bytes()?);
@@ -411,8 +443,8 @@ impl Stack {
     pub fn profiles(&self) -> Result<Vec<Profile>, SimError> {
         let mut all = Vec::new();
         collect(self.device.as_ref(), self.volume.as_ref(), &mut all)?;
-        if let Some(log) = &self.log_device {
-            collect(log.device.as_ref(), log.volume.as_ref(), &mut all)?;
+        for second in [&self.log_device, &self.meta_device].into_iter().flatten() {
+            collect(second.device.as_ref(), second.volume.as_ref(), &mut all)?;
         }
         Ok(all)
     }

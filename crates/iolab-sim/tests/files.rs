@@ -150,8 +150,8 @@ fn pc_8_direct_reads_read_the_device_and_buffered_ones_read_once() {
 
 #[test]
 fn a_file_that_is_deleted_soon_is_never_written() {
-    // Clusters of UFS leave as soon as they are full, flushes of VxFS too.
-    for name in names().into_iter().filter(|name| !["ufs", "vxfs"].contains(name)) {
+    // Clusters of UFS and QFS leave as soon as they are full, flushes of VxFS too.
+    for name in names().into_iter().filter(|name| !["ufs", "vxfs", "qfs"].contains(name)) {
         let target = target(name, "64m");
         let mut worker = Worker::new(&target, &["a"]);
         worker.open(0, Access::Plain, true);

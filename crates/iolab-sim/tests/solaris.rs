@@ -1,152 +1,20 @@
 //! Named checks of UFS and `VxFS` (SOL-*) on simulated stacks: requests, queues and rates.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+mod solaris_worker;
 
-use iolab_model::op::{Access, Handle, OpenHow, PathId, Token};
-use iolab_model::target::Content;
-use iolab_model::{Bytes, Lane, LaneRequest, Ns, Op, Seed, Submission, Target};
+use iolab_model::op::{Access, Handle, OpenHow, PathId};
+use iolab_model::{Bytes, Lane, Ns, Op, Seed};
 use iolab_sim::stack::{QueueOverrides, Stack};
-use iolab_sim::target::{SimLane, SimTarget, Simulation};
+use iolab_sim::target::{SimTarget, Simulation};
 use proptest::prelude::*;
-
-const KIB: u64 = 1024;
-const MIB: u64 = 1 << 20;
-const BLOCK: u64 = 8 * KIB;
+use solaris_worker::worker::{
+    BLOCK, KIB, MIB, Worker, active, built, data_seeks, hundred, queue_and_files, requests, sizes,
+};
 
 /// A UFS on a device whose driver splits at 128 KiB, merges nothing and sorts nothing.
 fn target(device: &str, files: &str) -> SimTarget {
     let depth = if device == "fixed-100us" { 32 } else { 64 };
     built(&format!("device.profile = {device:?}\n{}", queue_and_files(128, depth, "ufs", files)))
-}
-
-fn queue_and_files(max_sectors_kb: u32, depth: u32, fs: &str, files: &str) -> String {
-    format!(
-        "[queue]\nscheduler = \"noop\"\nnomerges = 2\nmax_sectors_kb = {max_sectors_kb}\n\
-         queue_depth = {depth}\n[files]\nfs = {fs:?}\n{files}\n"
-    )
-}
-
-/// A simulation of a stack file without its name.
-fn built(text: &str) -> SimTarget {
-    let stack = Stack::parse("x.toml", &format!("name = \"x\"\n{text}")).unwrap();
-    let mut simulation = stack.build(&QueueOverrides::default(), Seed(1)).unwrap();
-    simulation.record_events();
-    SimTarget::new(simulation, stack.facts().unwrap())
-}
-
-/// A worker with one file, which it opens as many times as it likes.
-struct Worker {
-    lane: SimLane,
-}
-
-impl Worker {
-    fn new(target: &SimTarget) -> Self {
-        Self::with(target, [PathBuf::from("/simulated/testfile")].into())
-    }
-
-    fn with(target: &SimTarget, paths: Vec<PathBuf>) -> Self {
-        let request = LaneRequest {
-            worker: 0,
-            depth: 1,
-            buffer_bytes: Bytes(MIB),
-            content: Content::Zero,
-            seed: Seed(7),
-            priority: None,
-            paths: Arc::from(paths),
-        };
-        Self { lane: target.open(&request).unwrap() }
-    }
-
-    fn ask(&mut self, op: Op) {
-        let mut done = Vec::new();
-        let now = self.lane.now();
-        let submission = Submission { token: Token(0), op, intended: now, is_timed: true };
-        self.lane.submit_batch(now, &[submission], &mut done);
-        self.lane.reap(1, Ns(u64::MAX - 1), &mut done).unwrap();
-        let outcome = done.pop().unwrap_or_else(|| panic!("{op:?} never ended")).outcome;
-        outcome.unwrap_or_else(|errno| panic!("{op:?}: errno {}", errno.0));
-    }
-
-    fn open(&mut self, handle: u32, access: Access, is_new: bool) {
-        let how = OpenHow { access, is_readable: true, is_writable: true, ..OpenHow::default() };
-        let (path, handle) = (PathId(0), Handle(handle));
-        self.ask(if is_new {
-            Op::Create { path, handle, how }
-        } else {
-            Op::Open { path, handle, how }
-        });
-    }
-
-    /// Writes a file of some bytes in blocks, and closes it.
-    fn make(&mut self, bytes: u64) {
-        self.open(0, Access::Plain, true);
-        for block in 0..bytes / BLOCK {
-            self.ask(Op::write(Handle(0), Bytes(block * BLOCK), Bytes(BLOCK)));
-        }
-        self.ask(Op::Fsync { handle: Handle(0) });
-        self.ask(Op::Close { handle: Handle(0) });
-    }
-
-    fn read(&mut self, handle: u32, from: u64, blocks: u64) {
-        for block in 0..blocks {
-            self.ask(Op::read(Handle(handle), Bytes(from + block * BLOCK), Bytes(BLOCK)));
-        }
-    }
-}
-
-/// Requests at the device: begin, end, KiB.
-fn requests(target: &SimTarget, is_write: bool) -> Vec<(Ns, Ns, u64)> {
-    let mut open = std::collections::BTreeMap::new();
-    let mut seen = Vec::new();
-    for event in target.take_events() {
-        if (event.operation.0 & 1 == 1) != is_write || event.sectors == 0 {
-            continue;
-        }
-        match event.action.name() {
-            "D" => {
-                open.insert(event.sector, event.at);
-            }
-            "C" => {
-                let begin = open.remove(&event.sector).expect("it was sent");
-                seen.push((begin, event.at, u64::from(event.sectors) / 2));
-            }
-            _ => {}
-        }
-    }
-    seen
-}
-
-fn sizes(target: &SimTarget, is_write: bool) -> Vec<u64> {
-    let mut all = requests(target, is_write);
-    all.sort();
-    all.into_iter().map(|(.., kib)| kib).collect()
-}
-
-/// Least, mean and greatest amount at the device between the first and the last time that it is
-/// greatest, in clusters of 128 KiB (one with the border of an indirect block is two requests).
-fn active(requests: &[(Ns, Ns, u64)]) -> (f64, f64, f64) {
-    let mut edges: Vec<(Ns, i64)> = requests
-        .iter()
-        .flat_map(|&(begin, end, kib)| [(begin, kib as i64), (end, -(kib as i64))])
-        .collect();
-    edges.sort();
-    let levels: Vec<(Ns, i64)> = edges
-        .iter()
-        .scan(0, |level, &(at, by)| {
-            *level += by;
-            Some((at, *level))
-        })
-        .collect();
-    let highest = levels.iter().map(|&(_, level)| level).max().unwrap();
-    let first = levels.iter().position(|&(_, level)| level == highest).unwrap();
-    let last = levels.iter().rposition(|&(_, level)| level == highest).unwrap();
-    let within = &levels[first..=last];
-    let area: f64 =
-        within.windows(2).map(|pair| (pair[1].0 - pair[0].0).0 as f64 * pair[0].1 as f64).sum();
-    let time = (levels[last].0 - levels[first].0).0 as f64;
-    let lowest = within.iter().map(|&(_, level)| level).min().unwrap();
-    (lowest as f64 / 128.0, area / time / 128.0, highest as f64 / 128.0)
 }
 
 fn mkfile(system: &str, bytes: u64) -> Vec<(Ns, Ns, u64)> {
@@ -296,10 +164,6 @@ fn sol_11_half_a_block_is_read_before_it_is_written() {
     let (reads, writes) = count(8 * KIB);
     assert!((0..=4).contains(&reads), "{reads} reads");
     assert!((1000..=1006).contains(&writes), "{writes} writes");
-}
-
-fn hundred() -> Vec<PathBuf> {
-    (0..100).map(|index| Path::new("/simulated").join(format!("f{index}"))).collect()
 }
 
 #[test]
@@ -560,34 +424,11 @@ proptest! {
         fs in prop::sample::select(vec![("vxfs", "log"), ("vxfs", "delaylog"), ("ufs", "logging")]),
         steps in prop::collection::vec((0_u32..6, 0_u64..64, 1_u64..9), 5..60),
     ) {
-        let among = data_seeks(fs, "", &steps);
-        let beside = data_seeks(fs, "log_device.device.profile = \"atlas3\"\n", &steps);
+        let (fs, mount) = fs;
+        let files = format!("mount_options = [{mount:?}]");
+        let among = data_seeks(fs, "", &files, &steps);
+        let beside = "log_device.device.profile = \"atlas3\"\n";
+        let beside = data_seeks(fs, beside, &files, &steps);
         prop_assert!(beside <= among, "{beside} seeks with a log device, {among} without");
     }
-}
-
-/// Requests at the data disk that do not go on where the one before ended.
-fn data_seeks((fs, mount): (&str, &str), head: &str, steps: &[(u32, u64, u64)]) -> usize {
-    let files = format!("memory = \"64m\"\nmount_options = [{mount:?}]");
-    let rest = queue_and_files(128, 1, fs, &files);
-    let target = built(&format!("device.profile = \"atlas3\"\n{head}{rest}"));
-    let mut worker = Worker::with(&target, hundred());
-    let how = OpenHow { is_readable: true, is_writable: true, ..OpenHow::default() };
-    for handle in 0..6 {
-        worker.ask(Op::Create { path: PathId(handle), handle: Handle(handle), how });
-    }
-    for &(file, block, count) in steps {
-        let (at, length) = (Bytes(block * BLOCK), Bytes(count * BLOCK));
-        worker.ask(Op::write(Handle(file), at, length));
-        worker.ask(Op::Fsync { handle: Handle(file) });
-    }
-    let mut last = 0;
-    let mut seeks = 0;
-    for event in target.take_events() {
-        if event.device == 0 && event.action.name() == "D" && event.sectors > 0 {
-            seeks += usize::from(event.sector.0 != last);
-            last = event.sector.0 + u64::from(event.sectors);
-        }
-    }
-    seeks
 }

@@ -30,7 +30,7 @@ pub struct Emission {
 pub const EMISSIONS: &[Emission] = &[
     Emission { fs: Fs::Ufs, say: Some(ufs) },
     Emission { fs: Fs::Vxfs, say: Some(vxfs) },
-    Emission { fs: Fs::Qfs, say: None },
+    Emission { fs: Fs::Qfs, say: Some(qfs) },
     Emission { fs: Fs::Zfs, say: None },
 ];
 
@@ -73,6 +73,19 @@ fn vxfs(set: &Setting) -> Said {
         }
         (Meaning::Mount, _) => Said::Mount(name.to_owned()),
         (Meaning::Nothing(why), _) => Said::Nothing(why.to_owned()),
+        _ => Said::Missing("the model does not have it".into()),
+    }
+}
+
+fn qfs(set: &Setting) -> Said {
+    let (name, value) = (set.tunable.plain(), set.value);
+    match set.tunable.meaning {
+        Meaning::Own if set.command == "sammkfs" => Said::Make(format!("{name} {value}")),
+        Meaning::Own | Meaning::Mount if set.tunable.unit == Unit::Flag => {
+            Said::Mount(name.to_owned())
+        }
+        Meaning::Own | Meaning::Mount => Said::Mount(format!("{name}={value}")),
+        Meaning::Nothing(why) => Said::Nothing(why.to_owned()),
         _ => Said::Missing("the model does not have it".into()),
     }
 }

@@ -1,9 +1,9 @@
-//! Lines of files and of adb: /etc/system, the mcf file of QFS, what adb is asked and answers.
+//! Lines of files and of adb: /etc/system, what adb is asked and answers.
 
 use super::line::{LineFault, LineWord};
 use super::tables::ETC_SYSTEM;
-use super::tunable::{Meaning, Numbers, Tunable, number, value_of};
-use super::typed::{Fs, LineNote, McfRow, Setting, Typed};
+use super::tunable::{Meaning, Numbers, Tunable, value_of};
+use super::typed::{Fs, LineNote, Setting, Typed};
 
 /// Other words with which lines of /etc/system begin (system(4)).
 const SYSTEM_WORDS: &[&str] =
@@ -223,73 +223,4 @@ fn answer(
         }
         _ => Ok(false),
     }
-}
-
-/// Types of disks in mcf (mcf(4)).
-fn is_disk(kind: &str) -> bool {
-    let group = kind.strip_prefix('g').and_then(|number| number.parse::<u8>().ok());
-    matches!(kind, "ma" | "ms" | "mm" | "mr" | "md") || group.is_some_and(|number| number < 128)
-}
-
-/// A row of mcf: name, ordinal, type, family, state; tells whether it was one.
-pub fn mcf(typed: &mut Typed, line: usize, words: &[LineWord]) -> Result<bool, LineFault> {
-    let [name, ordinal, kind, family, ..] = words else { return Ok(false) };
-    let Some(number) = number(&ordinal.text, Numbers::Decimal) else { return Ok(false) };
-    if name.text.contains('=') {
-        return Ok(false);
-    }
-    if !(1..=65_534).contains(&number) {
-        let what = format!("equipment ordinal {number}: the manual has 1 to 65534 (mcf(4))");
-        return Err(typed.line(line).fault(&ordinal.at, what, "write another number"));
-    }
-    if !is_disk(&kind.text) {
-        let what = format!("`{}` is no type of a disk (mcf(4))", kind.text);
-        let remedy = "known: ma, ms, mm, mr, md, g0 to g127";
-        return Err(typed.line(line).fault(&kind.at, what, remedy));
-    }
-    let is_family = matches!(kind.text.as_str(), "ma" | "ms");
-    let about = format!("mcf {}", kind.text);
-    let effect = match kind.text.as_str() {
-        "ma" => "a file system with metadata on devices of their own",
-        "ms" => "a file system with metadata among the data",
-        "mm" => "a device of metadata alone",
-        "md" => "a device of data in units of 4 KiB and of the large DAU",
-        "mr" => "a device of data in units of the DAU alone",
-        _ => "a group of devices that are striped",
-    };
-    typed.note(line, about, effect);
-    let device = if is_family { &family.text } else { &name.text };
-    typed.mcf.push(McfRow {
-        line,
-        at: kind.at.clone(),
-        name: device.clone(),
-        kind: kind.text.clone(),
-        family: family.text.clone(),
-    });
-    if is_family {
-        typed.uses(line, Fs::Qfs, "mcf", (name.at.clone(), std::slice::from_ref(family)));
-    }
-    Ok(true)
-}
-
-/// Every `ma` needs a device of metadata and one of data.
-pub fn check_mcf(typed: &Typed) -> Result<(), LineFault> {
-    for row in typed.mcf.iter().filter(|row| row.kind == "ma") {
-        let has = |wanted: fn(&str) -> bool| {
-            typed.mcf.iter().any(|other| other.family == row.family && wanted(&other.kind))
-        };
-        let line = typed.line(row.line);
-        if !has(|kind| kind == "mm") {
-            let what = format!(
-                "family {} has no row of metadata: `ma` needs one mm device at least (mcf(4))",
-                row.family
-            );
-            return Err(line.fault(&row.at, what, "add DEVICE ORDINAL mm FAMILY on, or write ms"));
-        }
-        if !has(|kind| !matches!(kind, "ma" | "ms" | "mm")) {
-            let what = format!("family {} has no row of data (mcf(4))", row.family);
-            return Err(line.fault(&row.at, what, "add DEVICE ORDINAL mr FAMILY on"));
-        }
-    }
-    Ok(())
 }

@@ -9,6 +9,7 @@ use super::geometry::{
     Contradiction, Limits, MAXCONTIG, Stripe, check, limits, resolved, shown, stripe, volume_of,
 };
 use super::line::{LineFault, quoted};
+use super::mcf::family;
 use super::stack::{Parts, stack_text};
 use super::tunable::{BLOCK, Meaning, RELEASES, Unit, amount};
 use super::typed::{Fs, Manager, Setting, Typed, Used, VolumeShape};
@@ -73,7 +74,7 @@ const ZFS_RELEASE: u8 = 10;
 pub fn lower(typed: &Typed, options: &ImportOptions) -> Result<ImportedConfig, LineFault> {
     let release = options.release.unwrap_or(RELEASE);
     check_devices(typed)?;
-    super::files::check_mcf(typed)?;
+    super::mcf::check_mcf(typed)?;
     let fs = file_system(typed, options)?;
     check_releases(typed, fs, release)?;
     let volume = fs.and_then(|fs| volume_of(typed, fs));
@@ -337,11 +338,6 @@ impl Meant<'_> {
             ("recordsize", _) => {
                 (!set.value.is_power_of_two()).then(|| "no power of two: zfs refuses it".into())
             }
-            ("readahead" | "writebehind", _) => {
-                self.typed.last(Some(Fs::Qfs), "maxcontig").map(|_| {
-                    "maxcontig is of release 3, this of release 5: one of them is not known".into()
-                })
-            }
             _ => None,
         }
     }
@@ -422,7 +418,11 @@ impl Meant<'_> {
             set.fs == Some(fs)
                 && !self.typed.settings[at + 1..].iter().any(|other| key(other) == key(set))
         });
-        let said: Vec<Said> = counts.map(|(_, set)| say(set)).collect();
+        let mut said: Vec<Said> = counts.map(|(_, set)| say(set)).collect();
+        let family = (fs == Fs::Qfs).then(|| family(self.typed));
+        if family.is_some_and(|family| family.has_meta && family.is_dual) {
+            said.push(Said::Make("-t md".into()));
+        }
         let depth = self.typed.last_of(Meaning::Throttle).map(|set| set.value);
         let memory = self.typed.last_of(Meaning::Physmem).map(|set| set.value * BLOCK);
         Ok(stack_text(&Parts {
@@ -435,6 +435,7 @@ impl Meant<'_> {
             depth,
             memory,
             said: &said,
+            meta: family.filter(|family| family.has_meta),
             rows,
         }))
     }

@@ -13,6 +13,7 @@ mod files;
 mod geometry;
 pub mod line;
 pub mod lower;
+mod mcf;
 mod read;
 mod stack;
 mod tables;

@@ -1,9 +1,10 @@
 //! From files to lines to what they say: each line finds its reader.
 
 use super::commands::{self, Given};
-use super::files::{adb, mcf, system};
+use super::files::{adb, system};
 use super::line::{LineFault, LineWord, lines};
 use super::lower::{ImportOptions, ImportedConfig, lower};
+use super::mcf::mcf;
 use super::tunable::{Numbers, number};
 use super::typed::{LineNote, Typed};
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::emission::Said;
 use super::geometry::Limits;
 use super::lower::{ImportOptions, Row};
+use super::mcf::Family;
 use super::tunable::SECTOR;
 use super::typed::{Fs, VolumeShape};
 
@@ -28,6 +29,8 @@ pub struct Parts<'a> {
     pub memory: Option<u64>,
     /// Tunables of the file system.
     pub said: &'a [Said],
+    /// Devices of a QFS whose metadata have one of their own.
+    pub meta: Option<Family>,
     /// The table.
     pub rows: &'a [Row],
 }
@@ -82,6 +85,17 @@ pub fn stack_text(parts: &Parts<'_>) -> String {
     let ImportOptions { name, title, .. } = parts.options;
     let _ = writeln!(text, "name = {}\ntitle = {}\n", string(name), string(title));
     let Limits { maxphys, manager } = parts.limits;
+    if let Some(Family { is_said, .. }) = parts.meta {
+        let remark = if is_said { "" } else { "  # assumed: no row of mcf says it" };
+        let kib = (maxphys >> 10).min(QUEUE_KIB_MAX);
+        let _ = writeln!(
+            text,
+            "meta_device.device.profile = {}{remark}\n\
+             meta_device.queue = {{ scheduler = \"noop\", nomerges = 2, \
+             max_sectors_kb = {kib} }}\n",
+            string(parts.device)
+        );
+    }
     let volume = volume_text(parts, "");
     if volume.is_empty() {
         let _ = writeln!(text, "[device]\nprofile = {}\n", string(parts.device));

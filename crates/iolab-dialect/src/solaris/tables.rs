@@ -181,13 +181,21 @@ const MOUNT_SAMFS_1M: &str = "mount_samfs(1M)";
 
 /// Options of `mount -F samfs`.
 pub const MOUNT_SAMFS: &[Row] = &[
-    Row::new("maxcontig", Unit::Blocks, CLUSTER, Own, "mount_samfs(1M), release 3"),
+    Row::new("maxcontig", Unit::Blocks, CLUSTER, Own, "mount_samfs(1M), release 3")
+        .in_releases(7, 8),
     Row::new("wr_throttle", Unit::Kib, (256, 32_768), Own, "mount_samfs(1M), release 3"),
-    Row::new("readahead", Unit::Kib, (0, 16_777_216), Own, "mount_samfs(1M), release 5"),
-    Row::new("writebehind", Unit::Kib, (8, 16_777_216), Own, "mount_samfs(1M), release 5"),
+    Row::new("readahead", Unit::Kib, (0, 16_777_216), Own, "mount_samfs(1M), release 5")
+        .in_steps(8)
+        .in_releases(9, 10),
+    Row::new("writebehind", Unit::Kib, (8, 16_777_216), Own, "mount_samfs(1M), release 5")
+        .in_steps(8)
+        .in_releases(9, 10),
     Row::new("stripe", Unit::Count, (0, 255), Own, MOUNT_SAMFS_1M),
     Row::new("mm_stripe", Unit::Count, (0, 1), Own, MOUNT_SAMFS_1M),
+    Row::new("sync_meta", Unit::Count, (0, 1), Own, MOUNT_SAMFS_1M),
     Row::new("qwrite", Unit::Flag, (0, 0), Own, MOUNT_SAMFS_1M),
+    Row::new("noatime", Unit::Flag, (0, 0), Mount, MOUNT_SAMFS_1M),
+    Row::new("nosam", Unit::Flag, (0, 0), CHECKED, MOUNT_SAMFS_1M),
     Row::new("forcedirectio", Unit::Flag, (0, 0), Mount, MOUNT_SAMFS_1M),
     Row::new("high", Unit::Percent, (0, 100), CHECKED, MOUNT_SAMFS_1M),
     Row::new("low", Unit::Percent, (0, 100), CHECKED, MOUNT_SAMFS_1M),

@@ -126,29 +126,80 @@ fn geometries_become_volumes() {
 
 #[test]
 fn lines_of_other_file_systems_are_checked_and_no_stack_is_written() {
-    for (fs, lines) in [
-        (
-            Fs::Qfs,
-            "samfs1 10 ma samfs1 on\n/dev/dsk/c1t0d0s0 11 mm samfs1 on\n\
-                   /dev/dsk/c1t1d0s0 12 mr samfs1 on\nsammkfs -a 512 samfs1\n\
-                   mount -F samfs -o stripe=1,wr_throttle=16384 samfs1 /q\n",
-        ),
-        (
-            Fs::Zfs,
-            "zpool create -f tank raidz c1t0d0 c1t1d0 c1t2d0 log c2t0d0\n\
-                   zfs create -o atime=off tank/db\nzfs set recordsize=8k tank/db\n\
-                   set zfs:zfs_arc_max=0x40000000\n",
-        ),
+    let lines = "zpool create -f tank raidz c1t0d0 c1t1d0 c1t2d0 log c2t0d0\n\
+                 zfs create -o atime=off tank/db\nzfs set recordsize=8k tank/db\n\
+                 set zfs:zfs_arc_max=0x40000000\n";
+    let imported = try_all(lines, &ImportOptions { release: Some(10), ..options() }).expect(lines);
+    assert_eq!(imported.fs.as_deref(), Some(Fs::Zfs.name()));
+    let problem = imported.problem.expect("it is not written");
+    assert!(problem == "no stack is written for zfs yet", "{problem}");
+    let cautions: Vec<&Row> = imported.rows.iter().filter(|row| row.is_caution).collect();
+    assert!(imported.stack.is_none() && cautions.is_empty(), "{cautions:#?}");
+}
+
+/// Rows of mcf, with this type of the data.
+fn mcf(kind: &str) -> String {
+    format!(
+        "samfs1 10 ma samfs1 on\n/dev/dsk/c1t0d0s0 11 mm samfs1 on\n\
+         /dev/dsk/c1t1d0s0 12 {kind} samfs1 on\n"
+    )
+}
+
+#[test]
+fn lines_of_qfs_become_words_of_the_stack() {
+    let lines = format!(
+        "set maxphys=1048576\n{}sammkfs -a 512 samfs1\n\
+         mount -F samfs -o maxcontig=112,wr_throttle=16384,stripe=1,qwrite,noatime samfs1 /q\n",
+        mcf("mr")
+    );
+    let imported = all(&lines);
+    assert!(imported.rows.iter().all(|row| !row.is_caution), "{:#?}", imported.rows);
+    let stack = imported.stack.unwrap();
+    for part in [
+        "meta_device.device.profile = \"scsi7200-1995\"\nmeta_device.queue = { scheduler",
+        "fs = \"qfs\"\nkernel = \"solaris-8\"\n",
+        "mkfs_options = [\"-a 512\"]\nmount_options = [\"maxcontig=112\", \"wr_throttle=16384\", \
+         \"stripe=1\", \"qwrite\", \"noatime\"]",
     ] {
-        let release = Some(if fs == Fs::Zfs { 10 } else { 8 });
-        let imported = try_all(lines, &ImportOptions { release, ..options() }).expect(lines);
-        assert_eq!(imported.fs.as_deref(), Some(fs.name()));
-        let problem = imported.problem.expect("it is not simulated");
-        let told = format!("no stack is written for {} yet", fs.name());
-        assert!(problem == told && imported.stack.is_none(), "{problem}");
-        let cautions: Vec<&Row> = imported.rows.iter().filter(|row| row.is_caution).collect();
-        assert!(cautions.is_empty(), "{cautions:#?}");
+        assert!(stack.contains(part), "no {part} in\n{stack}");
     }
+    let late = ImportOptions { release: Some(9), ..options() };
+    let text = format!(
+        "{}sammkfs -a 64 samfs1\nmount -F samfs -o readahead=896,writebehind=128 samfs1 /q\n",
+        mcf("md")
+    );
+    let stack = try_all(&text, &late).unwrap().stack.unwrap();
+    assert!(stack.contains("[\"-a 64\", \"-t md\"]"), "{stack}");
+    assert!(stack.contains("[\"readahead=896\", \"writebehind=128\"]"), "{stack}");
+    let together = all("q 10 ms q on\n/dev/dsk/c1t0d0s0 11 md q on\nsammkfs -a 16 q\n");
+    let stack = together.stack.unwrap();
+    assert!(!stack.contains("meta_device") && stack.contains("[\"-a 16\"]"), "{stack}");
+    let alone = all("sammkfs -a 512 samfs1\n").stack.unwrap();
+    assert!(alone.contains("# assumed: no row of mcf says it"), "{alone}");
+}
+
+#[test]
+fn the_volume_of_qfs_is_that_of_its_data() {
+    let stack = stack(
+        "set maxphys=1048576\nset md:md_maxphys=1048576\n\
+         metainit d5 -r a b c d e f g h -i 128k\nmetainit d1 1 2 i j -i 64k\n\
+         samfs1 10 ma samfs1 on\n/dev/md/dsk/d1 11 mm samfs1 on\n\
+         /dev/md/dsk/d5 12 mr samfs1 on\nsammkfs -a 896 samfs1\n\
+         mount -F samfs -o maxcontig=112 samfs1 /q\n",
+    );
+    assert!(stack.contains("layout = \"raid5\", unit_bytes = 131072"), "{stack}");
+}
+
+#[test]
+fn further_devices_of_qfs_are_told_of() {
+    let imported =
+        all(&format!("{}/dev/dsk/c1t2d0s0 13 mr samfs1 on\nsammkfs samfs1\n", mcf("mr")));
+    let cautions: Vec<&Row> = imported.rows.iter().filter(|row| row.is_caution).collect();
+    assert!(
+        matches!(cautions[..], [one] if one.effect.contains("one device of data")),
+        "{cautions:#?}"
+    );
+    assert!(imported.stack.is_some());
 }
 
 #[test]
@@ -218,6 +269,14 @@ fn what_cannot_be_meant_is_refused_with_the_line_and_the_range() {
         ("q 10 ma q on\n/dev/dsk/a 11 mr q on", "1:6", "no row of metadata|mcf(4)"),
         ("q 10 ma q on\n/dev/dsk/a 11 mm q on", "1:6", "no row of data"),
         ("q 0 ma q on", "1:3", "1 to 65534"),
+        ("q 10 ms q on\n/dev/dsk/a 11 mr q on", "2:15", "`mr` in family q, which is ms|md"),
+        (
+            "q 10 ma q on\n/dev/dsk/a 11 mm q on\n/dev/dsk/b 12 md q on\nsammkfs -a 512 q",
+            "4:9",
+            "-a 512 with devices of type md|16, 32 or 64 KiB|mr",
+        ),
+        ("mount -F samfs -o readahead=1024 q /q", "1:19", "Solaris 9 to 10|this is Solaris 8"),
+        ("sammkfs -a 20 q", "1:12", "8 to 65528 KiB in steps of 8"),
         ("zpool create tank raidz c0t0d0", "1:19", "raidz of 1 disk|2 at least|zpool(1M)"),
         ("zpool create tank mirror a", "1:19", "mirror of 1 disk"),
         ("zpool create tank a b", "1:1", "ZFS begins with Solaris 10|--release 10"),

@@ -181,6 +181,13 @@ pub struct McfRow {
     pub family: String,
 }
 
+impl McfRow {
+    /// Tell whether it is the row of a family, not of a device.
+    pub fn is_family(&self) -> bool {
+        matches!(self.kind.as_str(), "ma" | "ms")
+    }
+}
+
 /// All lines and what they say.
 #[derive(Debug, Default)]
 pub struct Typed {

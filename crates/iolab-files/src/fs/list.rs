@@ -7,7 +7,7 @@ use crate::api::make::MakeSpec;
 use crate::api::options::FsOption;
 use crate::api::own_cache::DeviceQueue;
 use crate::error::FilesError;
-use crate::fs::{ext, ufs, vxfs, xfs, zfs};
+use crate::fs::{ext, qfs, ufs, vxfs, xfs, zfs};
 
 /// Kernel that a file system belongs to: its memory, its daemons, its read-ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,11 @@ pub enum Home {
 
 /// Maker of a file system's own queue.
 pub type MakeQueue = fn(&MakeSpec) -> Result<DeviceQueue, FilesError>;
+
+/// Key of a stack for the device of a log.
+pub const LOG_DEVICE: &str = "log_device";
+/// Key of a stack for the device of metadata.
+pub const META_DEVICE: &str = "meta_device";
 
 /// A file system that can be made.
 pub struct FileSystemRow {
@@ -35,8 +40,8 @@ pub struct FileSystemRow {
     pub system: &'static [FsOption],
     /// Machine that it ran on.
     pub home: Home,
-    /// Its log can lie on a second device.
-    pub takes_log_device: bool,
+    /// Key of a stack for the second device that it can have; none: it has one.
+    pub second_device: Option<&'static str>,
     /// The queue of its own in front of each device.
     pub device_queue: Option<MakeQueue>,
     /// Makes and mounts a fresh one.
@@ -55,7 +60,7 @@ pub const FILE_SYSTEMS: &[FileSystemRow] = &[
         mount: xfs::options::MOUNT,
         system: &[],
         home: Home::Linux,
-        takes_log_device: false,
+        second_device: None,
         device_queue: None,
         make: |spec| Ok(Box::new(xfs::Xfs::make(spec)?)),
     },
@@ -66,7 +71,7 @@ pub const FILE_SYSTEMS: &[FileSystemRow] = &[
         mount: ufs::options::MOUNT,
         system: ufs::options::SYSTEM,
         home: Home::Solaris,
-        takes_log_device: true,
+        second_device: Some(LOG_DEVICE),
         device_queue: None,
         make: |spec| Ok(Box::new(ufs::UfsFs::make(spec)?)),
     },
@@ -77,9 +82,20 @@ pub const FILE_SYSTEMS: &[FileSystemRow] = &[
         mount: vxfs::options::MOUNT,
         system: vxfs::options::SYSTEM,
         home: Home::Solaris,
-        takes_log_device: true,
+        second_device: Some(LOG_DEVICE),
         device_queue: None,
         make: |spec| Ok(Box::new(vxfs::VxFs::make(spec)?)),
+    },
+    FileSystemRow {
+        name: "qfs",
+        title: "QFS of Sun on Solaris: allocation units, a throttle for each file, metadata apart",
+        mkfs: qfs::options::MKFS,
+        mount: qfs::options::MOUNT,
+        system: &[],
+        home: Home::Solaris,
+        second_device: Some(META_DEVICE),
+        device_queue: None,
+        make: |spec| Ok(Box::new(qfs::QfsFs::make(spec)?)),
     },
     FileSystemRow {
         name: "zfs",
@@ -88,7 +104,7 @@ pub const FILE_SYSTEMS: &[FileSystemRow] = &[
         mount: zfs::options::MOUNT,
         system: zfs::options::SYSTEM,
         home: Home::Linux,
-        takes_log_device: true,
+        second_device: Some(LOG_DEVICE),
         device_queue: Some(zfs::options::device_queue),
         make: |spec| Ok(Box::new(zfs::Zfs::make(spec)?)),
     },

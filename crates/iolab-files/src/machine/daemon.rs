@@ -149,8 +149,7 @@ impl Machine {
     }
 
     fn job_dirtied(&mut self, index: TaskIndex, run: BlockRun, is_sync: bool) {
-        let block = u64::from(self.facts.block_bytes);
-        let (from, end) = (run.first * block / 4096, (run.end() * block).div_ceil(4096));
+        let (from, end) = self.metadata_pages(run);
         let runner = self.task(index).runner;
         let manner = Manner {
             runner,

@@ -8,7 +8,7 @@ use super::request::{Cargo, OutgoingKind, Want};
 use super::task::TaskIndex;
 use super::tree::DEVICE;
 use super::write_out::Extent;
-use crate::api::block::BlockRun;
+use crate::api::block::{BlockRun, DeviceId};
 use crate::api::context::{Context, Effects};
 use crate::api::frame::FrameFlags;
 use crate::api::write_back::FileKey;
@@ -54,10 +54,19 @@ impl Machine {
         self.poll_jobs();
     }
 
-    /// Pages of the device that hold a run of blocks.
-    fn metadata_pages(&self, run: BlockRun) -> (u64, u64) {
+    /// Pages of the table of metadata that hold a run of blocks.
+    pub(super) fn metadata_pages(&self, run: BlockRun) -> (u64, u64) {
         let block = u64::from(self.facts.block_bytes);
-        (run.first * block / 4096, (run.end() * block).div_ceil(4096))
+        let from = if run.device == DeviceId::MAIN { 0 } else { self.second_from };
+        (from + run.first * block / 4096, from + (run.end() * block).div_ceil(4096))
+    }
+
+    /// Device of a page of the table of metadata, and its page there.
+    pub(super) const fn metadata_place(&self, page: u64) -> (DeviceId, u64) {
+        match page.checked_sub(self.second_from) {
+            Some(within) => (DeviceId(1), within),
+            None => (DeviceId::MAIN, page),
+        }
     }
 
     /// Reads metadata that no cache holds; the task waits for them.
@@ -75,7 +84,7 @@ impl Machine {
                     ..Want::new(
                         OutgoingKind::Read,
                         run.device,
-                        Sector(first * 8),
+                        Sector(self.metadata_place(first).1 * 8),
                         (page - first) * 8,
                     )
                 };

@@ -87,6 +87,8 @@ pub struct Machine {
     pub(super) cache: PageCache,
     pub(super) fs: Box<dyn FileSystem>,
     pub(super) facts: Facts,
+    /// Page of the table of metadata at which those of a second device begin.
+    pub(super) second_from: u64,
     pub(super) tree: Tree,
     pub(super) rule: LinuxReadAhead,
     pub(super) throttle: Box<dyn Throttle>,
@@ -134,6 +136,9 @@ impl Machine {
         let mut cache = PageCache::new(memory_bytes / 4096, replacement);
         cache.open_file(DEVICE);
         cache.open_file(ROOT);
+        // Behind the device of data, with a gap: pages of two devices never are neighbours.
+        let device_pages = (fs.space().total * u64::from(facts.block_bytes)).div_ceil(4096);
+        let second_from = (device_pages + 1).next_multiple_of(4096);
         Self {
             now: start,
             settings,
@@ -141,6 +146,7 @@ impl Machine {
             tree: Tree::new(root, fs.root()),
             fs,
             facts,
+            second_from,
             rule: LinuxReadAhead::new(rules),
             throttle,
             flusher,

@@ -240,14 +240,15 @@ impl Machine {
     }
 
     fn send_metadata(&mut self, (first, count): (u64, u64), manner: Manner) {
+        let (device, page) = self.metadata_place(first);
         let want = Want {
             is_sync: manner.is_sync,
             is_meta: true,
             is_background: manner.is_background,
-            ..Want::new(OutgoingKind::Write, DeviceId::MAIN, Sector(first * 8), count * 8)
+            ..Want::new(OutgoingKind::Write, device, Sector(page * 8), count * 8)
         };
         let per_page = self.blocks_per_page();
-        let run = BlockRun::new(first * per_page, count * per_page);
+        let run = BlockRun { device, first: page * per_page, count: count * per_page };
         let id = self.send(want, Cargo::Metadata((first, count), run), manner.runner);
         self.tree.node_mut(DEVICE).writes.push(id);
     }

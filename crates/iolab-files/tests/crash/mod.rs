@@ -4,4 +4,5 @@ pub mod fragile;
 pub mod small;
 
 pub use fragile::Fragile;
-pub use small::{cuts, made};
+#[allow(unused_imports, reason = "each test uses a part")]
+pub use small::{cuts, made, made_with_second};

@@ -115,8 +115,8 @@ pub struct Simulation {
     files: Option<Box<Files>>,
     /// Bytes of its dirty data, for queues of its own.
     dirty: Rc<Cell<u64>>,
-    /// Sector at which the device of its log begins, if that has one of its own.
-    log_from: Sector,
+    /// Sector at which the second device of its file system begins, if there is one.
+    second_from: Sector,
     /// Readings of the device's counters, while somebody wants them.
     readings: Option<Box<Readings>>,
     /// Time of processors charged to workers past the file half, and what they computed of it.
@@ -151,7 +151,7 @@ impl Simulation {
             names: Namespace::new(info.capacity, placement),
             files: None,
             dirty: Rc::default(),
-            log_from: Sector(0),
+            second_from: Sector(0),
             stack,
             cost,
             processors: ProcessorClocks::default(),
@@ -181,8 +181,8 @@ impl Simulation {
 
     /// The second device of the file system begins here.
     #[must_use]
-    pub(crate) fn with_log_at(mut self, from: Sector) -> Self {
-        self.log_from = from;
+    pub(crate) fn with_second_at(mut self, from: Sector) -> Self {
+        self.second_from = from;
         self
     }
 
@@ -565,7 +565,7 @@ impl Simulation {
             },
             sector: match request.device {
                 DeviceId::MAIN => request.sector,
-                _ => Sector(self.log_from.0 + request.sector.0),
+                _ => Sector(self.second_from.0 + request.sector.0),
             },
             sectors: request.sectors,
             flags: set.fold(Flags::NONE, Flags::with),

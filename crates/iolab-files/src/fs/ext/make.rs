@@ -22,7 +22,7 @@ pub const EXT2: FileSystemRow = FileSystemRow {
     mount: MOUNT_EXT2,
     system: &[],
     home: Home::Linux,
-    takes_log_device: false,
+    second_device: None,
     device_queue: None,
     make: |spec| make("ext2", spec),
 };
@@ -35,7 +35,7 @@ pub const EXT3: FileSystemRow = FileSystemRow {
     mount: MOUNT_EXT3,
     system: &[],
     home: Home::Linux,
-    takes_log_device: false,
+    second_device: None,
     device_queue: None,
     make: |spec| make("ext3", spec),
 };
@@ -48,7 +48,7 @@ pub const EXT4: FileSystemRow = FileSystemRow {
     mount: MOUNT_EXT4,
     system: &[],
     home: Home::Linux,
-    takes_log_device: false,
+    second_device: None,
     device_queue: None,
     make: |spec| make("ext4", spec),
 };

@@ -6,6 +6,7 @@ use super::driver::UfsFs;
 use super::geometry::Geometry;
 use crate::api::block::{FileRun, NodeId};
 use crate::api::context::{Context, HoldBack};
+use crate::fs::write_behind::gather;
 
 impl UfsFs {
     /// Writers of a file sleep while too much of it is on its way; looked at once for each
@@ -19,21 +20,17 @@ impl UfsFs {
 
     /// Data were copied into the cache: every block whose end was written joins the run that waits,
     /// or sends it off and begins another one.
-    pub(super) fn gather(&mut self, cx: &mut Context, node: NodeId, (start, end): (u64, u64)) {
-        let cluster = self.rules.cluster_bytes;
+    pub(super) fn gather_blocks(
+        &mut self,
+        cx: &mut Context,
+        node: NodeId,
+        (start, end): (u64, u64),
+    ) {
+        let sizes = (self.rules.cluster_bytes, Geometry::BLOCK);
         let Some(state) = self.nodes.get_mut(&node.0) else { return };
-        for block in start / Geometry::BLOCK..end / Geometry::BLOCK {
-            let at = block * Geometry::BLOCK;
-            let (from, length) = state.delayed;
-            if length > 0 && length < cluster && at == from + length {
-                state.delayed.1 += Geometry::BLOCK;
-                continue;
-            }
-            if length > 0 {
-                cx.effects.push.push(run(node, from, length));
-            }
-            state.delayed = (at, Geometry::BLOCK);
-        }
+        gather(&mut state.delayed, sizes, (start, end), |(from, length)| {
+            cx.effects.push.push(run(node, from, length));
+        });
     }
 
     /// Sends off what waits.

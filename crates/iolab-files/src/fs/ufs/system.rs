@@ -109,7 +109,7 @@ impl FileSystem for UfsFs {
     }
 
     fn copied(&mut self, cx: &mut Context, node: NodeId, start: Bytes, end: Bytes) {
-        self.gather(cx, node, (start.0, end.0));
+        self.gather_blocks(cx, node, (start.0, end.0));
     }
 
     fn allocate(&mut self, _: &mut Context, run: FileRun) -> Result<Mapped, Errno> {

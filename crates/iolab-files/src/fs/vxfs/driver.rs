@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::free::Free;
 use super::geometry::Geometry;
 use super::node::VxNode;
 use super::options::{Mode, VxRules};
@@ -15,6 +14,7 @@ use crate::api::context::{Context, Tid};
 use crate::api::make::MakeSpec;
 use crate::error::FilesError;
 use crate::fs::directory::PieceDirectory;
+use crate::fs::free_runs::FreeRuns;
 use crate::fs::journal::{DeltaLog, LogArea, Persistence, PlainLog, UndoLog};
 
 /// Inode number of the root directory, and first inode that files get.
@@ -31,7 +31,7 @@ pub const ENTRY_BYTES: u64 = 64;
 pub struct VxFs {
     pub(super) rules: VxRules,
     pub(super) geometry: Geometry,
-    pub(super) free: Free,
+    pub(super) free: FreeRuns,
     pub(super) nodes: BTreeMap<u32, VxNode>,
     pub(super) directories: BTreeMap<u32, PieceDirectory>,
     pub(super) log: Persistence,
@@ -46,7 +46,7 @@ impl VxFs {
     /// A fresh file system.
     pub fn make(spec: &MakeSpec) -> Result<Self, FilesError> {
         let (rules, geometry) = VxRules::new(spec)?;
-        let mut free = Free::new(geometry.data, geometry.units - geometry.data);
+        let mut free = FreeRuns::new(geometry.data, geometry.units - geometry.data);
         let chunk = geometry.data;
         let place = chunk + Geometry::CHUNK;
         free.occupy(chunk, Geometry::CHUNK);
@@ -235,7 +235,7 @@ impl VxFs {
     /// Free space and inodes from what is there, as the log or `fsck` leave them.
     fn remount(&mut self) {
         self.nodes.retain(|_, node| node.links > 0);
-        self.free = Free::new(self.geometry.data, self.geometry.units - self.geometry.data);
+        self.free = FreeRuns::new(self.geometry.data, self.geometry.units - self.geometry.data);
         for &chunk in &self.chunks {
             self.free.occupy(chunk, Geometry::CHUNK);
         }

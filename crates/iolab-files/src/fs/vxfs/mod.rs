@@ -4,9 +4,9 @@
 //! Its rates follow from two products: `read_pref_io` times `read_nstream` is read ahead of a
 //! sequential reader, `write_pref_io` times `write_nstream` is sent off behind a sequential writer,
 //! whom `max_diskq` holds back. The parts: `options` (mkfs, vxtunefs, mount), `geometry` (where
-//! things lie), `free` (free runs), `extents` (growth, and what is given back), `flush` (what is
-//! written when), `names` (entries and inodes), `driver` (state, changes and their undoing),
-//! `system` (the decider). Durability is that of `fs::journal`.
+//! things lie), `extents` (growth, and what is given back), `flush` (what is written when), `names`
+//! (entries and inodes), `driver` (state, changes and their undoing), `system` (the decider).
+//! Durability is that of `fs::journal`.
 //!
 //! Left out: data in the log (`datainlog`), reservations (setext), Quick I/O, snapshots, quotas,
 //! ACLs, more than one data volume, immediate data in the inode.
@@ -17,7 +17,6 @@
 mod driver;
 mod extents;
 mod flush;
-mod free;
 mod geometry;
 mod names;
 mod node;

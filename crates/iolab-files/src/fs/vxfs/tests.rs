@@ -1,7 +1,6 @@
 //! Checks of `VxFS` that need no time: extents, requests, modes of the log, options, free space.
 
 use super::VxFs;
-use super::free::Free;
 use super::options::{MKFS, MOUNT, Mode, SYSTEM};
 use crate::api::block::{FileRun, NodeId, Place};
 use crate::api::context::{Caller, Context};
@@ -10,6 +9,7 @@ use crate::api::file_system::{
 };
 use crate::api::make::{DeviceFacts, Kernel, MakeSpec, Solaris, StripeFacts};
 use crate::api::options::FsOptions;
+use crate::fs::free_runs::FreeRuns;
 use iolab_model::{Bytes, Ns};
 
 const KIB: u64 = 1024;
@@ -392,7 +392,7 @@ fn all_of_a_device_can_be_filled_by_files_that_grow_in_turn() {
 #[test]
 fn free_space_agrees_with_a_naive_map() {
     let (first, units) = (16, 4096);
-    let mut free = Free::new(first, units);
+    let mut free = FreeRuns::new(first, units);
     let mut naive = vec![true; (first + units) as usize];
     naive[..first as usize].fill(false);
     let mut held: Vec<(u64, u64)> = Vec::new();

@@ -1,15 +1,15 @@
-//! `Free`: free runs of a device by their first unit.
+//! `FreeRuns`: free runs of a device by their first unit.
 
 use std::collections::BTreeMap;
 
 /// Free space.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Free {
+pub struct FreeRuns {
     runs: BTreeMap<u64, u64>,
     units: u64,
 }
 
-impl Free {
+impl FreeRuns {
     /// One free run.
     pub fn new(first: u64, count: u64) -> Self {
         let mut free = Self::default();

@@ -1,0 +1,3 @@
+//! A worker on a simulated Solaris stack.
+
+pub mod worker;
