@@ -9,7 +9,7 @@ use iolab_trace::event::{Action, Categories, Event};
 use iolab_trace::format::open_windows;
 use iolab_trace::source::{Input, Source, Window};
 
-use crate::access::{AccessStream, File, FileAccess, Happening};
+use crate::access::{AccessStream, File, FileAccess, Happening, StableWait};
 use crate::points::{PointReader, has_calls};
 use crate::processes::TracedProcesses;
 use crate::stream::tally::{Budget, FileTally, PlacedAccess, Stream};
@@ -125,7 +125,7 @@ impl PatternAnalysis {
                 continue;
             }
             if event.categories.has(Categories::FLUSH) {
-                analysis.take(&Happening::Synced(file));
+                analysis.take(&Happening::Synced(file, StableWait::Flush));
             }
             // A discard moves nothing.
             if event.bytes == 0 || event.categories.has(Categories::DISCARD) {
@@ -165,7 +165,10 @@ impl PatternAnalysis {
     fn take(&mut self, happening: &Happening) {
         match happening {
             Happening::Access(access) => self.take_access(access),
-            Happening::Synced(file) => self.tally(*file).syncs += 1,
+            Happening::Synced(file, wait) => {
+                self.tally(*file);
+                self.tallies[*file].wait(*wait, &mut self.budget);
+            }
             Happening::Emptied(file) => self.tally(*file).empty(),
             Happening::SoughtInVain(file) => self.tally(*file).sought_in_vain += 1,
             Happening::Closed(key) => {
