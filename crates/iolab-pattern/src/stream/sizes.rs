@@ -94,6 +94,7 @@ impl DirectionSizes {
 
     /// The same without the rest at the end of a file: one access that is shorter than the others,
     /// which moves what is left.
+    #[must_use]
     pub fn without_rest(&self) -> Self {
         let mut kept = self.clone();
         if let [first, .., last] = self.drawn.as_slice()
