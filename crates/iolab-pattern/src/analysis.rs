@@ -145,7 +145,8 @@ impl PatternAnalysis {
             }));
         }
         let names: HashMap<_, _> = source.devices().into_iter().collect();
-        analysis.files = vec![File::default(); devices.len()];
+        // Requests of a block device have passed the page cache, if they came by it.
+        analysis.files = vec![File { is_direct: true, ..File::default() }; devices.len()];
         for (device, (file, _)) in devices {
             let name = names.get(&device).cloned().unwrap_or_else(|| device.to_string());
             analysis.files[file].name = name.into_bytes();

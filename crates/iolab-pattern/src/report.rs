@@ -13,7 +13,7 @@ use crate::text::scan::find;
 pub mod phases;
 
 pub use phases::PatternPhase;
-use phases::{directions_of, phases_of};
+use phases::{directions_of, phases_of, with_directions};
 
 /// Access patterns of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -125,7 +125,7 @@ pub struct FilePattern {
     pub begins_ns: Option<u64>,
     /// Time from the first access to the end of the last.
     pub lasted_ns: Option<u64>,
-    /// True if it was opened around the page cache.
+    /// True if it was opened around the page cache, and of the requests of a block device.
     pub is_direct: bool,
     /// True if it was mapped into memory: accesses through memory are not in the trace.
     pub is_mapped: bool,
@@ -296,6 +296,7 @@ impl FilePattern {
 
     fn of(file: &File, tally: &FileTally) -> Self {
         let (pattern, streams) = pattern_of(tally);
+        let pattern = with_directions(pattern, &tally.directions);
         let placed: u64 = tally.alignments.iter().sum();
         let aligned: u64 = tally.alignments[ALIGNED_4K..].iter().sum();
         let touches = tally.reuse.touches();

@@ -452,7 +452,7 @@ fn one_block_that_is_written_again_and_again_is_one_place() {
     assert!(file.sentence.contains("always at the same place"), "{}", file.sentence);
     let job = emitted(&text, PatternForm::Fio).text;
     assert!(job.contains("size=4096\n") && job.contains("io_size=204800\n"), "{job}");
-    assert!(emitted(&text, PatternForm::Iozone).text.contains(" -i 0 -i 9 "));
+    assert!(emitted(&text, PatternForm::Iozone).text.contains(" -i 0 -i 4 "));
 }
 
 /// A trace of a sparse file: one access lies at 4 EiB.

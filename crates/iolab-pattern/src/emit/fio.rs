@@ -9,6 +9,10 @@ use super::jobs::{Job, Jobs, Making};
 use super::shares;
 use crate::report::{FilePattern, PatternReport};
 
+/// Characters of a name that are kept: what is added makes no more than the 255 bytes of a file
+/// system.
+const NAME_MAX: usize = 200;
+
 /// A job file.
 pub fn job_file(report: &PatternReport) -> EmittedWorkload {
     let mut made = EmittedWorkload {
@@ -45,19 +49,21 @@ pub fn study(report: &PatternReport) -> EmittedWorkload {
     )
     .replace("SIZE", &space(&jobs));
     let mut made = EmittedWorkload { text, ..EmittedWorkload::default() };
+    // One workload: its files are used at once, or one after the other, as they were.
+    let mut words = EmittedWorkload::default();
     for (file, Jobs { jobs, losses }) in jobs {
-        made.begin_file("#", file, &losses);
-        if jobs.is_empty() {
-            continue;
-        }
-        made.files += 1;
-        made.text.push_str("[[workloads]]\ndialect = \"fio\"\ncommand = [\n");
+        words.begin_file("#", file, &losses);
+        words.files += usize::from(!jobs.is_empty());
         for job in jobs {
-            let words: Vec<String> = job.options.iter().map(word).collect();
-            let _ = writeln!(made.text, "  \"--name={}\", {},", job.name, words.join(", "));
+            let options: Vec<String> = job.options.iter().map(word).collect();
+            let _ = writeln!(words.text, "  \"--name={}\", {},", job.name, options.join(", "));
         }
-        made.text.push_str("]\n");
     }
+    if words.files > 0 {
+        let _ =
+            write!(made.text, "\n[[workloads]]\ndialect = \"fio\"\ncommand = [{}]\n", words.text);
+    }
+    (made.losses, made.files) = (words.losses, words.files);
     made
 }
 
@@ -115,5 +121,5 @@ pub fn unused(name: &str, names: &mut HashSet<String>) -> String {
 pub fn plain_name(file: &FilePattern) -> String {
     let last = file.name.rsplit('/').find(|part| !part.is_empty()).unwrap_or("file");
     let is_plain = |one: char| one.is_ascii_alphanumeric() || "._-".contains(one);
-    last.chars().map(|one| if is_plain(one) { one } else { '-' }).collect()
+    last.chars().take(NAME_MAX).map(|one| if is_plain(one) { one } else { '-' }).collect()
 }

@@ -20,6 +20,8 @@ const REUSED: f64 = 0.1;
 const OTHER_COUNT: f64 = 0.1;
 /// Pauses shorter than this are those of strace itself.
 const PAUSE_NS: u64 = 1_000_000;
+/// Bytes of a record, at most (`IOzone` 3.489: "maximum buffer size 16384 kB").
+const RECORD_MAX: u64 = 16 << 20;
 /// Writes for each wait up to which every write waits.
 const EVERY_WRITE: f64 = 1.5;
 
@@ -102,6 +104,10 @@ fn line(file: &FilePattern, bound: LengthBound) -> Result<Line, String> {
     }
     losses.extend(sizes_lost(file, size));
     losses.extend(count_lost(file, &parts, whole / size));
+    if let Some(align) = file.alignment.filter(|align| *align < size) {
+        let [step, record] = [align, size].map(exact);
+        losses.push(format!("places at multiples of {step}: records begin at those of {record}"));
+    }
     losses.extend(others_lost(file));
     let (waiting, loss) = waits(file);
     words.push_str(waiting);
@@ -124,6 +130,12 @@ fn size_of(file: &FilePattern, parts: &[Part]) -> Result<u64, String> {
             exact(most)
         ));
     }
+    if most > RECORD_MAX {
+        return Err(format!(
+            "records of IOzone have at most 16 MiB, these accesses {}",
+            exact(most)
+        ));
+    }
     Ok(most)
 }
 
@@ -140,7 +152,7 @@ fn test_of(part: &Part, size: u64) -> Result<Test, String> {
         AccessPattern::Random if writes => (2, "random write"),
         AccessPattern::Random => (2, "random read"),
         AccessPattern::Backward if reads => (3, "bkwd read"),
-        AccessPattern::Same if writes => (9, "record rewrite"),
+        AccessPattern::Same if writes => (4, "record rewrite"),
         // A stride is counted in records.
         AccessPattern::Strided if reads && stride > 0 && stride % size as i64 == 0 => {
             (5, "stride read")

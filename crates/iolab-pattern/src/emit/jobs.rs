@@ -1,11 +1,12 @@
 //! Jobs of fio: one for each part of a file's accesses.
 
 use super::bound::{ACCESS_MAX, LengthBound};
-use super::parts::Part;
+use super::parts::{Part, SECTOR};
 use super::shares;
 use crate::report::FilePattern;
 use crate::sentence::exact;
 use crate::stream::class::{AccessPattern, NEAR_BYTES, STRIDE_REPEATS};
+use crate::stream::sizes::DirectionSizes;
 
 /// Streams that take turns and become processes, at most.
 const JOBS_MAX: u64 = 64;
@@ -95,7 +96,7 @@ impl Jobs {
             options.push(("bs_unaligned", "1".to_owned()));
         }
         let jobs = self.job_count(file, part);
-        options.push(("io_size", (part.bytes / jobs).max(1).to_string()));
+        options.push(("io_size", (part.bytes() / jobs).max(1).to_string()));
         if jobs > 1 {
             options.push(("numjobs", jobs.to_string()));
         }
@@ -115,8 +116,13 @@ impl Jobs {
         options.extend(places(file, part));
         self.lose(order_losses(part, whole));
         self.waits(part, &mut options);
-        if file.is_direct {
+        if file.is_direct && part.is_of_sectors() {
             options.push(("direct", "1".to_owned()));
+        } else if file.is_direct {
+            self.lose(["direct I/O: its accesses are no whole sectors".to_owned()]);
+        }
+        if let (name, count @ 1..) = part.left_out() {
+            self.lose([format!("{count} {name} of {} accesses", part.accesses)]);
         }
         if let Some(think) = file.think.filter(|think| think.p50_ns >= PAUSE_NS) {
             options.push(("thinktime", format!("{}us", think.p50_ns / 1000)));
@@ -216,7 +222,8 @@ fn direction(part: &Part) -> String {
         () => format!("{prefix}rw"),
     };
     // fio adds the number behind the colon to the end of each access.
-    let size = i64::try_from(part.bytes / part.accesses.max(1)).unwrap_or(i64::MAX).max(1);
+    let accesses: u64 = part.directions().into_iter().map(DirectionSizes::accesses).sum();
+    let size = i64::try_from(part.bytes() / accesses.max(1)).unwrap_or(i64::MAX).max(1);
     match part.pattern {
         AccessPattern::Strided => {
             let stride = part.stride.unwrap_or(size.saturating_mul(2));
@@ -248,7 +255,8 @@ fn places(file: &FilePattern, part: &Part) -> Vec<(&'static str, String)> {
     let percent = |share: f64| format!("{:.0}", share * 100.0);
     let is_both = !part.is_reading() && !part.is_writing();
     if is_both {
-        options.push(("rwmixread", percent(part.read_share)));
+        // None of a hundred would be none at all.
+        options.push(("rwmixread", percent(part.read_share.clamp(0.01, 0.99))));
     }
     let (least, most) = part.size_range();
     let is_partly = part.pattern == AccessPattern::Mixed || is_stray(part);
@@ -261,6 +269,7 @@ fn places(file: &FilePattern, part: &Part) -> Vec<(&'static str, String)> {
     if part.is_random() || is_partly {
         let align = match part.pattern {
             AccessPattern::Same => Some(most),
+            _ if file.is_direct => file.alignment.map(|align| align.max(SECTOR)),
             _ => file.alignment,
         };
         if let Some(align) = align.filter(|align| *align != least) {

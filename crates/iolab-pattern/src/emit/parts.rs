@@ -6,6 +6,15 @@ use crate::report::{FilePattern, PatternPhase};
 use crate::stream::class::AccessPattern;
 use crate::stream::sizes::DirectionSizes;
 
+/// Bytes of the smallest sector, of which direct I/O moves whole ones.
+pub const SECTOR: u64 = 512;
+
+/// Sizes that are drawn. A read past the cache asks for whole sectors: what is shorter at the end
+/// of the file is its answer.
+fn sizes_of(sizes: &DirectionSizes, is_direct: bool) -> DirectionSizes {
+    if is_direct { sizes.without_parts_of(SECTOR) } else { sizes.clone() }.without_rest()
+}
+
 /// A part of a file's accesses that one job does.
 pub struct Part {
     pub pattern: AccessPattern,
@@ -15,7 +24,6 @@ pub struct Part {
     pub stride: Option<i64>,
     pub read_share: f64,
     pub accesses: u64,
-    pub bytes: u64,
     pub reads: DirectionSizes,
     pub writes: DirectionSizes,
     pub waits: StableWaits,
@@ -25,7 +33,7 @@ impl Part {
     /// Parts of a file in their order: its phases, or all of it.
     pub fn all(file: &FilePattern) -> Vec<Self> {
         if !file.phases.is_empty() {
-            return file.phases.iter().map(Self::of_phase).collect();
+            return file.phases.iter().map(|one| Self::of_phase(one, file.is_direct)).collect();
         }
         let accesses = file.reads.count + file.writes.count;
         vec![Self {
@@ -35,14 +43,13 @@ impl Part {
             stride: file.stride,
             read_share: file.reads.count as f64 / accesses.max(1) as f64,
             accesses,
-            bytes: file.reads.bytes.saturating_add(file.writes.bytes),
-            reads: file.read_sizes.without_rest(),
-            writes: file.write_sizes.without_rest(),
+            reads: sizes_of(&file.read_sizes, file.is_direct),
+            writes: sizes_of(&file.write_sizes, file.is_direct),
             waits: file.waits,
         }]
     }
 
-    fn of_phase(phase: &PatternPhase) -> Self {
+    fn of_phase(phase: &PatternPhase, is_direct: bool) -> Self {
         Self {
             pattern: phase.pattern,
             random_shares: phase.random_shares,
@@ -50,21 +57,41 @@ impl Part {
             stride: phase.stride,
             read_share: phase.read_share,
             accesses: phase.accesses,
-            bytes: phase.mean_bytes.saturating_mul(phase.accesses),
-            reads: phase.read_sizes.without_rest(),
-            writes: phase.write_sizes.without_rest(),
+            reads: sizes_of(&phase.read_sizes, is_direct),
+            writes: sizes_of(&phase.write_sizes, is_direct),
             waits: phase.waits,
         }
     }
 
-    /// True if it reads so much that its writes are left out.
+    /// True if it reads so much that its writes are left out: of accesses and of bytes.
     pub fn is_reading(&self) -> bool {
-        self.read_share >= ONE_DIRECTION
+        let (reads, writes) = (self.reads.bytes() as f64, self.writes.bytes() as f64);
+        self.read_share >= ONE_DIRECTION && reads >= ONE_DIRECTION * (reads + writes)
     }
 
     /// True if it writes so much that its reads are left out.
     pub fn is_writing(&self) -> bool {
-        self.read_share <= 1.0 - ONE_DIRECTION
+        let (reads, writes) = (self.reads.bytes() as f64, self.writes.bytes() as f64);
+        self.read_share <= 1.0 - ONE_DIRECTION && writes >= ONE_DIRECTION * (reads + writes)
+    }
+
+    /// Bytes of the directions that it has.
+    pub fn bytes(&self) -> u64 {
+        self.directions().into_iter().map(DirectionSizes::bytes).fold(0, u64::saturating_add)
+    }
+
+    /// Number of accesses of the direction that is left out.
+    pub fn left_out(&self) -> (&'static str, u64) {
+        match () {
+            () if self.is_reading() => ("writes", self.writes.accesses()),
+            () if self.is_writing() => ("reads", self.reads.accesses()),
+            () => ("", 0),
+        }
+    }
+
+    /// True if no access needs the page cache: direct I/O moves whole sectors.
+    pub fn is_of_sectors(&self) -> bool {
+        self.directions().iter().all(|sizes| sizes.are_whole(SECTOR))
     }
 
     /// Sizes of each direction that it has.

@@ -67,6 +67,27 @@ pub fn directions_of(
     (pattern == AccessPattern::Mixed && found.0 != found.1).then_some(found)
 }
 
+/// Pattern of a file, given that of all its accesses in their order and those of its reads alone
+/// and its writes alone.
+///
+/// What takes turns with accesses elsewhere lies anywhere, seen together, and what writes where it
+/// has just read is at the same place.
+pub fn with_directions(pattern: AccessPattern, counts: &[ClassCounts; 2]) -> AccessPattern {
+    let is_open = matches!(
+        pattern,
+        AccessPattern::Mixed | AccessPattern::Random | AccessPattern::Near | AccessPattern::Same
+    );
+    let [reads, writes] = counts.map(|counts| counts.label_of_direction());
+    let Some((reads, writes)) = reads.zip(writes).filter(|_| is_open) else { return pattern };
+    let is_anywhere =
+        |one: AccessPattern| matches!(one, AccessPattern::Random | AccessPattern::Near);
+    match () {
+        () if reads == writes => reads,
+        () if is_anywhere(reads) && is_anywhere(writes) => pattern,
+        () => AccessPattern::Mixed,
+    }
+}
+
 /// A phase as data; None if the trace has too many accesses to tell its sizes.
 fn phase_row(tally: &FileTally, phase: &StreamPhase) -> Option<PatternPhase> {
     let accesses = phase.counts.total();

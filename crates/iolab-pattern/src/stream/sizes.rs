@@ -109,9 +109,34 @@ impl DirectionSizes {
         kept
     }
 
+    /// The same without sizes that are no multiples, unless all are such.
+    #[must_use]
+    pub fn without_parts_of(&self, unit: u64) -> Self {
+        let whole: Vec<SizeShare> =
+            self.drawn.iter().filter(|row| row.bytes % unit == 0).copied().collect();
+        if whole.is_empty() {
+            return self.clone();
+        }
+        let total: u64 = whole.iter().map(|row| row.count).sum();
+        let share = |row: SizeShare| SizeShare { share: row.count as f64 / total as f64, ..row };
+        let different = self.different - (self.drawn.len() - whole.len()) as u64;
+        Self { different, drawn: whole.into_iter().map(share).collect() }
+    }
+
+    /// True if all sizes are multiples.
+    pub fn are_whole(&self, unit: u64) -> bool {
+        self.drawn.iter().all(|row| row.bytes % unit == 0)
+    }
+
     /// Number of accesses.
     pub fn accesses(&self) -> u64 {
         self.drawn.iter().map(|row| row.count).sum()
+    }
+
+    /// Bytes of all accesses.
+    pub fn bytes(&self) -> u64 {
+        let each = self.drawn.iter().map(|row| row.bytes.saturating_mul(row.count));
+        each.fold(0, u64::saturating_add)
     }
 }
 

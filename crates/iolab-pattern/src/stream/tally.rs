@@ -57,8 +57,9 @@ pub struct PlacedAccess {
 #[derive(Clone, Debug, Default)]
 pub struct Stream {
     classifier: Classifier,
-    /// Of reads and of writes.
-    counts: [ClassCounts; 2],
+    counts: ClassCounts,
+    /// Reads alone and writes alone, whatever lies between them.
+    directions: [(Classifier, ClassCounts); 2],
     /// Strides, and how often each occurs.
     strides: BTreeMap<i128, u64>,
     /// Empty reads, until it is known whether there are others.
@@ -94,9 +95,11 @@ impl Stream {
     }
 
     fn classify(&mut self, access: &FileAccess) {
-        let Self { classifier, counts, .. } = self;
+        let Self { classifier, counts, directions, .. } = self;
         let (offset, bytes, is_write) = (access.offset, access.bytes, access.is_write);
-        classifier.add(offset, bytes, is_write, |one| counts[usize::from(one.is_write)].add(&one));
+        classifier.add(offset, bytes, is_write, |one| counts.add(&one));
+        let (classifier, counts) = &mut directions[usize::from(is_write)];
+        classifier.add(offset, bytes, is_write, |one| counts.add(&one));
         let strides = &mut self.strides;
         let has_room = |stride: &i128| strides.len() < STRIDES_MAX || strides.contains_key(stride);
         if let Some(stride) = self.classifier.stride().filter(has_room) {
@@ -115,8 +118,11 @@ impl Stream {
                 self.classify(access);
             }
         }
-        let Self { classifier, counts, .. } = self;
-        classifier.finish(|one| counts[usize::from(one.is_write)].add(&one));
+        let Self { classifier, counts, directions, .. } = self;
+        classifier.finish(|one| counts.add(&one));
+        for (classifier, counts) in directions {
+            classifier.finish(|one| counts.add(&one));
+        }
         asked
     }
 }
@@ -183,7 +189,7 @@ pub struct FileTally {
     pub joint: Joint,
     /// Classes of the streams through each open file description, added up.
     pub own: ClassCounts,
-    /// The same of their reads and of their writes.
+    /// The same of their reads alone and of their writes alone.
     pub directions: [ClassCounts; 2],
     /// Strides of those streams, and how often each occurs.
     strides: BTreeMap<i128, u64>,
@@ -243,14 +249,14 @@ impl FileTally {
         }
         self.is_by_request |= stream.is_by_request;
         self.at_end += stream.at_end;
-        for (counts, known) in stream.counts.iter().zip(&mut self.directions) {
-            self.own.merge(counts);
+        self.own.merge(&stream.counts);
+        for ((_, counts), known) in stream.directions.iter().zip(&mut self.directions) {
             known.merge(counts);
         }
         for (stride, count) in stream.strides {
             *self.strides.entry(stride).or_default() += count;
         }
-        self.streams += u64::from(stream.counts.iter().any(|counts| counts.total() > 0));
+        self.streams += u64::from(stream.counts.total() > 0);
     }
 
     /// Forgets its content: what is accessed from now on is something else.
