@@ -29,6 +29,7 @@ AccessClass: TypeAlias = Literal[
     "sequential",
     "interleaved",
     "backward",
+    "same",
     "strided",
     "near",
     "random",
@@ -41,6 +42,7 @@ AccessPattern: TypeAlias = Literal[
     "interleaved",
     "backward",
     "strided",
+    "same-place",
     "near",
     "random",
     "mixed",
@@ -2321,6 +2323,21 @@ class DeviceRecord(TypedDict):
     writes: int
 
 
+class SizeShare(TypedDict):
+    """Accesses of one size."""
+
+    bytes: int
+    count: int
+    share: float
+
+
+class DirectionSizes(TypedDict):
+    """Sizes of the accesses of one direction."""
+
+    different: int
+    drawn: list[SizeShare]
+
+
 class Doctor(TypedDict):
     """Parameters of `doctor`."""
 
@@ -2455,15 +2472,31 @@ class FileMark(TypedDict):
     size_bytes: int
 
 
+class StableWaits(TypedDict):
+    """Numbers of waits for stable storage."""
+
+    dsync_writes: int
+    fdatasync: int
+    flushes: int
+    fsync: int
+    sync_writes: int
+
+
 class PatternPhase(TypedDict):
     """A part of a file's accesses that is alike."""
 
     accesses: int
+    directions: list[AccessPattern] | None
     first: int
     mean_bytes: int
     pattern: AccessPattern
+    random_shares: list[float]
     read_share: float
+    read_sizes: DirectionSizes
     size: int | None
+    stride: int | None
+    waits: StableWaits
+    write_sizes: DirectionSizes
 
 
 class Moved(TypedDict):
@@ -2471,14 +2504,6 @@ class Moved(TypedDict):
 
     bytes: int
     count: int
-
-
-class SizeShare(TypedDict):
-    """Accesses of one size."""
-
-    bytes: int
-    count: int
-    share: float
 
 
 class FilePattern(TypedDict):
@@ -2503,6 +2528,7 @@ class FilePattern(TypedDict):
     picture: Picture | None
     queue_depth: int
     random_shares: list[float]
+    read_sizes: DirectionSizes
     reads: Moved
     reads_at_end: int
     reuse_bytes: int | None
@@ -2519,6 +2545,8 @@ class FilePattern(TypedDict):
     stride: int | None
     syncs: int
     think: Durations | None
+    waits: StableWaits
+    write_sizes: DirectionSizes
     writes: Moved
     writes_per_sync: float | None
 
@@ -3469,6 +3497,7 @@ class PatternFoundAnswer(TypedDict):
 
     caveats: list[TraceCaveat]
     format: str
+    losses: list[str]
     report: PatternReport
     text: str
     workload: str | None

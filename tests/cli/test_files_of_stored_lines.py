@@ -8,6 +8,7 @@ on the machine, and `--dry-run` did not name it.
 from __future__ import annotations
 
 import io
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -178,6 +179,35 @@ def test_the_printed_way_on_names_them_again(
         "`iolab run iolab-out/fio-1 --resume --overwrite mine`",
         f"`iolab run iolab-out/fio-1 --resume --overwrite {tmp_path / 'new'}`",
     ]
+
+
+@pytest.mark.parametrize("place", ["there.tmp", "elsewhere/there.tmp"])
+def test_a_study_that_somebody_else_began_chooses_no_file(iolab: Iolab, place: str) -> None:
+    """Symptom: continued by root, a planted study made a file of its own choice and content.
+
+    Fix: a results directory that this user did not begin where it lies is treated as an archive.
+    """
+    Path("elsewhere").mkdir()
+    made = Path(place).absolute()
+    code, _, err = iolab(f"iozone -s 64k -i 0 -w -f {made} --repeat 2 --out own")
+    assert code == 0, err
+    shutil.copytree("own", "planted")
+    made.unlink()
+    for words in ("--resume --rounds 3", "--resume --rounds 3 --dry-run", "", "--dry-run"):
+        code, _, err = iolab(f"run planted {words}")
+        assert code == 2, (words, err)
+        assert f"the command line in planted writes {made}" in err
+        assert f"--overwrite {made}" in err
+        assert not made.exists()
+    code, out, err = iolab("run own --resume --rounds 3 --dry-run")
+    assert code == 0, err
+    assert f"Trials make or write {made}." in out
+    code, _, err = iolab("run own --resume --rounds 3")
+    assert code == 0, err
+    assert made.exists()
+    made.unlink()
+    code, _, err = iolab(f"run planted --resume --rounds 3 --overwrite {made}")
+    assert code == 0, err
 
 
 def test_a_rehearsal_names_the_files_that_are_written(iolab: Iolab) -> None:

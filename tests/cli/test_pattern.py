@@ -65,7 +65,7 @@ def test_the_report_reads_well(iolab):
     assert code == 0
     assert out.splitlines()[0].split()[:4] == ["file", "pattern", "reads", "writes"]
     assert "/tmp/demo/data: " in out
-    assert "In order: 40 sequential writes of 16 KiB, then" in out
+    assert "In order: 40 sequential writes of 16 KiB, then" in " ".join(out.split())
     assert "io_uring; a trace of system calls does not show those transfers" in err
 
 
@@ -96,7 +96,7 @@ def test_a_block_trace_is_a_pattern_of_its_devices(iolab):
     assert found(iolab, TRACES / "nb", "--device", device)["files"][0] == report["files"][0]
 
 
-@pytest.mark.parametrize("form", ["study", "fio", "iozone"])
+@pytest.mark.parametrize("form", ["study", "fio"])
 def test_an_emitted_workload_never_names_the_file_itself(iolab, tmp_path, form):
     out = tmp_path / "workload"
     code, told, err = iolab(
@@ -108,6 +108,16 @@ def test_an_emitted_workload_never_names_the_file_itself(iolab, tmp_path, form):
     assert not any("/tmp/demo" in line for line in used)
     assert iolab("pattern", CALLS / "f.txt", "--emit", form, "--out", out)[0] == 2
     assert iolab("pattern", CALLS / "f.txt", "--emit", form)[1] != ""
+
+
+def test_what_iozone_has_no_test_for_makes_no_line(iolab, tmp_path):
+    out = tmp_path / "workload"
+    words = ("pattern", CALLS / "f-y-T-ttt.txt", "--only", "data", "--emit", "iozone")
+    code, _, err = iolab(*words, "--out", out)
+    assert (code, out.exists()) == (1, False)
+    assert "data: left out, use --emit fio: records of IOzone have one size" in err
+    assert "iolab: no workload was made" in err
+    assert iolab(*words)[1] == ""
 
 
 def test_an_emitted_job_keeps_the_orders_of_reads_and_writes(iolab, tmp_path):
@@ -219,3 +229,87 @@ def test_a_program_that_runs_is_followed_by_strace_where_trace_points_are_not_to
     first = err.splitlines()[0]
     assert "followed by strace, which slows every call: trace points cannot be used" in first
     assert "this needs root" in first
+
+
+def emitted(iolab, tmp_path, lines, form, flags="O_RDWR"):
+    """Report and workload of calls on one file."""
+    text, out = tmp_path / "calls.txt", tmp_path / f"workload-{form}"
+    text.write_text("\n".join([f'openat(AT_FDCWD, "/d/f", {flags}) = 3', *lines]) + "\n")
+    out.unlink(missing_ok=True)
+    code, _, err = iolab("pattern", text, "--emit", form, "--out", out)
+    row = found(iolab, text)["files"][0]
+    return row, out.read_text() if out.exists() else "", (code, err)
+
+
+def call(name, size, at):
+    return f'{name}64(3, ""..., {size}, {at}) = {size}'
+
+
+ANYWHERE = [at * at * 7919 % 1009 * 8192 for at in range(300)]
+
+
+@pytest.mark.parametrize(
+    ("reads", "writes", "pattern", "orders"),
+    [
+        (ANYWHERE, ANYWHERE, "random", None),
+        ([(8000 - at) * 4096 for at in range(300)], None, "mixed", ["backward", "sequential"]),
+        ([at * 65536 for at in range(300)], None, "mixed", ["strided", "sequential"]),
+        ([at * 65536 for at in range(300)], [0] * 300, "mixed", ["strided", "same-place"]),
+    ],
+    ids=["read-modify-write", "backward", "strided", "one hot block"],
+)
+def test_reads_and_writes_in_turn_have_orders_of_their_own(
+    iolab, tmp_path, reads, writes, pattern, orders
+):
+    """Symptom: each access was compared with the last one of either direction."""
+    writes = writes or [(1 << 26) + at * 4096 for at in range(300)]
+    lines = [
+        line
+        for read, write in zip(reads, writes, strict=True)
+        for line in (call("pread", 4096, read), call("pwrite", 4096, write))
+    ]
+    row, job, _ = emitted(iolab, tmp_path, lines, "fio")
+    assert (row["pattern"], row["directions"]) == (pattern, orders), row["sentence"]
+    if orders is None:
+        assert "rw=randrw" in job
+        assert "percentage_random" not in job
+
+
+def test_few_accesses_with_most_of_the_bytes_are_kept(iolab, tmp_path):
+    """Symptom: five writes of 4 MiB beside 1200 small reads became 40,000 more of these."""
+    lines = [call("pread", 512, at % 1200 * 512) for at in ANYWHERE * 4]
+    for at in range(5):
+        lines.insert(at * 200, call("pwrite", 4 << 20, at << 22))
+    _, job, _ = emitted(iolab, tmp_path, lines, "fio")
+    assert "rw=randrw" in job
+    assert "bs=512,4194304" in job
+    assert "rwmixread=99" in job
+
+
+def test_a_short_read_past_the_cache_is_no_size(iolab, tmp_path):
+    """Symptom: fio and iolab refused a job whose direct reads were of 457120 bytes."""
+    lines = [call("pread", 1 << 20, at << 20) for at in range(5)]
+    lines.append('pread64(3, ""..., 1048576, 5242880) = 457120')
+    _, job, _ = emitted(iolab, tmp_path, lines, "fio", flags="O_RDONLY|O_DIRECT")
+    assert "bs=1048576\n" in job
+    assert "direct=1" in job
+
+
+def test_records_that_iozone_does_not_take_make_no_line(iolab, tmp_path):
+    lines = [call("pread", 32 << 20, at * (32 << 20)) for at in range(8)]
+    _, line, (code, err) = emitted(iolab, tmp_path, lines, "iozone")
+    assert (code, line) == (1, "")
+    assert "records of IOzone have at most 16 MiB" in err
+
+
+def test_a_study_of_several_files_is_one_that_runs(iolab, tmp_path):
+    """Symptom: each file was a workload called fio, of which two were refused."""
+    text, out = tmp_path / "calls.txt", tmp_path / "study.toml"
+    lines = ['openat(AT_FDCWD, "/d/a", O_RDONLY) = 3', 'openat(AT_FDCWD, "/d/b", O_RDWR) = 4']
+    for at in range(40):
+        lines.append(f'pread64(3, ""..., 4096, {at * 4096}) = 4096')
+        lines.append(f'pwrite64(4, ""..., 4096, {at * 4096}) = 4096')
+    text.write_text("\n".join(lines) + "\n")
+    assert iolab("pattern", text, "--emit", "study", "--out", out)[0] == 0
+    code, _, err = iolab("plan", out, "--on", "sim:fixed-100us")
+    assert code == 0, err

@@ -6,6 +6,7 @@ kernel's trace points must see what strace sees.
 """
 
 import json
+import math
 import os
 import shutil
 import signal
@@ -52,6 +53,36 @@ PROGRAMS = {
         "for i in range(200): os.write(f, block)\n"
         "for i in range(200): os.pread(f, size, random.randrange(16384) * size)"
     ),
+    "data-sync": (
+        "f = os.open(name, os.O_WRONLY | os.O_DSYNC)\nfor i in range(100): os.write(f, block)"
+    ),
+    "full-sync": (
+        "f = os.open(name, os.O_WRONLY | os.O_SYNC)\nfor i in range(100): os.write(f, block)"
+    ),
+    "pages-and-headers": (
+        "sizes = [4096] * 706 + [24] * 250 + [65536] * 44\n"
+        "random.shuffle(sizes)\n"
+        "for one in sizes: os.write(f, bytes(one))"
+    ),
+    "sizes-by-direction": (
+        "for i in range(1000):\n"
+        "    at = random.randrange(1000) * 65536\n"
+        "    read = random.random() < 0.6\n"
+        "    os.pread(f, 8192, at) if read else os.pwrite(f, bytes(32768), at)"
+    ),
+    "orders-by-direction": (
+        "for i in range(400):\n"
+        "    os.pread(f, size, i * size)\n"
+        "    os.pwrite(f, block, random.randrange(16384) * size)"
+    ),
+    "appended-lines": (
+        "f = os.open(name, os.O_WRONLY | os.O_APPEND)\n"
+        "os.ftruncate(f, 0)\n"
+        "for i in range(400):\n"
+        "    os.write(f, bytes(random.randrange(60, 300)))\n"
+        "    os.fsync(f)"
+    ),
+    "one-block": "for i in range(200): os.pwrite(f, block, 8192)",
 }
 WAYS = ["strace", pytest.param("tracepoints", marks=pytest.mark.needs_root)]
 PATTERNS = {
@@ -65,7 +96,24 @@ PATTERNS = {
     "random-mix": "random",
     "four-cursors": "interleaved",
     "two-phases": "mixed",
+    "data-sync": "sequential",
+    "full-sync": "sequential",
+    "pages-and-headers": "sequential",
+    "sizes-by-direction": "random",
+    "orders-by-direction": "mixed",
+    "appended-lines": "sequential",
+    "one-block": "same-place",
 }
+WAITS = {
+    "log": {"fdatasync": 20},
+    "data-sync": {"dsync_writes": 100},
+    "full-sync": {"sync_writes": 100},
+    "appended-lines": {"fsync": 400},
+}
+RUNNERS = [
+    "iolab",
+    pytest.param("fio", marks=pytest.mark.skipif(shutil.which("fio") is None, reason="needs fio")),
+]
 SYNCS_OF_A_RUN = 4
 """Times that a measured run waits for stable storage by itself, at its beginning and end."""
 STRIDES = {"strided": 65536, "strided-vectors": 262144}
@@ -86,31 +134,102 @@ def pattern(*words, cwd):
     return files[0]
 
 
-def is_alike(one, other):
-    """Tell whether two files have the same pattern: order, directions, sizes, waits."""
+SHARE_APART = 0.06
+"""Difference of two shares by chance: three standard deviations of 600 draws."""
+MOVED_APART = 0.25
+"""Relative difference of two sums or counts of as many draws of sizes."""
+
+
+def differences(one, other):
+    """Name all in which two files differ: order, directions, sizes, alignment, waits, amount."""
 
     def share(row):
         return row["reads"]["count"] / (row["reads"]["count"] + row["writes"]["count"])
 
-    def waits(row):
-        return row["writes"]["count"] > 0 and row["syncs"] > SYNCS_OF_A_RUN
+    def sizes(row, direction):
+        return {size["bytes"]: size["share"] for size in row[f"{direction}_sizes"]["drawn"]}
+
+    def sizes_apart(direction):
+        mine, yours = sizes(one, direction), sizes(other, direction)
+        apart = (abs(mine.get(size, 0) - yours.get(size, 0)) for size in mine.keys() | yours.keys())
+        return max(apart, default=0)
+
+    def waits(row, way):
+        """Writes for each wait, up to a tenth; a run waits a few times by itself."""
+        count = row["waits"][way]
+        writes = row["writes"]["count"]
+        return round(writes / count, 1) if writes and count > SYNCS_OF_A_RUN else None
+
+    def waits_apart(way):
+        mine, yours = waits(one, way), waits(other, way)
+        return mine != yours if None in (mine, yours) else abs(mine - yours) > 0.1 * mine
 
     def phases(row):
         return [phase["pattern"] for phase in row["phases"]]
 
-    return (
-        one["pattern"] == other["pattern"]
-        and one["stride"] == other["stride"]
-        and abs(share(one) - share(other)) < 0.1
-        and one["sizes"][0]["bytes"] == other["sizes"][0]["bytes"]
-        and waits(one) == waits(other)
+    def moved(row):
+        return row["reads"]["bytes"] + row["writes"]["bytes"]
+
+    def accesses(row):
+        return row["reads"]["count"] + row["writes"]["count"]
+
+    def drawn_apart(row):
+        """Three standard deviations of the mean of sizes that are drawn, in parts of it."""
+        found = [
+            (size["bytes"], size["share"] * row[f"{way}s"]["count"])
+            for way in ("read", "write")
+            for size in row[f"{way}_sizes"]["drawn"]
+        ]
+        total = sum(count for _, count in found)
+        mean = sum(size * count for size, count in found) / total
+        spread = math.sqrt(sum(count * (size - mean) ** 2 for size, count in found) / total)
+        return 3 * spread / mean / math.sqrt(total)
+
+    def is_apart(mine, yours):
+        return abs(mine - yours) > MOVED_APART * mine
+
+    differ = {
+        "pattern": one["pattern"] != other["pattern"],
+        "stride": one["stride"] != other["stride"],
+        "mix": abs(share(one) - share(other)) > SHARE_APART,
+        "orders": one["directions"] != other["directions"],
+        "sizes of reads": sizes_apart("read") > SHARE_APART,
+        "sizes of writes": sizes_apart("write") > SHARE_APART,
+        # One place is a multiple of whatever it is a multiple of.
+        "alignment": one["alignment"] != other["alignment"]
+        and one["span"] is not None
+        and one["pattern"] != "same-place",
+        "waits": any(map(waits_apart, one["waits"])),
         # Which of several processes comes first is nobody's choice.
-        and (one["pattern"] == "interleaved" or phases(one) == phases(other))
-    )
+        "phases": one["pattern"] != "interleaved" and phases(one) != phases(other),
+        "bytes": is_apart(moved(one), moved(other)),
+        # So many bytes are moved: how many accesses that takes depends on the sizes drawn.
+        "accesses": abs(accesses(one) - accesses(other))
+        > (MOVED_APART + drawn_apart(one)) * accesses(one),
+    }
+    return [name for name, is_other in differ.items() if is_other]
 
 
+def run_again(runner, job, names, cwd):
+    """Follow a program that runs a job file; the figures of its files."""
+    for name in names:
+        # A file that is long enough already is not written before the job.
+        with (cwd / name).open("wb") as file:
+            file.truncate(128 << 20)
+    allowed = " ".join(f"--overwrite {name}" for name in names)
+    command = {
+        "iolab": f"{sys.executable} -m iolab fio {allowed} {job}",
+        "fio": f"fio {job}",
+    }[runner]
+    done = run("--json", "--with", "strace", "--only", ".pattern", "--for", command, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    files = json.loads(done.stdout[done.stdout.index('{\n "calls"') :])["files"]
+    return {Path(row["name"]).name: row for row in files}
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_is_recognised_and_so_is_the_workload_made_from_it(name, tmp_path):
+def test_a_program_is_recognised_and_so_is_the_workload_made_from_it(name, runner, tmp_path):
     program, job = tmp_path / "followed.py", tmp_path / "job.fio"
     program.write_text(HEAD + PROGRAMS[name] + "\n")
     row = pattern(
@@ -120,7 +239,7 @@ def test_a_program_is_recognised_and_so_is_the_workload_made_from_it(name, tmp_p
     )
     assert row["pattern"] == PATTERNS[name], row["sentence"]
     assert row["stride"] == STRIDES.get(name)
-    assert (row["syncs"] == 20) == (name == "log")
+    assert {way: count for way, count in row["waits"].items() if count} == WAITS.get(name, {})
     if name == "random-mix":
         assert abs(row["reads"]["count"] / 400 - 0.7) < 0.06
     if name == "four-cursors":
@@ -128,16 +247,8 @@ def test_a_program_is_recognised_and_so_is_the_workload_made_from_it(name, tmp_p
     if name == "two-phases":
         assert [phase["pattern"] for phase in row["phases"]] == ["sequential", "random"]
 
-    # A file that is long enough already is not written before the job.
-    made = tmp_path / "data.bin.pattern"
-    with made.open("wb") as file:
-        file.truncate(128 << 20)
-    again = pattern(
-        *("--with", "strace", "--only", "data.bin.pattern"),
-        *("--for", f"{sys.executable} -m iolab fio --overwrite {made} {job}"),
-        cwd=tmp_path,
-    )
-    assert is_alike(row, again), (row["sentence"], again["sentence"])
+    again = run_again(runner, job, ["data.bin.pattern"], tmp_path)["data.bin.pattern"]
+    assert differences(row, again) == [], (row["sentence"], again["sentence"])
 
 
 @pytest.mark.needs_root
@@ -150,7 +261,7 @@ def test_trace_points_see_what_strace_sees(name, tmp_path):
         pattern("--with", way, *words, cwd=tmp_path) for way in ("strace", "tracepoints")
     )
     assert by_points["pattern"] == PATTERNS[name], by_points["sentence"]
-    kept = ("reads", "writes", "classes", "sizes", "span", "syncs", "stride", "streams", "phases")
+    kept = ("reads", "writes", "classes", "sizes", "span", "waits", "stride", "streams", "phases")
     for key in kept:
         assert by_points[key] == by_strace[key], key
 

@@ -54,6 +54,7 @@ def test_sizes_lie_on_an_axis_of_numbers_and_names_in_rows(canned: ModuleType) -
     assert all(series.is_joined for panel in spec.panels for series in panel.series)
     assert [s.name for s in spec.panels[0].series] == data.study.factors["scheduler"]
     assert draw(data, "throughput:operation").kind == "rows"
+    assert parse_chart("throughput:test", data) == parse_chart("throughput:operation", data)
 
 
 def test_nothing_is_averaged_over_what_is_on_no_axis(canned: ModuleType) -> None:

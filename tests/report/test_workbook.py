@@ -6,6 +6,7 @@ import dataclasses
 import math
 import re
 import subprocess
+import warnings
 import zipfile
 from io import BytesIO
 from pathlib import Path
@@ -426,6 +427,14 @@ def test_texts_are_folded_and_values_have_room(canned: ModuleType) -> None:
     environment = book["Environment"]
     widths = [environment.column_dimensions[c].width for c in "ABC"]
     assert sum(widths) <= 130
+
+
+def test_names_are_no_references_to_sheets(canned: ModuleType) -> None:
+    """Symptom: of a level with "!" XlsxWriter warned, with whatever else a stranger named it."""
+    study = canned.make_study(levels=("none", "a!B1\x1b]0;x\x07"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _workbook(study)
 
 
 def test_no_page_ends_inside_a_chart(canned: ModuleType) -> None:

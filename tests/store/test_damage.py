@@ -86,6 +86,7 @@ def test_no_damaged_copy_is_reported_as_something_else():
         ("DELETE FROM series WHERE record_id = 1", "trial t0001 (record 1): rows of table series"),
         ("DELETE FROM record_fact WHERE record_id = 1", "rows of table record_fact"),
         ("UPDATE fact SET value = value || '!' WHERE rowid = 1", "table fact, "),
+        ("DELETE FROM fact WHERE rowid = 1", "table fact: 1 of the facts that records name"),
         ("UPDATE study SET margin = 0.06", "table study: not as it was stored"),
         ("UPDATE session SET run_id = 'x'", "table session, row 1: not as it was stored"),
         ("UPDATE trial SET seed = seed + 1 WHERE ordinal = 1", "the trials of round 1: not as"),
@@ -101,6 +102,77 @@ def test_what_was_changed_is_named(copy, statement, named):
         assert (code, out) == (5, "")
         assert "study.db is damaged: " in err
         assert named in err
+
+
+def test_two_rows_of_a_series_are_not_one_of_several_lines(copy):
+    """Symptom: a row was taken away with its text in the next one's name, and the digest stayed."""
+    columns = ("operation", "interval_ns", "ops_json", "bytes_json", "latency_ns_max_json")
+    with sqlite3.connect(copy) as connection:
+        first, second = connection.execute(
+            f"SELECT {', '.join(columns)} FROM series WHERE record_id = 1 ORDER BY operation"
+        ).fetchmany(2)
+    connection.close()
+    both = "\x1f".join(map(str, first)) + "\n" + second[0]
+    alter(
+        copy,
+        f"DELETE FROM series WHERE record_id = 1 AND operation = '{first[0]}'",
+        f"UPDATE series SET operation = '{both}' WHERE record_id = 1 AND operation = '{second[0]}'",
+    )
+    code, out, err = run("report", copy.parent)
+    assert (code, out) == (5, "")
+    assert "table series names an operation of several lines" in err
+
+
+@pytest.mark.parametrize(
+    ("n_more", "says"), [(200, "more than 200 objects"), (1, "two objects of one name")]
+)
+def test_every_object_of_a_schema_is_looked_at(copy, n_more, says):
+    """Symptom: behind 200 rows of one name a trigger was believed, which changed new values."""
+    with sqlite3.connect(copy) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        row = connection.execute(
+            "SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema "
+            "WHERE name = 'sqlite_autoindex_study_1'"
+        ).fetchone()
+        rows = [row] * n_more
+        rows.append(
+            (
+                *("trigger", "evil", "measurement", 0),
+                "CREATE TRIGGER evil AFTER INSERT ON measurement BEGIN SELECT 1; END",
+            )
+        )
+        connection.executemany("INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)", rows)
+        version = connection.execute("PRAGMA schema_version").fetchone()[0]
+        connection.execute(f"PRAGMA schema_version = {version + 1}")
+    connection.close()
+    for words in (["report", copy.parent], ["archive", copy.parent]):
+        code, out, err = run(*words)
+        assert (code, out) == (5, "")
+        assert says in err
+
+
+def test_a_link_to_a_study_leaves_its_log_as_it_is(copy, tmp_path):
+    """Symptom: the log was looked for beside the link, and was applied and removed."""
+    with sqlite3.connect(copy) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute("CREATE TABLE t (a)")
+        connection.execute("DROP TABLE t")
+        connection.commit()
+        log = copy.with_name("study.db-wal")
+        before = {path: path.read_bytes() for path in (copy, log)}
+    kept = {path.name: content for path, content in before.items()}
+    connection.close()
+    real = tmp_path / "real"
+    real.mkdir()
+    for name, content in kept.items():
+        (real / name).write_bytes(content)
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    (linked / "study.db").symlink_to(real / "study.db")
+    assert len(kept["study.db-wal"]) > 32
+    assert run("report", linked)[0] == 0
+    assert {name: (real / name).read_bytes() for name in kept} == kept
 
 
 @pytest.mark.parametrize(

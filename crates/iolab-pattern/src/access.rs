@@ -1,5 +1,8 @@
 //! Accesses of programs to files: the form that system calls and block events share.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 /// Number of a file in the list of files.
 pub type FileId = usize;
 
@@ -36,13 +39,71 @@ pub struct FileAccess {
     pub is_sought: bool,
 }
 
+/// Way in which a program waits for stable storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StableWait {
+    /// fsync(2) and its like: the file with all that is known of it.
+    Fsync,
+    /// fdatasync(2): what is needed to read its data again.
+    Fdatasync,
+    /// Request of a block trace that empties the cache of the device.
+    Flush,
+    /// A write that returns when the data are there: `O_DSYNC`, `RWF_DSYNC`.
+    DataWrite,
+    /// A write that returns when all is there: `O_SYNC`, `RWF_SYNC`.
+    Write,
+}
+
+/// Numbers of waits for stable storage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct StableWaits {
+    /// Calls of fsync(2) and its like.
+    pub fsync: u64,
+    /// Calls of fdatasync(2).
+    pub fdatasync: u64,
+    /// Requests of a block trace that empty the cache of the device.
+    pub flushes: u64,
+    /// Writes with `O_DSYNC`.
+    pub dsync_writes: u64,
+    /// Writes with `O_SYNC`.
+    pub sync_writes: u64,
+}
+
+impl StableWaits {
+    /// Adds one.
+    pub const fn add(&mut self, wait: StableWait) {
+        *match wait {
+            StableWait::Fsync => &mut self.fsync,
+            StableWait::Fdatasync => &mut self.fdatasync,
+            StableWait::Flush => &mut self.flushes,
+            StableWait::DataWrite => &mut self.dsync_writes,
+            StableWait::Write => &mut self.sync_writes,
+        } += 1;
+    }
+
+    /// Number of all.
+    pub const fn total(&self) -> u64 {
+        self.calls() + self.writes()
+    }
+
+    /// Number of calls of their own.
+    pub const fn calls(&self) -> u64 {
+        self.fsync + self.fdatasync + self.flushes
+    }
+
+    /// Number of writes that wait.
+    pub const fn writes(&self) -> u64 {
+        self.dsync_writes + self.sync_writes
+    }
+}
+
 /// Something that happened to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
     /// A transfer.
     Access(FileAccess),
     /// The file was asked to be on stable storage: `fsync` and its like, or a write that waits.
-    Synced(FileId),
+    Synced(FileId, StableWait),
     /// Its content was thrown away: cut to nothing, or removed.
     Emptied(FileId),
     /// The position was set and not used before the next time it was set, or the end.
@@ -67,8 +128,6 @@ pub struct File {
     pub is_opened_before: bool,
     /// True if it was opened around the page cache.
     pub is_direct: bool,
-    /// True if every write waits for stable storage.
-    pub is_synchronous: bool,
     /// True if it was mapped into memory.
     pub is_mapped: bool,
     /// True if it was mapped as code: a program or a library.

@@ -9,7 +9,7 @@ use iolab_trace::event::{Action, Categories, Event};
 use iolab_trace::format::open_windows;
 use iolab_trace::source::{Input, Source, Window};
 
-use crate::access::{AccessStream, File, FileAccess, Happening};
+use crate::access::{AccessStream, File, FileAccess, Happening, StableWait};
 use crate::points::{PointReader, has_calls};
 use crate::processes::TracedProcesses;
 use crate::stream::tally::{Budget, FileTally, PlacedAccess, Stream};
@@ -125,7 +125,7 @@ impl PatternAnalysis {
                 continue;
             }
             if event.categories.has(Categories::FLUSH) {
-                analysis.take(&Happening::Synced(file));
+                analysis.take(&Happening::Synced(file, StableWait::Flush));
             }
             // A discard moves nothing.
             if event.bytes == 0 || event.categories.has(Categories::DISCARD) {
@@ -145,7 +145,8 @@ impl PatternAnalysis {
             }));
         }
         let names: HashMap<_, _> = source.devices().into_iter().collect();
-        analysis.files = vec![File::default(); devices.len()];
+        // Requests of a block device have passed the page cache, if they came by it.
+        analysis.files = vec![File { is_direct: true, ..File::default() }; devices.len()];
         for (device, (file, _)) in devices {
             let name = names.get(&device).cloned().unwrap_or_else(|| device.to_string());
             analysis.files[file].name = name.into_bytes();
@@ -165,7 +166,10 @@ impl PatternAnalysis {
     fn take(&mut self, happening: &Happening) {
         match happening {
             Happening::Access(access) => self.take_access(access),
-            Happening::Synced(file) => self.tally(*file).syncs += 1,
+            Happening::Synced(file, wait) => {
+                self.tally(*file);
+                self.tallies[*file].wait(*wait, &mut self.budget);
+            }
             Happening::Emptied(file) => self.tally(*file).empty(),
             Happening::SoughtInVain(file) => self.tally(*file).sought_in_vain += 1,
             Happening::Closed(key) => {

@@ -1,5 +1,6 @@
 //! The system calls that are understood: one row each.
 
+use crate::access::StableWait;
 use crate::text::scan;
 
 /// Arguments of a transfer.
@@ -43,7 +44,7 @@ pub enum CallEffect {
     /// Removes a path; its index.
     Remove(usize),
     /// Waits for stable storage.
-    Sync,
+    Sync(StableWait),
     /// Maps a file.
     Map,
     /// Submits requests to a queue of the kernel.
@@ -83,12 +84,12 @@ const CALLS: &[(&str, CallEffect)] = &[
     ("execveat", CallEffect::Execute),
     ("fcntl", CallEffect::Control),
     ("fcntl64", CallEffect::Control),
-    ("fdatasync", CallEffect::Sync),
-    ("fdsync", CallEffect::Sync),
+    ("fdatasync", CallEffect::Sync(StableWait::Fdatasync)),
+    ("fdsync", CallEffect::Sync(StableWait::Fdatasync)),
     ("fork", CallEffect::Fork),
     ("fork1", CallEffect::Fork),
     ("forkall", CallEffect::Fork),
-    ("fsync", CallEffect::Sync),
+    ("fsync", CallEffect::Sync(StableWait::Fsync)),
     ("ftruncate", CallEffect::Truncate),
     ("ftruncate64", CallEffect::Truncate),
     ("inotify_init", CallEffect::MakeOther),
@@ -131,7 +132,7 @@ const CALLS: &[(&str, CallEffect)] = &[
     ("socket", CallEffect::MakeOther),
     ("socketpair", CallEffect::MakeOther),
     ("splice", CallEffect::Copy(0, Some(1), 2, Some(3))),
-    ("syncfs", CallEffect::Sync),
+    ("syncfs", CallEffect::Sync(StableWait::Fsync)),
     ("timerfd_create", CallEffect::MakeOther),
     ("unlink", CallEffect::Remove(0)),
     ("unlinkat", CallEffect::Remove(1)),
@@ -162,8 +163,8 @@ pub struct OpenFlags {
     pub is_truncated: bool,
     /// Around the page cache.
     pub is_direct: bool,
-    /// Every write waits for stable storage.
-    pub is_synchronous: bool,
+    /// Way in which every write waits for stable storage, if it does.
+    pub waits: Option<StableWait>,
     /// Another program does not inherit it.
     pub is_closed_on_exec: bool,
 }
@@ -175,7 +176,12 @@ impl OpenFlags {
             is_append: number & 0x400 != 0,
             is_truncated: number & 0x200 != 0,
             is_direct: number & 0x4000 != 0,
-            is_synchronous: number & 0x1000 != 0,
+            // O_SYNC has the bit of O_DSYNC and one of its own.
+            waits: match number & 0x10_1000 {
+                0 => None,
+                0x1000 => Some(StableWait::DataWrite),
+                _ => Some(StableWait::Write),
+            },
             is_closed_on_exec: number & 0x80000 != 0,
         }
     }
@@ -190,7 +196,11 @@ impl OpenFlags {
             is_append: has(b"O_APPEND"),
             is_truncated: has(b"O_TRUNC"),
             is_direct: has(b"O_DIRECT|") || text.ends_with(b"O_DIRECT"),
-            is_synchronous: has(b"O_SYNC") || has(b"O_DSYNC"),
+            waits: match () {
+                () if has(b"O_SYNC") => Some(StableWait::Write),
+                () if has(b"O_DSYNC") => Some(StableWait::DataWrite),
+                () => None,
+            },
             is_closed_on_exec: has(b"O_CLOEXEC"),
         }
     }
@@ -214,5 +224,13 @@ mod tests {
         assert!(named.is_append && named.is_closed_on_exec && !named.is_direct);
         assert!(!OpenFlags::parse(b"O_RDONLY|O_DIRECTORY").is_direct);
         assert!(OpenFlags::parse(b"O_RDWR|O_DIRECT").is_direct);
+        for (name, number, waits) in [
+            ("O_WRONLY", "0x1", None),
+            ("O_WRONLY|O_DSYNC", "0x1001", Some(StableWait::DataWrite)),
+            ("O_WRONLY|O_SYNC", "0x101001", Some(StableWait::Write)),
+        ] {
+            assert_eq!(OpenFlags::parse(name.as_bytes()).waits, waits);
+            assert_eq!(OpenFlags::parse(number.as_bytes()).waits, waits);
+        }
     }
 }

@@ -261,7 +261,6 @@ impl Descriptors {
         if let Some(file) = file {
             let file = &mut self.files[file];
             file.is_direct |= flags.is_direct;
-            file.is_synchronous |= flags.is_synchronous;
             if flags.is_truncated {
                 file.size = Some(0);
             }
@@ -352,7 +351,6 @@ impl Descriptors {
         self.descriptions[id].file = file;
         let file = &mut self.files[file?];
         file.is_direct |= flags.is_direct;
-        file.is_synchronous |= flags.is_synchronous;
         Some(id)
     }
 

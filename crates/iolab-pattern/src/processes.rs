@@ -6,7 +6,7 @@ use iolab_trace::Error;
 use iolab_trace::error::Caveat;
 use iolab_trace::ring::GIVEN;
 
-use crate::access::{AccessStream, File, FileAccess, FileId, Happening};
+use crate::access::{AccessStream, File, FileAccess, FileId, Happening, StableWait};
 use crate::calls::{CallEffect, OpenFlags, Transfer, effect_of};
 use crate::descriptors::{Descriptors, STANDARD};
 use crate::points::{Held, PointDeed, PointReader};
@@ -190,9 +190,9 @@ impl TracedProcesses {
             }
             CallEffect::Seek => self.seek(task, call, result),
             CallEffect::Truncate => self.truncate(task, call),
-            CallEffect::Sync => {
+            CallEffect::Sync(wait) => {
                 if let Some(file) = self.file_at(task, call, 0) {
-                    self.happenings.push(Happening::Synced(file));
+                    self.happenings.push(Happening::Synced(file, wait));
                 }
             }
             CallEffect::Map => {
@@ -330,8 +330,8 @@ impl TracedProcesses {
             is_appended: flags.is_appended,
         };
         let file = self.access(moment, call, &one);
-        if let Some(file) = file.filter(|_| how.is_write && flags.is_synchronous) {
-            self.happenings.push(Happening::Synced(file));
+        if let Some((file, wait)) = file.zip(flags.waits).filter(|_| how.is_write) {
+            self.happenings.push(Happening::Synced(file, wait));
         }
     }
 
@@ -383,8 +383,8 @@ impl TracedProcesses {
             end_ns: begin_ns.zip(lasted).map(|(begin, lasted)| begin.saturating_add(lasted)),
             is_sought: description.is_sought && one.at.is_none(),
         }));
-        if one.is_write && description.flags.is_synchronous {
-            self.happenings.push(Happening::Synced(file));
+        if let Some(wait) = description.flags.waits.filter(|_| one.is_write) {
+            self.happenings.push(Happening::Synced(file, wait));
         }
         Some(file)
     }
@@ -450,7 +450,9 @@ impl TracedProcesses {
         };
         if is(&[2, 3], b"IOCB_CMD_FSYNC") || one.starts_with(b"IOCB_CMD_FDSYNC") {
             let file = self.descriptors.description(id).file?;
-            self.happenings.push(Happening::Synced(file));
+            let is_of_data = is(&[3], b"IOCB_CMD_FDSYNC");
+            let wait = if is_of_data { StableWait::Fdatasync } else { StableWait::Fsync };
+            self.happenings.push(Happening::Synced(file, wait));
             return None;
         }
         let is_write = if is(&[0, 7], b"IOCB_CMD_PREAD") {
@@ -486,7 +488,7 @@ impl TracedProcesses {
 /// Flags of one write, of `pwritev2`.
 struct WriteFlags {
     is_appended: bool,
-    is_synchronous: bool,
+    waits: Option<StableWait>,
 }
 
 impl WriteFlags {
@@ -496,7 +498,12 @@ impl WriteFlags {
         let text: &[u8] = if call.name() == b"pwritev2" { call.argument(4) } else { b"" };
         let number = scan::number(text).unwrap_or(0);
         let has = |name: &[u8], bits: i64| scan::find(text, name).is_some() || number & bits != 0;
-        Self { is_appended: has(b"RWF_APPEND", 0x10), is_synchronous: has(b"SYNC", 0x6) }
+        let waits = match () {
+            () if has(b"RWF_SYNC", 0x4) => Some(StableWait::Write),
+            () if has(b"RWF_DSYNC", 0x2) => Some(StableWait::DataWrite),
+            () => None,
+        };
+        Self { is_appended: has(b"RWF_APPEND", 0x10), waits }
     }
 }
 

@@ -3,12 +3,17 @@
 use iolab_trace::density::{Density, Picture};
 use serde::Serialize;
 
-use crate::access::File;
+use crate::access::{File, StableWaits};
 use crate::analysis::PatternAnalysis;
-use crate::stream::class::{AccessClass, AccessPattern, ClassShare, LABEL_SHARE};
-use crate::stream::phases::{StreamPhase, phases};
+use crate::stream::class::{AccessClass, AccessPattern, ClassShare};
+use crate::stream::sizes::{DirectionSizes, SizeCounts, SizeShare};
 use crate::stream::tally::FileTally;
 use crate::text::scan::find;
+
+pub mod phases;
+
+pub use phases::PatternPhase;
+use phases::{directions_of, phases_of, with_directions};
 
 /// Access patterns of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -36,17 +41,6 @@ pub struct Moved {
     pub bytes: u64,
 }
 
-/// Accesses of one size.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct SizeShare {
-    /// Bytes of one access.
-    pub bytes: u64,
-    /// Number of them.
-    pub count: u64,
-    /// Share of all accesses.
-    pub share: f64,
-}
-
 /// Times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Durations {
@@ -56,23 +50,6 @@ pub struct Durations {
     pub p50_ns: u64,
     /// 99 of 100.
     pub p99_ns: u64,
-}
-
-/// A part of a file's accesses that is alike.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct PatternPhase {
-    /// Its pattern.
-    pub pattern: AccessPattern,
-    /// Number of the first access, from 1 on.
-    pub first: u64,
-    /// Number of accesses.
-    pub accesses: u64,
-    /// Share of reads.
-    pub read_share: f64,
-    /// Mean bytes of an access.
-    pub mean_bytes: u64,
-    /// Bytes of every access, if all have one size.
-    pub size: Option<u64>,
 }
 
 /// Access pattern of a file or a device.
@@ -101,6 +78,10 @@ pub struct FilePattern {
     pub sizes: Vec<SizeShare>,
     /// Number of different sizes.
     pub size_count: u64,
+    /// Sizes of the reads alone.
+    pub read_sizes: DirectionSizes,
+    /// Sizes of the writes alone.
+    pub write_sizes: DirectionSizes,
     /// Smallest and largest size in bytes.
     pub size_range: Option<(u64, u64)>,
     /// Largest power of two, up to 1 MiB, that divides all offsets.
@@ -119,6 +100,8 @@ pub struct FilePattern {
     pub is_size_by_request: bool,
     /// Number of times that stable storage was waited for.
     pub syncs: u64,
+    /// The same by the way in which it waited.
+    pub waits: StableWaits,
     /// Number of times that its content was thrown away after it had been accessed: cut to
     /// nothing, or removed and made anew.
     pub emptied: u64,
@@ -142,7 +125,7 @@ pub struct FilePattern {
     pub begins_ns: Option<u64>,
     /// Time from the first access to the end of the last.
     pub lasted_ns: Option<u64>,
-    /// True if it was opened around the page cache.
+    /// True if it was opened around the page cache, and of the requests of a block device.
     pub is_direct: bool,
     /// True if it was mapped into memory: accesses through memory are not in the trace.
     pub is_mapped: bool,
@@ -158,8 +141,6 @@ pub struct FilePattern {
 
 /// Sizes that are listed.
 const SIZES_LISTED: usize = 8;
-/// Phases that are listed; more of them are no phases.
-const PHASES_LISTED: usize = 32;
 /// One part of so many of all bytes: what a file must have to be listed. Programs read many small
 /// files when they start.
 const SMALL_SHARE: u64 = 1000;
@@ -308,24 +289,35 @@ fn notes_of_points(analysis: &PatternAnalysis) -> Vec<String> {
 }
 
 impl FilePattern {
+    /// Its name without characters that would move a terminal's cursor.
+    pub fn shown_name(&self) -> String {
+        self.name.chars().map(|one| if one.is_control() { '?' } else { one }).collect()
+    }
+
     fn of(file: &File, tally: &FileTally) -> Self {
         let (pattern, streams) = pattern_of(tally);
+        let pattern = with_directions(pattern, &tally.directions);
         let placed: u64 = tally.alignments.iter().sum();
         let aligned: u64 = tally.alignments[ALIGNED_4K..].iter().sum();
         let touches = tally.reuse.touches();
+        let all_sizes = tally.all_sizes();
+        let [reads, writes] = &tally.sizes;
+        let syncs = tally.waits.total();
         let mut found = Self {
             name: String::from_utf8_lossy(&file.name).into_owned(),
             pattern,
-            directions: directions_of(pattern, tally),
+            directions: directions_of(pattern, &tally.directions),
             random_shares: tally.directions.map(|counts| counts.random_share()).into(),
             streams,
             stride: stride_of(pattern, tally),
             reads: Moved { count: tally.reads.0, bytes: tally.reads.1 },
             writes: Moved { count: tally.writes.0, bytes: tally.writes.1 },
             classes: tally.own.shares(),
-            sizes: sizes_of(tally),
-            size_count: tally.sizes.len() as u64,
-            size_range: tally.size_range(),
+            sizes: sizes_of(&all_sizes, tally.accesses()),
+            size_count: all_sizes.len() as u64,
+            size_range: range_of(&all_sizes),
+            read_sizes: DirectionSizes::of(reads),
+            write_sizes: DirectionSizes::of(writes),
             alignment: alignment_of(tally),
             aligned_4k_share: (placed > 0).then(|| aligned as f64 / placed as f64),
             span: tally.span,
@@ -333,10 +325,11 @@ impl FilePattern {
             sought_in_vain: tally.sought_in_vain,
             reads_at_end: tally.at_end,
             is_size_by_request: tally.is_by_request,
-            syncs: tally.syncs,
+            syncs,
+            waits: tally.waits,
             emptied: tally.emptied,
-            writes_per_sync: (tally.syncs > 0 && tally.writes.0 > 0)
-                .then(|| tally.writes.0 as f64 / tally.syncs as f64),
+            writes_per_sync: (syncs > 0 && tally.writes.0 > 0)
+                .then(|| tally.writes.0 as f64 / syncs as f64),
             reused_share: (touches > 0).then(|| tally.reuse.repeated() as f64 / touches as f64),
             reuse_bytes: tally.reuse.median_bytes(),
             is_reuse_cut: tally.reuse.is_cut,
@@ -368,6 +361,7 @@ fn pattern_of(tally: &FileTally) -> (AccessPattern, u64) {
     match (own, joint) {
         // Whoever made them: opened anew for each, or passed on to others.
         (_, AccessPattern::Sequential) => (AccessPattern::Sequential, 1),
+        (_, AccessPattern::Same) => (AccessPattern::Same, tally.streams),
         (AccessPattern::Sequential, _) if is_short => (AccessPattern::Sequential, tally.streams),
         (_, joint) if is_short => (joint, within),
         // Each of them is sequential, together they are not.
@@ -375,16 +369,6 @@ fn pattern_of(tally: &FileTally) -> (AccessPattern, u64) {
         (AccessPattern::Interleaved, _) => (AccessPattern::Interleaved, within.max(tally.streams)),
         (own, _) => (own, tally.streams),
     }
-}
-
-/// Patterns of reads and writes, where together they have none.
-fn directions_of(
-    pattern: AccessPattern,
-    tally: &FileTally,
-) -> Option<(AccessPattern, AccessPattern)> {
-    let [reads, writes] = tally.directions.map(|counts| counts.label_of_direction());
-    let found = reads.zip(writes)?;
-    (pattern == AccessPattern::Mixed && found.0 != found.1).then_some(found)
 }
 
 fn stride_of(pattern: AccessPattern, tally: &FileTally) -> Option<i64> {
@@ -402,14 +386,19 @@ fn alignment_of(tally: &FileTally) -> Option<u64> {
     found.map(|bits| 1 << bits)
 }
 
-fn sizes_of(tally: &FileTally) -> Vec<SizeShare> {
-    let total = tally.accesses().max(1) as f64;
+/// Smallest and largest size.
+fn range_of(sizes: &SizeCounts) -> Option<(u64, u64)> {
+    Some((*sizes.keys().next()?, *sizes.keys().next_back()?))
+}
+
+fn sizes_of(sizes: &SizeCounts, accesses: u64) -> Vec<SizeShare> {
+    let total = accesses.max(1) as f64;
     let row = |(bytes, count): (&u64, &u64)| SizeShare {
         bytes: *bytes,
         count: *count,
         share: *count as f64 / total,
     };
-    let mut rows: Vec<SizeShare> = tally.sizes.iter().map(row).collect();
+    let mut rows: Vec<SizeShare> = sizes.iter().map(row).collect();
     rows.sort_by_key(|row| (std::cmp::Reverse(row.count), row.bytes));
     rows.truncate(SIZES_LISTED);
     rows
@@ -421,32 +410,4 @@ fn durations(times: &iolab_model::histogram::Histogram) -> Option<Durations> {
         p50_ns: times.quantile(0.5)?,
         p99_ns: times.quantile(0.99)?,
     })
-}
-
-fn phases_of(tally: &FileTally, pattern: AccessPattern) -> Vec<PatternPhase> {
-    let found = phases(tally.joint.runs.all());
-    let is_mixture = |phase: &StreamPhase| {
-        let share = phase.reads as f64 / (phase.reads + phase.writes).max(1) as f64;
-        (1.0 - LABEL_SHARE..=LABEL_SHARE).contains(&share)
-    };
-    if found.len() < 2 || found.len() > PHASES_LISTED {
-        return Vec::new();
-    }
-    // Streams that take turns are no phases of each other.
-    if pattern == AccessPattern::Interleaved && found.iter().all(is_mixture) {
-        return Vec::new();
-    }
-    found.iter().map(phase_row).collect()
-}
-
-fn phase_row(phase: &StreamPhase) -> PatternPhase {
-    let accesses = phase.counts.total();
-    PatternPhase {
-        pattern: phase.counts.label(),
-        first: phase.first + 1,
-        accesses,
-        read_share: phase.reads as f64 / accesses.max(1) as f64,
-        mean_bytes: phase.mean_bytes(),
-        size: phase.size,
-    }
 }

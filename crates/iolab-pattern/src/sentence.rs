@@ -4,13 +4,22 @@ use std::fmt::Write as _;
 
 use iolab_trace::stages::text::{bytes, duration};
 
+use crate::access::StableWaits;
 use crate::report::{FilePattern, Moved, PatternPhase};
 use crate::stream::class::AccessPattern;
+use crate::stream::sizes::{DirectionSizes, SizeShare};
 
 /// Share of one direction from which on the other is not worth a word.
 const ONE_DIRECTION: f64 = 0.99;
-/// Share of one size from which on it is the size.
+/// Share of one size from which on it is the only one that is named.
+const ALL_ONE_SIZE: f64 = 0.995;
+/// Share of one size from which on most accesses have it.
 const ONE_SIZE: f64 = 0.9;
+/// Sizes that are named with their shares, at most.
+const SIZES_NAMED: usize = 4;
+/// Share that each of them has, and that all of them have together, at least.
+const SIZE_NAMED: f64 = 0.005;
+const SIZES_SHARE: f64 = 0.98;
 /// Share of repeated touches from which on a cache is worth a word.
 const REUSED: f64 = 0.1;
 /// Phases that a sentence names.
@@ -37,31 +46,37 @@ pub fn of(found: &FilePattern) -> String {
 fn direction_and_order(found: &FilePattern) -> String {
     let total = found.reads.count + found.writes.count;
     let share = found.reads.count as f64 / total.max(1) as f64;
+    let size = size(found);
     let (what, mix) = match share {
         share if share >= ONE_DIRECTION => (counted(found.reads, "read"), String::new()),
         share if share <= 1.0 - ONE_DIRECTION => (counted(found.writes, "write"), String::new()),
-        share => (
-            format!("{total} accesses"),
-            format!(" ({:.0} % reads, {:.0} % writes)", share * 100.0, 100.0 - share * 100.0),
-        ),
+        share => {
+            let (reads, writes) = (share * 100.0, 100.0 - share * 100.0);
+            let of_reads = size_of(&found.read_sizes, found.reads);
+            let of_writes = size_of(&found.write_sizes, found.writes);
+            let what = format!("{total} accesses");
+            if of_reads != of_writes {
+                let mix = format!(
+                    "{reads:.0} % reads of {of_reads}, {writes:.0} % writes of {of_writes}"
+                );
+                return format!("{what} ({mix}), {}", order(found));
+            }
+            (what, format!(" ({reads:.0} % reads, {writes:.0} % writes)"))
+        }
     };
     if total == 1 {
-        return format!("{what} of {}", size(found));
+        return format!("{what} of {size}");
     }
-    let is_one_place = found
-        .span
-        .zip(found.size_range)
-        .is_some_and(|((first, end), (_, most))| end - first <= most);
-    let order = match found.pattern {
-        _ if is_one_place => "always at the same place".to_owned(),
-        pattern => match found.directions {
-            Some((reads, writes)) => {
-                format!("reads {}, writes {}", order_of(found, reads), order_of(found, writes))
-            }
-            None => order_of(found, pattern),
-        },
-    };
-    format!("{what}{mix} of {}, {order}", size(found))
+    format!("{what}{mix} of {size}, {}", order(found))
+}
+
+fn order(found: &FilePattern) -> String {
+    match found.directions {
+        Some((reads, writes)) => {
+            format!("reads {}, writes {}", order_of(found, reads), order_of(found, writes))
+        }
+        None => order_of(found, found.pattern),
+    }
 }
 
 fn order_of(found: &FilePattern, pattern: AccessPattern) -> String {
@@ -75,6 +90,14 @@ fn order_of(found: &FilePattern, pattern: AccessPattern) -> String {
             Some(stride) => format!("every {}", signed_bytes(stride)),
             None => "at equal distances".to_owned(),
         },
+        AccessPattern::Same => {
+            let is_one_place = found
+                .span
+                .zip(found.size_range)
+                .is_some_and(|((first, end), (_, most))| end - first <= most);
+            let how = if is_one_place { "always" } else { "again and again" };
+            format!("{how} at the same place")
+        }
         AccessPattern::Near => "in jumps of at most 128 KiB".to_owned(),
         AccessPattern::Random => "at random places".to_owned(),
         AccessPattern::Mixed => "in no single order".to_owned(),
@@ -86,18 +109,42 @@ fn counted(moved: Moved, name: &str) -> String {
 }
 
 fn size(found: &FilePattern) -> String {
-    match found.sizes.as_slice() {
-        [] => "no size".to_owned(),
-        [most, ..] if most.share >= ONE_SIZE => exact(most.bytes),
-        [first, second, ..] if first.share + second.share >= ONE_SIZE => {
-            let (small, large) = (first.bytes.min(second.bytes), first.bytes.max(second.bytes));
-            format!("{} or {}", exact(small), exact(large))
+    let total = found.reads.count + found.writes.count;
+    let mean = (found.reads.bytes + found.writes.bytes) / total.max(1);
+    named_sizes(&found.sizes).unwrap_or_else(|| {
+        let (least, most) = found.size_range.unwrap_or_default();
+        let range = format!("from {} to {}", exact(least), exact(most));
+        format!("{} on average in {} sizes {range}", bytes(mean), found.size_count)
+    })
+}
+
+/// Sizes of one direction.
+fn size_of(sizes: &DirectionSizes, moved: Moved) -> String {
+    // Joined ones are sizes that no access has.
+    let is_exact = sizes.different == sizes.drawn.len() as u64;
+    named_sizes(&sizes.drawn).filter(|_| is_exact).unwrap_or_else(|| {
+        let mean = bytes(moved.bytes / moved.count.max(1));
+        format!("{mean} on average in {} sizes", sizes.different)
+    })
+}
+
+/// The few sizes that nearly all accesses have, with their shares.
+fn named_sizes(sizes: &[SizeShare]) -> Option<String> {
+    let first = sizes.first()?;
+    if first.share >= ALL_ONE_SIZE {
+        return Some(exact(first.bytes));
+    }
+    let one = |size: &SizeShare| format!("{} ({:.0} %)", exact(size.bytes), size.share * 100.0);
+    let named: Vec<&SizeShare> =
+        sizes.iter().take(SIZES_NAMED).filter(|size| size.share >= SIZE_NAMED).collect();
+    let share: f64 = named.iter().map(|size| size.share).sum();
+    match named.split_last() {
+        Some((last, others)) if share >= SIZES_SHARE && !others.is_empty() => {
+            let others: Vec<String> = others.iter().map(|size| one(size)).collect();
+            Some(format!("{} or {}", others.join(", "), one(last)))
         }
-        _ => {
-            let total = found.reads.count + found.writes.count;
-            let mean = (found.reads.bytes + found.writes.bytes) / total.max(1);
-            format!("{} on average in {} sizes", bytes(mean), found.size_count)
-        }
+        _ if first.share >= ONE_SIZE => Some(format!("mostly {}", one(first))),
+        _ => None,
     }
 }
 
@@ -139,13 +186,27 @@ fn place(found: &FilePattern) -> Option<String> {
 
 fn stability(found: &FilePattern) -> Option<String> {
     let each = found.writes_per_sync?;
+    let way = ways(&found.waits);
     if found.syncs == 1 && found.writes.count > 1 {
-        return Some("waits for stable storage once".to_owned());
+        return Some(format!("waits for stable storage once{way}"));
     }
     Some(match each {
-        each if each < 1.5 => "waits for stable storage after every write".to_owned(),
-        each => format!("waits for stable storage after {each:.0} writes on average"),
+        each if each < 1.5 => format!("waits for stable storage after every write{way}"),
+        each => format!("waits for stable storage after {each:.0} writes on average{way}"),
     })
+}
+
+/// Names of the ways in which a program waits, in brackets.
+fn ways(waits: &StableWaits) -> String {
+    let rows = [
+        (waits.sync_writes, "O_SYNC"),
+        (waits.dsync_writes, "O_DSYNC"),
+        (waits.fsync, "fsync"),
+        (waits.fdatasync, "fdatasync"),
+    ];
+    let named: Vec<&str> =
+        rows.into_iter().filter(|(count, _)| *count > 0).map(|(_, name)| name).collect();
+    if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
 }
 
 fn reuse(found: &FilePattern) -> Option<String> {
@@ -177,7 +238,10 @@ fn phases(rows: &[PatternPhase]) -> String {
             Some(size) => exact(size),
             None => format!("{} on average", bytes(row.mean_bytes)),
         };
-        format!("{} {} {what} of {size}", row.accesses, row.pattern)
+        match row.pattern {
+            AccessPattern::Same => format!("{} {what} of {size} at the same place", row.accesses),
+            pattern => format!("{} {pattern} {what} of {size}", row.accesses),
+        }
     };
     let named: Vec<String> = rows.iter().take(PHASES_NAMED).map(row).collect();
     let more = rows.len().saturating_sub(PHASES_NAMED);

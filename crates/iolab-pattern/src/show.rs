@@ -27,7 +27,7 @@ pub fn text(report: &PatternReport, has_pictures: bool) -> String {
     }
     for (index, file) in report.files.iter().enumerate() {
         out.push('\n');
-        wrap(&mut out, &format!("{}: {}", clean(&file.name), file.sentence));
+        wrap(&mut out, &format!("{}: {}", file.shown_name(), file.sentence));
         if let Some(picture) = file.picture.as_ref().filter(|_| has_pictures && index < PICTURES) {
             draw(&mut out, picture, report.has_times);
         }
@@ -50,11 +50,11 @@ fn table(out: &mut String, report: &PatternReport) {
         "file", "pattern", "reads", "writes", "bytes", "mostly", "aligned", "syncs", "depth"
     );
     for file in &report.files {
-        let size = file.sizes.first().map_or_else(String::new, |size| exact(size.bytes));
+        let size = mostly(file);
         let _ = writeln!(
             out,
             "{:NAME_WIDTH$} {:11} {:>8} {:>8} {:>10} {:>9} {:>8} {:>6} {:>5}",
-            cut(&file.name),
+            cut(file),
             file.pattern.name(),
             file.reads.count,
             file.writes.count,
@@ -67,17 +67,18 @@ fn table(out: &mut String, report: &PatternReport) {
     }
 }
 
+/// The size of more than half of the accesses.
+fn mostly(file: &FilePattern) -> String {
+    let most = file.sizes.first().filter(|size| size.share > 0.5);
+    most.map_or_else(|| "varied".to_owned(), |size| exact(size.bytes))
+}
+
 fn depth(file: &FilePattern) -> String {
     if file.depth == 0 { "-".to_owned() } else { file.depth.to_string() }
 }
 
-/// A name without characters that would move a terminal's cursor.
-fn clean(name: &str) -> String {
-    name.chars().map(|one| if one.is_control() { '?' } else { one }).collect()
-}
-
-fn cut(name: &str) -> String {
-    let clean: Vec<char> = clean(name).chars().collect();
+fn cut(file: &FilePattern) -> String {
+    let clean: Vec<char> = file.shown_name().chars().collect();
     if clean.len() <= NAME_WIDTH {
         return clean.into_iter().collect();
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use iolab_pattern::access::Happening;
 use iolab_pattern::analysis::PatternAnalysis;
+use iolab_pattern::emit::{EmittedWorkload, PatternForm, emit};
 use iolab_pattern::processes::TracedProcesses;
 use iolab_pattern::report::{FilePattern, PatternReport};
 use iolab_pattern::stream::class::{AccessClass, AccessPattern};
@@ -408,4 +409,110 @@ fn what_fails_and_what_no_file_is_known_of_is_told() {
     assert_eq!(of_text(text).notes, Vec::<String>::new());
     let truss = "pread64(5, 0x1, 512, 0)  Err#5 EIO\n".repeat(3);
     assert_eq!(of_text(&truss).notes, ["3 reads or writes failed: EIO (3)"]);
+}
+
+/// Text of a program that writes one file with a size and a flag of its opening.
+fn written(flags: &str, accesses: impl IntoIterator<Item = (u64, u64)>, after: &str) -> String {
+    let mut text = format!("openat(AT_FDCWD, \"/d/f\", O_RDWR|O_CREAT{flags}, 0600) = 3\n");
+    for (offset, bytes) in accesses {
+        let _ = writeln!(text, "pwrite64(3, \"\"..., {bytes}, {offset}) = {bytes}\n{after}");
+    }
+    text
+}
+
+fn emitted(text: &str, form: PatternForm) -> EmittedWorkload {
+    emit(&of_text(text), form)
+}
+
+#[test]
+fn the_way_of_waiting_is_told_and_emitted() {
+    for (flags, after, told, fio, iozone) in [
+        ("|O_SYNC", "", "(O_SYNC)", "\nsync=sync\n", " -o "),
+        ("|O_DSYNC", "", "(O_DSYNC)", "\nsync=dsync\n", " -+D "),
+        ("", "fsync(3) = 0\n", "(fsync)", "\nfsync=1\nend_fsync=1\n", " -o "),
+        ("", "fdatasync(3) = 0\n", "(fdatasync)", "\nfdatasync=1\nend_fsync=1\n", " -o "),
+    ] {
+        let text = written(flags, (0..50).map(|at| (at * 4096, 4096)), after);
+        let sentence = only(&of_text(&text)).sentence.clone();
+        assert!(sentence.contains(&format!("after every write {told}")), "{sentence}");
+        let job = emitted(&text, PatternForm::Fio);
+        assert!(job.text.contains(fio) && job.losses.is_empty(), "{job:?}");
+        let line = emitted(&text, PatternForm::Iozone);
+        assert!(line.text.contains(iozone), "{line:?}");
+        assert_eq!(line.losses.len(), usize::from(!after.is_empty()), "{line:?}");
+    }
+}
+
+#[test]
+fn one_block_that_is_written_again_and_again_is_one_place() {
+    let text = written("", (0..50).map(|_| (8192, 4096)), "");
+    let report = of_text(&text);
+    let file = only(&report);
+    assert_eq!(file.pattern, AccessPattern::Same);
+    assert!(file.sentence.contains("always at the same place"), "{}", file.sentence);
+    let job = emitted(&text, PatternForm::Fio).text;
+    assert!(job.contains("size=4096\n") && job.contains("io_size=204800\n"), "{job}");
+    assert!(emitted(&text, PatternForm::Iozone).text.contains(" -i 0 -i 4 "));
+}
+
+/// A trace of a sparse file: one access lies at 4 EiB.
+#[test]
+fn no_workload_of_a_sparse_file_fills_a_disk() {
+    let text = written("", (0..50).map(|at| ((at * at * 7919 % 1009) << 52, 4096)), "");
+    for form in PatternForm::ALL {
+        let made = emitted(&text, *form);
+        assert!(made.losses[0].starts_with("/d/f: its length: the accesses span"), "{made:?}");
+        let used = made.text.lines().filter(|line| !line.starts_with(['#', ';']));
+        let sizes = used.flat_map(|line| line.split(['=', ' ', '"', ':', 'k', 'g']));
+        let largest = sizes.filter_map(|word| word.parse::<u64>().ok()).max().unwrap();
+        assert!(largest <= 16 << 30, "{largest} in {}", made.text);
+    }
+    let strided = written("", (0..50).map(|at| (at << 40, 4096)), "");
+    let made = emitted(&strided, PatternForm::Fio);
+    assert_eq!((made.files, made.losses.len()), (0, 1), "{made:?}");
+    assert!(made.losses[0].contains("steps of 1 TiB do not fit"), "{made:?}");
+    // The end of the last address, and a file that was cut to a size that no disk has.
+    let end =
+        written("", [(u64::MAX >> 1, 4096), (0, 4096)], "ftruncate(3, 4611686018427387904) = 0");
+    assert!(emitted(&end, PatternForm::Study).text.contains("loop:32g"));
+}
+
+#[test]
+fn iozone_gets_no_file_that_its_tests_would_show_otherwise() {
+    let mut mixed = String::from("openat(AT_FDCWD, \"/d/f\", O_RDWR) = 3\n");
+    for at in 0..200_u64 {
+        let call = if at % 3 == 0 { "pwrite64" } else { "pread64" };
+        let place = (at * at * 7919 % 1009) << 20;
+        let _ = writeln!(mixed, "{call}(3, \"\"..., 4096, {place}) = 4096");
+    }
+    let sizes =
+        written("", (0..50).map(|at| (at << 16, if at % 2 == 0 { 4096 } else { 8192 })), "");
+    for (text, told) in [(mixed, "here both take turns"), (sizes, "these accesses have several")] {
+        let made = emitted(&text, PatternForm::Iozone);
+        assert_eq!((made.files, made.losses.len()), (0, 1), "{made:?}");
+        assert!(made.losses[0].contains(told), "{made:?}");
+        assert_eq!(emitted(&text, PatternForm::Fio).files, 1);
+    }
+}
+
+#[test]
+fn phases_have_sizes_waits_and_strides_of_their_own() {
+    let mut text = written("", (0..100).map(|at| (at * 65_536, 65_536)), "");
+    for at in 0..100_u64 {
+        let size = if at % 4 == 0 { 8192 } else { 4096 };
+        let place = (at * at * 7919 % 1009) << 16;
+        let _ = writeln!(text, "pwrite64(3, \"\"..., {size}, {place}) = {size}\nfsync(3) = 0");
+    }
+    for at in 0..100_u64 {
+        let _ = writeln!(text, "pread64(3, \"\"..., 4096, {}) = 4096", at << 18);
+    }
+    for at in 0..60_u64 {
+        let _ = writeln!(text, "pread64(3, \"\"..., 4096, {}) = 4096", at << 15);
+    }
+    let job = emitted(&text, PatternForm::Fio);
+    let parts: Vec<&str> = job.text.split("[f-part").skip(1).collect();
+    assert!(parts[0].contains("rw=write\nbs=65536\n") && !parts[0].contains("fsync"), "{job:?}");
+    assert!(parts[1].contains("rw=randwrite\nbssplit=4096/75:8192/25\n"), "{}", parts[1]);
+    assert!(parts[1].contains("fsync=1\n"), "{}", parts[1]);
+    assert!(parts[2].contains("rw=read:258048\n"), "{}", parts[2]);
 }

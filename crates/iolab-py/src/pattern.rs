@@ -38,8 +38,10 @@ pub struct Found {
     text: String,
     /// All figures.
     report: PatternReport,
-    /// The workload.
+    /// The workload; null if none is wanted, or if it could have none of the files.
     workload: Option<String>,
+    /// A line for each thing that the workload does not keep.
+    losses: Vec<String>,
 }
 
 /// Bytes of a file, until a signal comes.
@@ -77,8 +79,9 @@ pub fn pattern_of(py: Python<'_>, inputs: Given, question_json: &str) -> PyResul
         let analysis = PatternAnalysis::of(inputs, &devices)?;
         let report = PatternReport::of(&analysis, &question.only, question.files_max);
         let text = show::text(&report, question.has_pictures);
-        let workload = form.map(|form| emit(&report, form));
-        let found = Found { text, report, workload };
+        let made = form.map(|form| emit(&report, form)).unwrap_or_default();
+        let workload = (made.files > 0).then_some(made.text);
+        let found = Found { text, report, workload, losses: made.losses };
         let answer = Answer::new(&analysis.format, &analysis.caveats, found);
         serde_json::to_string(&answer).map_err(|error| Error::Write(error.into()))
     });

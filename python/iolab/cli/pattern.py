@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from iolab.cli.console import Console
 from iolab.cli.flags import add_overwrite_flag
@@ -13,6 +13,9 @@ from iolab.cli.trace import tell_caveats
 from iolab.cli.trace_record import tell_command
 from iolab.errors import IolabError
 from iolab.library.services import Services
+
+if TYPE_CHECKING:
+    from iolab.protocol import PatternFoundAnswer
 
 NAME = "pattern"
 HELP = "say how an application reads and writes its files, from strace, truss or a block trace"
@@ -114,19 +117,37 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
             followed, wanted, services, lambda text: console.note(f"iolab: note: {text}")
         )
     workload = found["workload"]
+    for loss in found["losses"]:
+        console.note(f"iolab: not kept: {loss}")
+    is_missing = workload is None and arguments.emit is not None
     if workload is not None and arguments.out is not None:
         patterns.write_workload(workload, Path(arguments.out), arguments.overwrite)
         console.note(f"workload: {arguments.out}")
         workload = None
     if workload is not None:
         console.stream(workload.encode())
+    elif is_missing and arguments.out is None:
+        pass  # Whoever redirects the output wants no report in the place of the workload.
     elif arguments.json:
         console.stream((json.dumps(found["report"], indent=1, ensure_ascii=False) + "\n").encode())
     else:
         console.stream(found["text"].encode())
     for note in found["report"]["notes"]:
         console.note(f"iolab: note: {note}")
-    return max(tell_caveats(found, console), tell_command(code, console))
+    codes = [tell_caveats(found, console), tell_command(code, console)]
+    if is_missing:
+        codes.append(_tell_no_workload(found, arguments, console))
+    return max(codes)
+
+
+def _tell_no_workload(
+    found: PatternFoundAnswer, arguments: argparse.Namespace, console: Console
+) -> int:
+    why = f"{arguments.emit} has no words for what the trace shows; the lines above say why"
+    if not found["report"]["files"]:
+        why = "the trace has no read or write of a file that is asked for"
+    console.note(f"iolab: no workload was made: {why}")
+    return 1
 
 
 def _check(arguments: argparse.Namespace) -> None:

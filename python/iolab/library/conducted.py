@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from iolab.errors import StudyError
 from iolab.library.forecast import forecast, short_text
 from iolab.library.services import Services
-from iolab.library.stored import directory_of, is_archive, stored_study
+from iolab.library.stored import directory_of, stored_study
 from iolab.library.study import Study, checked_study, is_testbed_from_file, public_study
 from iolab.run.conduct import Conducted, conduct, note_plan
 from iolab.run.dry_run import rehearse
+from iolab.run.in_place import files_in_place, made_in_place
 from iolab.run.observer import Observer
 from iolab.run.options import RunOptions
 from iolab.run.prepare import Prepared, prepare
 from iolab.run.stop import StopSwitch, pressed_by_signals
 from iolab.store.users_files import Allowed
+from iolab.study import model
 
 if TYPE_CHECKING:
     from iolab.library.flag_words import StudyKeys
+
+_FILES_NAMED: Final = 20
+"""Files that a rehearsal names; more are counted."""
 
 __all__ = ["Conducted", "RunOptions", "conducted", "study_again"]
 
@@ -69,12 +75,32 @@ def rehearsed(prepared: Prepared, *, is_drawn: bool) -> None:
     observer = prepared.observer
     note_plan(prepared)
     rehearse(prepared)
+    for text in _files_written(prepared):
+        observer.result(text)
     observer.result(short_text(forecast(prepared.plan, prepared.testbed)))
     if is_drawn:
         observer.result(
             f"The order is that of seed {prepared.plan.seed}; the run draws another one, "
             f"unless it is given --seed {prepared.plan.seed}."
         )
+
+
+def _refuse_chosen(study: model.Study, options: RunOptions, source: Path) -> None:
+    """Refuse files that a stored study chooses in directories of the user's."""
+    from iolab.library.dialect.files import is_own, refuse_unnamed
+
+    # One's own made them when it began: whoever continues it has said so then.
+    if not is_own(source):
+        refuse_unnamed(made_in_place(study), Allowed.of(options.overwrite), source)
+
+
+def _files_written(prepared: Prepared) -> Iterator[str]:
+    """Name the files that trials make or write in a directory of the user's."""
+    files = files_in_place(prepared.plan.study, prepared.testbed)
+    for path in files[:_FILES_NAMED]:
+        yield f"Trials make or write {path.absolute()}."
+    if len(files) > _FILES_NAMED:
+        yield f"Trials make or write {len(files) - _FILES_NAMED} more files there."
 
 
 def study_again(path: Path, keys: StudyKeys, options: RunOptions) -> tuple[Study, RunOptions]:
@@ -89,13 +115,16 @@ def study_again(path: Path, keys: StudyKeys, options: RunOptions) -> tuple[Study
     Raises
     ------
     StudyError : nothing of it can be run; or an archive is to be continued.
-    RefusedError : an archive chooses a file in the user's own directory that nobody named today.
+    RefusedError : it chooses a file in a directory of the user's that nobody named today, and it is
+        an archive, or a study that this user did not begin where it lies.
     StoreError : it cannot be read.
     """
     checked = stored_study(path, keys.values, keys.source)
+    directory = directory_of(path)
     is_from_file = "testbed" not in keys.values
+    if is_from_file:
+        _refuse_chosen(checked, options, path)
     if options.is_resumed and options.out is None:
-        directory = directory_of(path)
         if directory is None:
             raise StudyError(
                 f"{path} is an archive, in which nothing can be continued",
@@ -104,9 +133,4 @@ def study_again(path: Path, keys: StudyKeys, options: RunOptions) -> tuple[Study
             )
         # Its device was confirmed when it began; the serial or the marker on it is asked again.
         options, is_from_file = replace(options, out=directory), False
-    if is_from_file and is_archive(path):
-        from iolab.library.dialect.files import refuse_unnamed
-        from iolab.run.in_place import made_in_place
-
-        refuse_unnamed(made_in_place(checked), Allowed.of(options.overwrite), path)
     return public_study(checked, is_testbed_from_file=is_from_file), options

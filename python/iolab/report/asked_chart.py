@@ -35,6 +35,8 @@ from iolab.wording import counted, nearest, sentence_case
 
 FORM: Final = "METRIC:FACTOR[:BY]"
 OPERATION: Final = "operation"
+_TEST: Final = "test"
+"""What dialects and ``--test`` call an operation."""
 WORKLOAD: Final = "workload"
 MODE: Final = "mode"
 _ALWAYS: Final = (WORKLOAD, OPERATION, MODE)
@@ -119,7 +121,8 @@ def factor_names(data: StudyData) -> tuple[str, ...]:
 
 def _known(name: str, names: Sequence[str]) -> str | None:
     plain = name.replace("-", "_")
-    return next((known for known in names if plain in (known, known.replace("-", "_"))), None)
+    found = next((known for known in names if plain in (known, known.replace("-", "_"))), None)
+    return OPERATION if found is None and plain == _TEST else found
 
 
 def _metric(data: StudyData, typed: str) -> str:

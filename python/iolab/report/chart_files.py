@@ -14,7 +14,7 @@ from typing import Final
 from iolab.report.chart import ChartSpec
 from iolab.report.html import kind_box, question, style_sheet, whole_page
 from iolab.report.markup import Markup, join, tag
-from iolab.report.svg import render_svg
+from iolab.report.svg import render_figure, render_svg
 from iolab.report.svg_parts import WIDTH
 from iolab.report.tables import data_table
 from iolab.store.rows import StudyData
@@ -41,7 +41,7 @@ def chart_page(data: StudyData, charts: Sequence[tuple[ChartSpec, str]]) -> str:
             "figure",
             tag("h2", spec.title),
             tag("figcaption", spec.caption),
-            tag("div", render_svg(spec), class_="drawing"),
+            render_figure(spec),
             data_table(spec.table, spec.name, command),
             id=spec.name,
         )

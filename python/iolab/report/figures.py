@@ -10,7 +10,7 @@ from typing import Final
 
 from iolab.report.chart import ChartSpec
 from iolab.report.markup import Markup, join, tag
-from iolab.report.svg import columns_of, render_svg
+from iolab.report.svg import columns_of, render_figure
 from iolab.report.tables import data_table
 from iolab.store.continuing import PLACE
 
@@ -34,16 +34,14 @@ def figure(views: Sequence[ChartSpec]) -> Markup:
 def _drawing(spec: ChartSpec) -> Markup:
     """Draw a chart in a frame that scrolls where the screen is narrower than readable text.
 
-    There the meanings of its marks stand above it, on lines as narrow as the screen.
+    There the meanings of its marks stand above it, on lines as narrow as the screen, if they are
+    drawn with it.
     """
-    meanings = ", ".join(f"{sign} {meaning}" for sign, meaning in spec.notes)
-    columns = columns_of(spec)
-    wide = f"{len(spec.panels)} panels, {columns} side by side: scroll to the right →"
-    css = "soft small if-narrow"
+    is_single = columns_of(spec) == 1
+    meanings = ", ".join(f"{sign} {meaning}" for sign, meaning in spec.notes) if is_single else ""
     return join(
-        tag("p", meanings, class_=css) if meanings else None,
-        tag("p", wide, class_=f"{css} aside") if columns > 1 else None,
-        tag("div", render_svg(spec), class_="drawing"),
+        tag("p", meanings, class_="soft small if-narrow") if meanings else None,
+        render_figure(spec),
     )
 
 

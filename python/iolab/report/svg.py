@@ -7,13 +7,14 @@ shapes too. Left out: interaction; the data table under each figure answers what
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series, Shape
 from iolab.report.folding import fit_text, fold_text
 from iolab.report.labels import fitted
-from iolab.report.markup import Markup, tag
+from iolab.report.markup import Markup, join, tag
 from iolab.report.scale import Scale, in_milliseconds, make_scale
 from iolab.report.svg_grid import draw_heat, draw_strip
 from iolab.report.svg_parts import (
@@ -24,6 +25,7 @@ from iolab.report.svg_parts import (
     LABEL_CHARS_MAX,
     WIDTH,
     color_class,
+    keys_of,
     label_room,
     legend_of,
     mark,
@@ -35,6 +37,8 @@ from iolab.report.svg_surface import draw_surface
 from iolab.stats.metrics.metric import format_significant
 
 GAP = 26
+RIGHT_ROOM = 12
+"""Between a frame and the end of its panel."""
 BARE_FROM = 24
 """Joined points without an interval beyond this number are a line without marks, and so are all
 other lines of the chart: a mark more or less would look like a meaning."""
@@ -77,44 +81,65 @@ def render_svg(spec: ChartSpec) -> Markup:
     -------
     One ``<svg>`` element that scales with the page; its text uses the page's fonts.
     """
-    if spec.kind == "strip":
-        return draw_strip(spec)
-    if spec.kind == "heat":
-        return draw_heat(spec)
-    if spec.kind == "surface":
-        return draw_surface(spec)
-    if spec.kind == "stack":
-        return draw_stack(spec)
+    draw = _OF_OTHER_KINDS.get(spec.kind)
+    if draw is not None:
+        return draw(spec)
     spec = _with_cuts(in_milliseconds(spec))
+    columns = columns_of(spec)
+    width, height, panels = _cells(spec, columns)
+    legend, top = legend_of(spec)
+    places = (
+        f"translate({(n % columns) * (width + GAP):.1f} {top + (n // columns) * height:.1f})"
+        for n in range(len(panels))
+    )
+    drawn = (tag("g", panel, transform=at) for panel, at in zip(panels, places, strict=True))
+    total = top + math.ceil(len(panels) / columns) * height
+    return whole_svg(spec, total, legend, *drawn)
+
+
+def render_figure(spec: ChartSpec) -> Markup:
+    """Draw a chart for a page: panels of which several stand side by side may stand below each
+    other where the screen is narrow.
+    """
+    columns = columns_of(spec)
+    if columns == 1:
+        return tag("div", render_svg(spec), class_="drawing")
+    spec = _with_cuts(in_milliseconds(spec))
+    width, height, panels = _cells(spec, columns)
+    size, css = f"0 0 {width:.0f} {math.ceil(height)}", f"chart panel {spec.kind}"
+    titles = (panel.title or spec.title for panel in spec.panels)
+    drawn = (
+        tag("svg", panel, viewBox=size, role="img", aria_label=title, class_=css)
+        for title, panel in zip(titles, panels, strict=True)
+    )
+    return tag("div", keys_of(spec), *drawn, class_=f"panels of-{columns}")
+
+
+def _cells(spec: ChartSpec, columns: int) -> tuple[float, float, list[Markup]]:
+    """Draw the panels, each from a corner of its own; with the width and height of any."""
     rows, plane = spec.kind == "rows", spec.kind == "plane"
     x, y = _scales(spec, spec.panels)
-    columns = columns_of(spec)
     left = label_room(spec) if rows else _tick_room(spec)
-    cell_width = (WIDTH - GAP * (columns - 1)) / columns
+    width = (WIDTH - GAP * (columns - 1)) / columns
     height = _rows_height(spec) if rows else (230.0 if columns > 1 else 300.0)
-    titles = _titles(spec, cell_width)
+    titles = _titles(spec, width)
     head = 8 + TITLE_LINE * max(map(len, titles))
-    cell_height = height + head + 44
-    legend, legend_height = legend_of(spec)
-    parts = [legend]
-    for index, panel in enumerate(spec.panels):
-        origin_x = (index % columns) * (cell_width + GAP)
-        origin_y = legend_height + (index // columns) * cell_height
+    drawn = list[Markup]()
+    for panel, title in zip(spec.panels, titles, strict=True):
         if spec.has_own_scales:
             x, y = _scales(spec, (panel,))
-        frame = Frame(
-            origin_x + left,
-            origin_y + head,
-            cell_width - left - 12,
-            height,
-            x,
-            y if plane else None,
-            left,
-        )
-        parts.append(_panel(spec, panel, frame))
-        parts.append(_panel_title(panel.title, titles[index], frame))
-    total = legend_height + math.ceil(len(spec.panels) / columns) * cell_height
-    return whole_svg(spec, total, *parts)
+        wide = width - left - RIGHT_ROOM
+        frame = Frame(left, head, wide, height, x, y if plane else None, left)
+        drawn.append(join(_panel(spec, panel, frame), _panel_title(panel.title, title, frame)))
+    return width, height + head + 44, drawn
+
+
+_OF_OTHER_KINDS: Final[Mapping[str, Callable[[ChartSpec], Markup]]] = {
+    "strip": draw_strip,
+    "heat": draw_heat,
+    "surface": draw_surface,
+    "stack": draw_stack,
+}
 
 
 def _all_points(panels: tuple[Panel, ...]) -> Iterator[Point]:
@@ -191,7 +216,7 @@ def _titles(spec: ChartSpec, cell_width: float) -> list[list[str]]:
 
 def _panel_title(title: str, lines: Sequence[str], frame: Frame) -> Markup:
     """Write the title above the frame, further to the left if it is long."""
-    right, first = frame.left + frame.width + 12, frame.left - frame.margin
+    right, first = frame.left + frame.width + RIGHT_ROOM, frame.left - frame.margin
     whole = tag("title", title) if "…" in "".join(lines) else None
     parts: list[Markup] = []
     for place, text in enumerate(reversed(lines)):
@@ -277,7 +302,7 @@ def _value_axes(spec: ChartSpec, frame: Frame) -> Markup:
     for value, label in _thinned(frame.x, frame.width) if frame.x else ():
         at = frame.px(value)
         parts.append(tag("line", x1=at, x2=at, y1=frame.top, y2=bottom, class_="grid"))
-        inside = min(at, WIDTH - len(label) * CHAR_WIDTH / 2 - 2)
+        inside = min(at, right + RIGHT_ROOM - len(label) * CHAR_WIDTH / 2 - 2)
         parts.append(tag("text", label, x=inside, y=bottom + 15, text_anchor="middle"))
     for value, label in frame.y.ticks if frame.y else ():
         at = frame.py(value)
@@ -321,7 +346,7 @@ def _inside(frame: Frame, title: str) -> float:
     half = len(title) * (CHAR_WIDTH + 0.4) / 2
     return min(
         frame.left + frame.width / 2,
-        max(frame.left - frame.margin, frame.left + frame.width + 12 - 2 * half) + half,
+        max(frame.left - frame.margin, frame.left + frame.width + RIGHT_ROOM - 2 * half) + half,
     )
 
 

@@ -83,6 +83,23 @@ def _sample(series: Series, x: float, y: float) -> Markup:
     return tag("line", x1=x - 4, x2=x - 4 + LINE_SAMPLE, y1=y, y2=y, class_=css)
 
 
+def keys_of(spec: ChartSpec) -> Markup | None:
+    """Write legend and notes as text that folds, for panels that may stand in one column."""
+    entries = spec.legend()
+    keys = [_key(series, spec) for series in entries] if len(entries) > 1 else []
+    notes = [tag("span", f"{sign} {meaning}", class_="key") for sign, meaning in spec.notes]
+    return tag("p", *keys, *notes, class_="keys") if keys or notes else None
+
+
+def _key(series: Series, spec: ChartSpec) -> Markup:
+    has_line = series.is_joined and any(other.dash for other in spec.legend())
+    wide = LINE_SAMPLE if has_line else 12
+    sign = _sample(series, 4, 6) if has_line else mark(series.slot, 6, 6, Point(0, 0))
+    css = f"sample {color_class(series.slot)}"
+    drawn = tag("svg", sign, viewBox=f"0 0 {wide} 12", width=wide, height=12, class_=css)
+    return tag("span", drawn, f" {series.name}", class_="key")
+
+
 def legend_of(spec: ChartSpec) -> tuple[Markup, float]:
     """Lay legend and notes out in rows, with their height; a single series needs no legend."""
     entries = spec.legend() if spec.kind != "heat" else []

@@ -144,7 +144,7 @@ def _ratio_chart(out: SheetWriter, part: Ratios, first: int, last: int, column: 
     ends = [(r - b.low, b.high - r) if b else (0.0, 0.0) for r, b in part.ratios]
     chart.add_series(
         {
-            "name": part.title,
+            "name": plain_name(part.title),
             "categories": [out.name, first, 0, last, column - 1],
             "values": [out.name, first, column, last, column],
             "line": {"none": True},

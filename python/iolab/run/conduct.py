@@ -35,6 +35,7 @@ from iolab.run.same_machine import check_same_machine
 from iolab.run.shard import Shard, shard_plan, stored_shard
 from iolab.run.slices import SlicedCampaign
 from iolab.run.stop import StopSwitch
+from iolab.store.created_files import note_study
 from iolab.store.db import HOST_KEY, SHARD_KEY, Origin, Store
 from iolab.store.rows import Caveat
 from iolab.study.checks import FEW_ROUNDS
@@ -276,6 +277,8 @@ def _new_store(prepared: Prepared, stack: ExitStack) -> Store:
             caveats=tuple(caveats),
         ),
     )
+    if prepared.attendant.written_files():
+        note_study(prepared.database)
     return stack.enter_context(store)
 
 

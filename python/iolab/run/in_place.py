@@ -138,7 +138,13 @@ def made_in_place(study: Study) -> list[Path]:
     TestbedError : the directory cannot be used.
     """
     request = study.testbed
-    testbed = make_testbed(request.kind, request.argument, dict(request.options))
+    return files_in_place(
+        study, make_testbed(request.kind, request.argument, dict(request.options))
+    )
+
+
+def files_in_place(study: Study, testbed: Testbed) -> list[Path]:
+    """The same of a testbed that is there already."""
     workloads = [one for one in study.workloads if isinstance(one, DialectWorkload)]
     if not isinstance(testbed, DirectoryTestbed) or not testbed.is_in_place or not workloads:
         return []

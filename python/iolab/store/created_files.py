@@ -132,7 +132,23 @@ def begin(files: Mapping[Path, Birth]) -> None:
                 file.write(text.encode())
 
 
-def remember(files: Mapping[Path, Mark], ended: Iterable[Path] = ()) -> None:
+def note_study(database: Path) -> None:
+    """Note a study that chooses files of the user's as begun by this user."""
+    with suppress(OSError):
+        status = database.lstat()
+        remember({_whole(database): Birth(status.st_dev, status.st_ino, 0)})
+
+
+def is_own_study(database: Path) -> bool:
+    """Tell whether this user began the study that lies there; a copy of it is another's."""
+    return birth_of(_whole(database)) is not None
+
+
+def _whole(path: Path) -> Path:
+    return path.parent.resolve() / path.name
+
+
+def remember(files: Mapping[Path, Mark | Birth], ended: Iterable[Path] = ()) -> None:
     """Note files that were just made; entries of files that are gone or changed are dropped.
 
     The files of a run that has `ended` are not being written any more. A list that cannot be
@@ -151,9 +167,7 @@ def remember(files: Mapping[Path, Mark], ended: Iterable[Path] = ()) -> None:
                 for path, entry in _read().items()
                 if _holds(path, entry) and not (isinstance(entry, Birth) and path in over)
             }
-            added: dict[Path, Mark | Birth] = {
-                Path.cwd() / path: entry for path, entry in files.items()
-            }
+            added = {Path.cwd() / path: entry for path, entry in files.items()}
             lines = [_line(path, entry) for path, entry in ({**known, **added}).items()]
             folder.replace(LIST_NAME, "".join(lines[-_ENTRIES_MAX:]).encode())
 

@@ -160,6 +160,8 @@ class Store:
             that is looked for; who does not ask for it does so himself.
         """
         _require(path)
+        if path.is_symlink():  # SQLite's own files lie beside the file, not beside the link.
+            path = path.resolve()
         with errors_named(path):
             before = _refuse_lost(path)
             store = cls(path, connect_read_only(path), None)

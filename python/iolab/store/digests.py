@@ -8,7 +8,7 @@ that was derived from it. They find damage, not forgery: whoever changes a study
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 from typing import Final, Literal
@@ -142,10 +142,13 @@ def problems(connection: sqlite3.Connection) -> Iterator[str]:
             if stored.pop((part.name, number), None) != digest:
                 yield f"{part.told(number)}: not as it was stored (another digest)"
     yield from _problems_of_facts(connection)
-    for number, digest in _computed(connection, "record"):
+    named = _Named(row[0].encode() for row in connection.execute("SELECT digest FROM fact"))
+    for number, digest in _computed_of_records(connection, None, named):
         known = stored.pop(("record", number), b"")
         if known != digest:
             yield f"{_trial_of(connection, number)}: {_changed_tables(known, digest)}"
+    yield from named.problems()
+    yield from _problems_of_names(connection)
     for part, number in sorted(stored):
         yield f"table digest, {part} {number}: what it was made of is not there"
 
@@ -179,6 +182,39 @@ def _problems_of_facts(connection: sqlite3.Connection) -> Iterator[str]:
             yield f"table fact, {name}: not as it was stored (another digest)"
 
 
+class _Named:
+    """Facts that records name, of which each is to be there."""
+
+    def __init__(self, there: Iterable[bytes]) -> None:
+        self._there = frozenset(there)
+        self._missing = set[bytes]()
+
+    def look(self, line: bytes) -> None:
+        """Look at the line of a record's keys (`_COLUMNS`)."""
+        keys = line.partition(b'"')[2].rpartition(b'"')[0].split(b",") if line else ()
+        if not self._there.issuperset(keys):
+            self._missing |= {*keys} - self._there
+
+    def problems(self) -> Iterator[str]:
+        """Say how many are not there."""
+        if self._missing:
+            yield f"table fact: {len(self._missing)} of the facts that records name are not there"
+
+
+def _problems_of_names(connection: sqlite3.Connection) -> Iterator[str]:
+    """Operations that would make one row of a series look like two, or two like one.
+
+    The rows are digested as lines (`_COLUMNS`): nothing that separates them may stand in a name.
+    Other texts of a row are JSON, in which it stands escaped.
+    """
+    query = (
+        "SELECT record_id FROM series WHERE instr(operation, x'0a') OR instr(operation, x'1f') "
+        "OR instr(operation, char(10)) OR instr(operation, char(31)) LIMIT 1"
+    )
+    for (number,) in connection.execute(query):
+        yield f"{_trial_of(connection, number)}: table series names an operation of several lines"
+
+
 def fact_digest(name: str, value: str) -> str:
     """Key of a fact in table ``fact``."""
     return sha256(f"{name}\0{value}".encode()).hexdigest()[:_FACT_DIGITS]
@@ -199,10 +235,13 @@ def _computed(
 
 
 def _computed_of_records(
-    connection: sqlite3.Connection, number: int | None
+    connection: sqlite3.Connection, number: int | None, named: _Named | None = None
 ) -> Iterator[tuple[int, bytes]]:
-    """Pieces of all tables, put together record by record: each table comes in their order."""
-    tables = [_pieces(connection, table, number) for table in RECORD_TABLES]
+    """Pieces of all tables, put together record by record: each table comes in their order.
+
+    `named` looks at the facts of each record.
+    """
+    tables = [_pieces(connection, table, number, named) for table in RECORD_TABLES]
     heads = [next(table, None) for table in tables]
     nothing = bytes(PIECE_BYTES)
     while numbers := {head[0] for head in heads if head is not None}:
@@ -222,7 +261,7 @@ def _computed_of_records(
 
 
 def _pieces(
-    connection: sqlite3.Connection, table: str, number: int | None
+    connection: sqlite3.Connection, table: str, number: int | None, named: _Named | None = None
 ) -> Iterator[tuple[int, bytes]]:
     """Digest of each record's rows in one table, in the order of their keys."""
     where, values = (" WHERE record_id = ?", (number,)) if number is not None else ("", ())
@@ -242,6 +281,8 @@ def _pieces(
             yield record_id, _digest(b"\n".join([_known(line) for _, line in group]) + b"\n")
     elif table == "record_fact":
         for record_id, line in rows:
+            if named is not None:
+                named.look(_known(line))
             yield record_id, _digest(_known(line))
     else:
         for record_id, group in groupby(rows, _NUMBER):

@@ -20,7 +20,8 @@ from iolab.store.store_errors import PUT_BACK
 
 PROBLEMS_MAX: Final = 20
 _OBJECTS_MAX: Final = 200
-_TEXT_MAX: Final = 10_000
+_TEXT_MAX: Final = 1 << 18
+"""Of a statement; a longer one is none of ours."""
 _LENGTH_MAX: Final = 64 << 20
 """Of one value; the largest is a packed record, of at most 16 MiB."""
 _TABLES_OF_ALL: Final = {table for table in schema.TABLES if table != "digest"}
@@ -87,10 +88,18 @@ def check_version(connection: sqlite3.Connection, name: str) -> int:
 
 def problems_of_shape(connection: sqlite3.Connection, version: int) -> Iterator[str]:
     """Parts that are missing, other than expected, or more than a study of this version has."""
+    # Every row, or none is believed: what is not looked at may hold anything.
     rows = connection.execute(
-        "SELECT type, name, substr(sql, 1, ?) FROM sqlite_schema LIMIT ?", (_TEXT_MAX, _OBJECTS_MAX)
-    )
+        "SELECT type, name, iif(length(sql) > ?, '-- too long', sql) FROM sqlite_schema LIMIT ?",
+        (_TEXT_MAX, _OBJECTS_MAX + 1),
+    ).fetchall()
+    if len(rows) > _OBJECTS_MAX:
+        yield f"its schema has more than {_OBJECTS_MAX} objects, which iolab never makes"
+        return
     found: Objects = {(kind, name): _plain(sql) for kind, name, sql in rows}
+    if len(found) < len(rows):
+        yield "its schema has two objects of one name"
+        return
     model = dict(_model(version))
     if version >= long_form.FIRST_VERSION and found.get(_STUDY) == model[_STUDY]:
         try:
@@ -98,7 +107,7 @@ def problems_of_shape(connection: sqlite3.Connection, version: int) -> Iterator[
         except CellError as error:  # Its columns are the factors, which cannot be read.
             yield error.message
             return
-        model["view", long_form.NAME] = _plain(view)[:_TEXT_MAX]
+        model["view", long_form.NAME] = _plain(view)
     for (kind, name), sql in model.items():
         there = found.pop((kind, name), None)
         if there is None and kind != "trigger":  # They keep writers from mistakes, no more.

@@ -72,19 +72,22 @@ fn percent(text: &str, option: &str) -> Read<Option<f64>> {
     }
 }
 
+/// Difference that adding up fractions makes.
+const ROUNDING: f64 = 1e-6;
+
 /// Shares whose missing ones are equal parts of the rest.
 fn filled(shares: &[Option<f64>], option: &str) -> Read<Vec<f64>> {
     let sum: f64 = shares.iter().flatten().sum();
     let missing = shares.iter().filter(|share| share.is_none()).count();
-    if sum > 100.0 {
+    if sum > 100.0 + ROUNDING {
         let what = format!("{option}: the shares add up to {sum} %");
         return Err(Problem::new(what, "let them be 100 % together"));
     }
-    if missing == 0 && sum < 100.0 {
+    if missing == 0 && sum < 100.0 - ROUNDING {
         let what = format!("{option}: the shares add up to {sum} %");
         return Err(Problem::new(what, "let them be 100 %, or leave one of them out"));
     }
-    let rest = (100.0 - sum) / missing.max(1) as f64;
+    let rest = (100.0 - sum).max(0.0) / missing.max(1) as f64;
     Ok(shares.iter().map(|share| share.unwrap_or(rest)).collect())
 }
 

@@ -11,6 +11,8 @@ iolab_model::registry! {
         Interleaved = "interleaved",
         /// Ends where the one before began.
         Backward = "backward",
+        /// Begins where the one before began.
+        Same = "same",
         /// Lies as far from the one before as that did from its own, four times at least.
         Strided = "strided",
         /// Begins at most 128 KiB from where the one before ended.
@@ -23,7 +25,7 @@ iolab_model::registry! {
 /// Largest distance of a near access in bytes.
 pub const NEAR_BYTES: u64 = 128 << 10;
 /// Equal distances in a row from which on they are a stride.
-const STRIDE_REPEATS: u32 = 4;
+pub const STRIDE_REPEATS: u32 = 4;
 /// Ends of accesses that are remembered: as many streams can take turns.
 pub const CURSORS: usize = 16;
 
@@ -38,6 +40,8 @@ pub struct Classified {
     pub bytes: u64,
     /// Position among the remembered ends if it is interleaved: 1 is the one before the last.
     pub depth: usize,
+    /// Distance from the beginning of the one before if it is strided, else 0.
+    pub delta: i64,
 }
 
 /// Classifies the accesses of one stream.
@@ -67,7 +71,7 @@ impl Classifier {
         let Some(offset) = offset else {
             // Appended: where the file ends.
             self.hold(
-                Classified { class: AccessClass::Sequential, is_write, bytes, depth: 0 },
+                Classified { class: AccessClass::Sequential, is_write, bytes, depth: 0, delta: 0 },
                 &mut give,
             );
             return;
@@ -76,7 +80,7 @@ impl Classifier {
         let (class, continued) = self.class_of(offset, end);
         // The first access has none before it: it is what the second makes of both.
         if let ([first], 1) = (self.held.as_mut_slice(), self.ends.len())
-            && matches!(class, AccessClass::Sequential | AccessClass::Backward)
+            && matches!(class, AccessClass::Sequential | AccessClass::Backward | AccessClass::Same)
         {
             first.class = class;
         }
@@ -89,7 +93,7 @@ impl Classifier {
             (self.delta, self.repeats) = (delta, u32::from(delta != 0));
         }
         self.last = Some((offset, end));
-        self.hold(Classified { class, is_write, bytes, depth }, &mut give);
+        self.hold(Classified { class, is_write, bytes, depth, delta: 0 }, &mut give);
         if self.repeats >= STRIDE_REPEATS
             && class != AccessClass::Sequential
             && class != AccessClass::Backward
@@ -97,6 +101,7 @@ impl Classifier {
             for one in self.held.iter_mut().rev().take(STRIDE_REPEATS as usize) {
                 if !matches!(one.class, AccessClass::Sequential | AccessClass::Backward) {
                     one.class = AccessClass::Strided;
+                    one.delta = i64::try_from(self.delta).unwrap_or(0);
                 }
             }
         }
@@ -117,6 +122,9 @@ impl Classifier {
         let (last, last_end) = self.last.unwrap_or((0, 0));
         if offset == last_end {
             return (AccessClass::Sequential, self.last.map(|_| 0));
+        }
+        if self.last.is_some() && offset == last {
+            return (AccessClass::Same, None);
         }
         if self.last.is_some() && end == last && end > offset {
             return (AccessClass::Backward, None);
@@ -173,6 +181,8 @@ iolab_model::registry! {
         Backward = "backward",
         /// At equal distances.
         Strided = "strided",
+        /// The same place again and again.
+        Same = "same-place",
         /// In short jumps.
         Near = "near",
         /// Anywhere.
@@ -248,6 +258,7 @@ impl ClassCounts {
         }
         match () {
             () if share(AccessClass::Backward) >= LABEL_SHARE => AccessPattern::Backward,
+            () if share(AccessClass::Same) >= LABEL_SHARE => AccessPattern::Same,
             () if share(AccessClass::Strided) >= LABEL_SHARE => AccessPattern::Strided,
             () if share(AccessClass::Near) >= LABEL_SHARE => AccessPattern::Near,
             () if share(AccessClass::Near) + share(AccessClass::Random) >= LABEL_SHARE => {
@@ -305,6 +316,7 @@ mod tests {
         let each = |of: &dyn Fn(u64) -> u64| (0..32).map(|at| (of(at), 4096)).collect::<Vec<_>>();
         assert_eq!(label(each(&|at| at * 4096)), AccessPattern::Sequential);
         assert_eq!(label(each(&|at| (1 << 20) - at * 4096)), AccessPattern::Backward);
+        assert_eq!(label(each(&|_| 8192)), AccessPattern::Same);
         assert_eq!(label(each(&|at| at * 65_536)), AccessPattern::Strided);
         assert_eq!(label(each(&|at| (1 << 30) - at * 65_536)), AccessPattern::Strided);
         // The squares of a prime's residues follow each other in no order.

@@ -21,6 +21,8 @@ pub struct AlikeRun {
     pub bytes: u64,
     /// Bytes of every access, if all have one size.
     pub size: Option<u64>,
+    /// Distance between their beginnings, if they are strided.
+    pub stride: i64,
 }
 
 /// Runs of a file.
@@ -33,7 +35,9 @@ pub struct AlikeRuns {
 impl AlikeRuns {
     /// Adds an access, as long as `left` runs are; a file for which none is left has no phases.
     pub fn add(&mut self, one: &Classified, left: &mut usize) {
-        let is_alike = |run: &&mut AlikeRun| run.class == one.class && run.is_write == one.is_write;
+        let is_alike = |run: &&mut AlikeRun| {
+            (run.class, run.is_write, run.stride) == (one.class, one.is_write, one.delta)
+        };
         if let Some(run) = self.runs.last_mut().filter(is_alike) {
             run.accesses += 1;
             run.bytes += one.bytes;
@@ -45,8 +49,8 @@ impl AlikeRuns {
             return;
         }
         *left -= 1;
-        let Classified { class, is_write, bytes, .. } = *one;
-        self.runs.push(AlikeRun { class, is_write, accesses: 1, bytes, size: Some(bytes) });
+        let Classified { class, is_write, bytes, delta: stride, .. } = *one;
+        self.runs.push(AlikeRun { class, is_write, accesses: 1, bytes, size: Some(bytes), stride });
     }
 
     /// Runs so far; empty if there were too many.
@@ -66,12 +70,16 @@ pub struct StreamPhase {
     pub reads: u64,
     /// Number of writes.
     pub writes: u64,
+    /// Classes of the reads and of the writes.
+    pub directions: [ClassCounts; 2],
     /// Bytes of every access, if all have one size.
     pub size: Option<u64>,
+    /// Stride of the longest run that has one, and its length.
+    pub stride: Option<(i64, u64)>,
 }
 
 /// Classes of phases: jumps of both kinds are one, and so are both forms of sequential access.
-const KINDS: usize = 5;
+const KINDS: usize = 6;
 /// Number of the kind of a phase in which all occur.
 const MIXED: usize = KINDS - 1;
 /// Directions of phases: reads, writes, both.
@@ -92,6 +100,7 @@ const fn kind(class: AccessClass) -> usize {
         AccessClass::Backward => 1,
         AccessClass::Strided => 2,
         AccessClass::Near | AccessClass::Random => 3,
+        AccessClass::Same => 4,
     }
 }
 
@@ -131,7 +140,7 @@ pub fn phases(runs: &[AlikeRun]) -> Vec<StreamPhase> {
         states[at] = state;
         state = usize::from(origin[state]);
     }
-    merged(gathered(runs, &states))
+    without_chance(merged(gathered(runs, &states)))
 }
 
 fn least_of(costs: &[f64; STATES]) -> (usize, f64) {
@@ -150,6 +159,12 @@ fn gathered(runs: &[AlikeRun], states: &[usize]) -> Vec<StreamPhase> {
         }
         if let Some(phase) = phases.last_mut() {
             phase.counts.add_many(run.class, run.accesses, run.bytes);
+            phase.directions[usize::from(run.is_write)].add_many(
+                run.class,
+                run.accesses,
+                run.bytes,
+            );
+            phase.take_stride((run.stride != 0).then_some((run.stride, run.accesses)));
             phase.size = phase.size.filter(|size| run.size == Some(*size));
             if run.is_write {
                 phase.writes += run.accesses;
@@ -192,17 +207,59 @@ fn merged(phases: Vec<StreamPhase>) -> Vec<StreamPhase> {
             if !is_alike(before, last) {
                 break;
             }
-            before.counts.merge(&last.counts);
-            before.reads += last.reads;
-            before.writes += last.writes;
-            before.size = before.size.filter(|size| last.size == Some(*size));
+            let last = *last;
+            before.merge(&last);
             out.pop();
         }
     }
     out
 }
 
+/// A phase of a mixture is so many times as long as a stretch beside it that is a matter of chance:
+/// in a mixture alike accesses follow each other now and then.
+const CHANCE: u64 = 16;
+
+/// Joins stretches that are a matter of chance with the mixture beside them.
+fn without_chance(phases: Vec<StreamPhase>) -> Vec<StreamPhase> {
+    let is_mixture = |phase: &StreamPhase| {
+        phase.counts.label() == AccessPattern::Mixed || direction(phase) == BOTH
+    };
+    let mixed = phases.iter().filter(|phase| is_mixture(phase));
+    let longest = mixed.map(|phase| phase.counts.total()).max().unwrap_or(0);
+    let mut out: Vec<StreamPhase> = Vec::with_capacity(phases.len());
+    for phase in phases {
+        let is_chance = |one: &StreamPhase| one.counts.total() * CHANCE <= longest;
+        match out.last_mut() {
+            Some(before) if is_mixture(before) && is_chance(&phase) => before.merge(&phase),
+            Some(before) if is_mixture(&phase) && is_chance(before) => {
+                before.merge(&phase);
+            }
+            _ => out.push(phase),
+        }
+    }
+    merged(out)
+}
+
 impl StreamPhase {
+    fn take_stride(&mut self, other: Option<(i64, u64)>) {
+        let length = |stride: Option<(i64, u64)>| stride.map_or(0, |(_, accesses)| accesses);
+        if length(other) > length(self.stride) {
+            self.stride = other;
+        }
+    }
+
+    /// Goes on with another one.
+    fn merge(&mut self, other: &Self) {
+        self.counts.merge(&other.counts);
+        for (own, further) in self.directions.iter_mut().zip(&other.directions) {
+            own.merge(further);
+        }
+        self.reads += other.reads;
+        self.writes += other.writes;
+        self.size = self.size.filter(|size| other.size == Some(*size));
+        self.take_stride(other.stride);
+    }
+
     /// Mean bytes of an access.
     pub fn mean_bytes(&self) -> u64 {
         let bytes: u64 = AccessClass::ALL.iter().map(|class| self.counts.bytes(*class)).sum();
@@ -215,7 +272,7 @@ mod tests {
     use super::*;
 
     fn run(class: AccessClass, is_write: bool, accesses: u64) -> AlikeRun {
-        AlikeRun { class, is_write, accesses, bytes: accesses * 4096, size: Some(4096) }
+        AlikeRun { class, is_write, accesses, bytes: accesses * 4096, size: Some(4096), stride: 0 }
     }
 
     #[test]
@@ -247,7 +304,8 @@ mod tests {
             let class =
                 if state >> 33 & 7 < 5 { AccessClass::Random } else { AccessClass::Sequential };
             let is_write = state >> 40 & 7 < 3;
-            runs.add(&Classified { class, is_write, bytes: 4096, depth: 0 }, &mut left);
+            let one = Classified { class, is_write, bytes: 4096, depth: 0, delta: 0 };
+            runs.add(&one, &mut left);
         }
         assert_eq!(phases(runs.all()).len(), 1);
     }

@@ -7,9 +7,11 @@ use iolab_model::histogram::Histogram;
 use iolab_trace::density::Density;
 
 use super::class::{CURSORS, ClassCounts, Classified, Classifier};
+use super::order::OrderLog;
 use super::phases::AlikeRuns;
 use super::reuse::ReuseDistances;
-use crate::access::FileAccess;
+use super::sizes::SizeCounts;
+use crate::access::{FileAccess, StableWait, StableWaits};
 
 /// Powers of two up to 1 MiB, by which offsets are divisible.
 pub const ALIGNMENTS: usize = 21;
@@ -30,7 +32,7 @@ pub struct Budget {
     pub touches: usize,
     /// Files with histograms and a picture: some 80 KiB each.
     pub pictures: usize,
-    /// Runs of alike accesses: some 50 bytes each.
+    /// Runs of alike accesses or sizes, and waits: some 80 bytes each.
     pub runs: usize,
 }
 
@@ -55,8 +57,9 @@ pub struct PlacedAccess {
 #[derive(Clone, Debug, Default)]
 pub struct Stream {
     classifier: Classifier,
-    /// Of reads and of writes.
-    counts: [ClassCounts; 2],
+    counts: ClassCounts,
+    /// Reads alone and writes alone, whatever lies between them.
+    directions: [(Classifier, ClassCounts); 2],
     /// Strides, and how often each occurs.
     strides: BTreeMap<i128, u64>,
     /// Empty reads, until it is known whether there are others.
@@ -92,9 +95,11 @@ impl Stream {
     }
 
     fn classify(&mut self, access: &FileAccess) {
-        let Self { classifier, counts, .. } = self;
+        let Self { classifier, counts, directions, .. } = self;
         let (offset, bytes, is_write) = (access.offset, access.bytes, access.is_write);
-        classifier.add(offset, bytes, is_write, |one| counts[usize::from(one.is_write)].add(&one));
+        classifier.add(offset, bytes, is_write, |one| counts.add(&one));
+        let (classifier, counts) = &mut directions[usize::from(is_write)];
+        classifier.add(offset, bytes, is_write, |one| counts.add(&one));
         let strides = &mut self.strides;
         let has_room = |stride: &i128| strides.len() < STRIDES_MAX || strides.contains_key(stride);
         if let Some(stride) = self.classifier.stride().filter(has_room) {
@@ -113,8 +118,11 @@ impl Stream {
                 self.classify(access);
             }
         }
-        let Self { classifier, counts, .. } = self;
-        classifier.finish(|one| counts[usize::from(one.is_write)].add(&one));
+        let Self { classifier, counts, directions, .. } = self;
+        classifier.finish(|one| counts.add(&one));
+        for (classifier, counts) in directions {
+            classifier.finish(|one| counts.add(&one));
+        }
         asked
     }
 }
@@ -127,20 +135,23 @@ pub struct Joint {
     pub counts: ClassCounts,
     /// Runs of equal accesses.
     pub runs: AlikeRuns,
+    /// Sizes and waits in their order.
+    pub order: OrderLog,
     /// Number of streams back that interleaved accesses continue.
     depths: [u64; CURSORS],
 }
 
 impl Joint {
     fn add(&mut self, access: &FileAccess, runs_left: &mut usize) {
-        let Self { classifier, counts, runs, depths } = self;
-        let taken = |one: Classified| taken(&one, counts, runs, depths, runs_left);
+        self.order.arrive();
+        let Self { classifier, counts, runs, order, depths } = self;
+        let taken = |one: Classified| taken(&one, counts, (runs, order, runs_left), depths);
         classifier.add(access.offset, access.bytes, access.is_write, taken);
     }
 
     fn finish(&mut self, runs_left: &mut usize) {
-        let Self { classifier, counts, runs, depths } = self;
-        classifier.finish(|one| taken(&one, counts, runs, depths, runs_left));
+        let Self { classifier, counts, runs, order, depths } = self;
+        classifier.finish(|one| taken(&one, counts, (runs, order, runs_left), depths));
     }
 
     /// Number of streams that take turns.
@@ -154,12 +165,12 @@ impl Joint {
 fn taken(
     one: &Classified,
     counts: &mut ClassCounts,
-    runs: &mut AlikeRuns,
+    (runs, order, runs_left): (&mut AlikeRuns, &mut OrderLog, &mut usize),
     depths: &mut [u64; CURSORS],
-    runs_left: &mut usize,
 ) {
     counts.add(one);
     runs.add(one, runs_left);
+    order.add(one, runs_left);
     depths[one.depth] += 1;
 }
 
@@ -178,7 +189,7 @@ pub struct FileTally {
     pub joint: Joint,
     /// Classes of the streams through each open file description, added up.
     pub own: ClassCounts,
-    /// The same of their reads and of their writes.
+    /// The same of their reads alone and of their writes alone.
     pub directions: [ClassCounts; 2],
     /// Strides of those streams, and how often each occurs.
     strides: BTreeMap<i128, u64>,
@@ -190,16 +201,16 @@ pub struct FileTally {
     pub reads: (u64, u64),
     /// Number of writes and their bytes.
     pub writes: (u64, u64),
-    /// Number of accesses by size.
-    pub sizes: BTreeMap<u64, u64>,
+    /// Number of reads and of writes by size.
+    pub sizes: [SizeCounts; 2],
     /// Accesses by the power of two that divides their offset.
     pub alignments: [u64; ALIGNMENTS],
     /// Accesses behind a call that set the position.
     pub sought: u64,
     /// Positions set in vain.
     pub sought_in_vain: u64,
-    /// Number of times that stable storage was waited for.
-    pub syncs: u64,
+    /// Numbers of times that stable storage was waited for.
+    pub waits: StableWaits,
     /// Number of times that its content was thrown away after it had been accessed.
     pub emptied: u64,
     /// True if an access was elsewhere than at the beginning of the file.
@@ -238,14 +249,14 @@ impl FileTally {
         }
         self.is_by_request |= stream.is_by_request;
         self.at_end += stream.at_end;
-        for (counts, known) in stream.counts.iter().zip(&mut self.directions) {
-            self.own.merge(counts);
+        self.own.merge(&stream.counts);
+        for ((_, counts), known) in stream.directions.iter().zip(&mut self.directions) {
             known.merge(counts);
         }
         for (stride, count) in stream.strides {
             *self.strides.entry(stride).or_default() += count;
         }
-        self.streams += u64::from(stream.counts.iter().any(|counts| counts.total() > 0));
+        self.streams += u64::from(stream.counts.total() > 0);
     }
 
     /// Forgets its content: what is accessed from now on is something else.
@@ -267,7 +278,7 @@ impl FileTally {
         let (number, bytes) = if access.is_write { &mut self.writes } else { &mut self.reads };
         *number += 1;
         *bytes += access.bytes;
-        self.count_size(access.bytes);
+        self.count_size(access.bytes, access.is_write);
         self.sought += u64::from(access.is_sought);
         if let Some(offset) = access.offset {
             self.is_moved |= offset > 0;
@@ -282,10 +293,17 @@ impl FileTally {
         self.picture(placed, budget);
     }
 
-    fn count_size(&mut self, bytes: u64) {
-        if self.sizes.len() < SIZES_MAX || self.sizes.contains_key(&bytes) {
-            *self.sizes.entry(bytes).or_default() += 1;
+    fn count_size(&mut self, bytes: u64, is_write: bool) {
+        let sizes = &mut self.sizes[usize::from(is_write)];
+        if sizes.len() < SIZES_MAX || sizes.contains_key(&bytes) {
+            *sizes.entry(bytes).or_default() += 1;
         }
+    }
+
+    /// Counts a wait for stable storage.
+    pub fn wait(&mut self, wait: StableWait, budget: &mut Budget) {
+        self.waits.add(wait);
+        self.joint.order.wait(wait, &mut budget.runs);
     }
 
     fn count_times(&mut self, access: &FileAccess) {
@@ -352,9 +370,13 @@ impl FileTally {
         self.strides.iter().max_by_key(|(_, count)| **count).map(|(stride, _)| *stride)
     }
 
-    /// Smallest and largest size.
-    pub fn size_range(&self) -> Option<(u64, u64)> {
-        Some((*self.sizes.keys().next()?, *self.sizes.keys().next_back()?))
+    /// Number of accesses by size, of both directions.
+    pub fn all_sizes(&self) -> SizeCounts {
+        let [mut all, writes] = self.sizes.clone();
+        for (bytes, count) in writes {
+            *all.entry(bytes).or_default() += count;
+        }
+        all
     }
 
     /// Number of accesses.

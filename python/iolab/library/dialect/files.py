@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Final, cast
 from iolab.errors import IolabError, RefusedError
 from iolab.library.dialect.plan import DialectCore, DialectPlan
 from iolab.store import created_files
+from iolab.store.db import STORE_NAME
 from iolab.store.owner import refuse_distrusted
 from iolab.store.users_files import FLAG, Allowed, refuse_foreign, write_file
+from iolab.wording import counted
 
 if TYPE_CHECKING:
     from xlsxwriter.chart import Chart
@@ -79,33 +81,41 @@ def check_all_written(names: Iterable[str], allowed: Allowed, option: str) -> li
 def refuse_unnamed(paths: Iterable[Path], allowed: Allowed, source: Path) -> None:
     """Refuse files that a stored command line chooses and that the user did not name today.
 
-    The maker of `source`, a results directory or an archive, chose them. Of an archive none is
-    obeyed. A directory may choose new files in the working directory, and elsewhere those that
-    iolab has made for the user before.
+    The maker of `source`, a results directory or an archive, chose them. Of an archive, and of a
+    study that this user did not begin in that place, none is obeyed. One's own may choose new files
+    in the working directory, and elsewhere those that iolab has made for the user before.
 
     Raises
     ------
     RefusedError : the user did not name one of them.
     """
-    from iolab.library.stored import is_archive
+    chosen = [*filter(_is_new_choice, elsewhere(paths))] if is_own(source) else _whole(paths)
+    unnamed = [path for path in chosen if not allowed.has(path)]
+    if not unnamed:
+        return
+    path, n_more = unnamed[0], len(unnamed) - 1
+    is_inside = path.is_relative_to(Path.cwd().resolve())
+    outside = "" if is_inside else ", which lies outside of the working directory"
+    more = f" (and {counted(n_more, 'file')} more)" if n_more else ""
+    raise RefusedError(
+        f"the command line in {source} writes {path}{outside}{more}: nothing was measured",
+        f"allow it with {FLAG} {quote(str(path))} if you want that file written",
+    )
 
-    chosen = _whole(paths) if is_archive(source) else [*filter(_is_new_choice, elsewhere(paths))]
-    for path in chosen:
-        if not allowed.has(path):
-            outside = (
-                ""
-                if path.is_relative_to(Path.cwd().resolve())
-                else (", which lies outside of the working directory")
-            )
-            raise RefusedError(
-                f"the command line in {source} writes {path}{outside}: nothing was measured",
-                f"allow it with {FLAG} {quote(str(path))} if you want that file written",
-            )
+
+def is_own(source: Path) -> bool:
+    """Tell whether this user began the study in a results directory, where it lies now."""
+    from iolab.library.stored import directory_of
+
+    directory = directory_of(source)
+    return directory is not None and created_files.is_own_study(directory / STORE_NAME)
 
 
 def _is_new_choice(path: Path) -> bool:
     """Tell whether nothing says that the user had a file written once."""
-    return not (path.exists() and created_files.is_made(path.lstat()))
+    if not path.exists():
+        return True
+    return not created_files.is_made(path.lstat()) and created_files.birth_of(path) is None
 
 
 def elsewhere(paths: Iterable[Path]) -> list[Path]:

@@ -1,0 +1,305 @@
+//! Jobs of fio: one for each part of a file's accesses.
+
+use super::bound::{ACCESS_MAX, LengthBound};
+use super::parts::{Part, SECTOR};
+use super::shares;
+use crate::report::FilePattern;
+use crate::sentence::exact;
+use crate::stream::class::{AccessPattern, NEAR_BYTES, STRIDE_REPEATS};
+use crate::stream::sizes::DirectionSizes;
+
+/// Streams that take turns and become processes, at most.
+const JOBS_MAX: u64 = 64;
+/// Pauses shorter than this are those of strace itself.
+const PAUSE_NS: u64 = 1_000_000;
+/// Requests at once, at most.
+const DEPTH_MAX: u64 = 1024;
+/// Share of accesses without an order from which on a sequential part has them, too.
+const STRAY: f64 = 0.05;
+/// Number of accesses without an order from which on they are more than the first one.
+const STRAYS_LEAST: f64 = 1.5;
+/// Relative difference of a number of writes from a whole one that is told.
+const UNEVEN: f64 = 0.1;
+/// Share of writes with `O_SYNC` from which on all have it.
+const ALL_WAIT: f64 = 0.9;
+
+/// A job of fio: its name and its options.
+pub struct Job {
+    pub name: String,
+    pub options: Vec<(&'static str, String)>,
+}
+
+/// Jobs of a file, and what they do not keep. Without a job the only loss is the reason.
+#[derive(Default)]
+pub struct Jobs {
+    pub jobs: Vec<Job>,
+    pub losses: Vec<String>,
+}
+
+/// Place and way in which jobs are made.
+#[derive(Clone, Copy)]
+pub struct Making {
+    /// Lengths of files.
+    pub bound: LengthBound,
+    /// Steps of the shares of sizes.
+    pub steps: u64,
+}
+
+impl Jobs {
+    /// Jobs of a file.
+    pub fn of(file: &FilePattern, name: &str, making: Making) -> Self {
+        let parts = Part::all(file);
+        if let Some(reason) = parts.iter().find_map(|part| refusal(file, part, making)) {
+            return Self { jobs: Vec::new(), losses: vec![reason] };
+        }
+        let mut made = Self::default();
+        for (index, part) in parts.iter().enumerate() {
+            let mut job = made.job(file, part, (name, making));
+            if parts.len() > 1 {
+                job.name = format!("{name}-part{}", index + 1);
+                if index > 0 {
+                    job.options.push(("stonewall", String::new()));
+                }
+            }
+            made.jobs.push(job);
+        }
+        made
+    }
+
+    fn lose(&mut self, loss: impl IntoIterator<Item = String>) {
+        for loss in loss {
+            if !self.losses.contains(&loss) {
+                self.losses.push(loss);
+            }
+        }
+    }
+
+    fn job(&mut self, file: &FilePattern, part: &Part, (name, making): (&str, Making)) -> Job {
+        let (least, most) = part.size_range();
+        let (mut whole, loss) = making.bound.whole(file, most);
+        self.lose(loss);
+        if part.pattern == AccessPattern::Same {
+            whole = most;
+        }
+        let mut options = vec![
+            // Never the file itself: what is written there is lost.
+            ("filename", format!("{name}.pattern")),
+            ("rw", direction(part)),
+        ];
+        let (sizes, losses) = shares::words(part, making.steps);
+        self.lose(losses);
+        // Else fio rounds to the smallest one.
+        let is_uneven = sizes.0 == "bssplit"
+            && part.directions().iter().flat_map(|row| &row.drawn).any(|row| row.bytes % least > 0);
+        options.push(sizes);
+        if is_uneven {
+            options.push(("bs_unaligned", "1".to_owned()));
+        }
+        let jobs = self.job_count(file, part);
+        options.push(("io_size", (part.bytes() / jobs).max(1).to_string()));
+        if jobs > 1 {
+            options.push(("numjobs", jobs.to_string()));
+        }
+        if jobs > 1 && part.pattern == AccessPattern::Interleaved {
+            let share = (whole / jobs / most).max(1) * most;
+            options.push(("offset_increment", share.to_string()));
+            options.push(("size", share.to_string()));
+        } else {
+            options.push(("size", whole.to_string()));
+        }
+        if file.queue_depth > 1 {
+            options.push(("ioengine", "libaio".to_owned()));
+            options.push(("iodepth", file.queue_depth.min(DEPTH_MAX).to_string()));
+        } else {
+            options.push(("ioengine", "psync".to_owned()));
+        }
+        options.extend(places(file, part));
+        self.lose(order_losses(part, whole));
+        self.waits(part, &mut options);
+        if file.is_direct && part.is_of_sectors() {
+            options.push(("direct", "1".to_owned()));
+        } else if file.is_direct {
+            self.lose(["direct I/O: its accesses are no whole sectors".to_owned()]);
+        }
+        if let (name, count @ 1..) = part.left_out() {
+            self.lose([format!("{count} {name} of {} accesses", part.accesses)]);
+        }
+        if let Some(think) = file.think.filter(|think| think.p50_ns >= PAUSE_NS) {
+            options.push(("thinktime", format!("{}us", think.p50_ns / 1000)));
+        }
+        Job { name: name.to_owned(), options }
+    }
+
+    fn job_count(&mut self, file: &FilePattern, part: &Part) -> u64 {
+        let is_drawn = part.is_random() && part.pattern != AccessPattern::Same;
+        let wanted = match part.pattern {
+            AccessPattern::Interleaved => file.streams,
+            // One process asks for all of them through the kernel's queue.
+            _ if file.queue_depth > 1 => 1,
+            _ => file.depth,
+        };
+        if wanted > JOBS_MAX {
+            self.lose([format!("{wanted} accesses or streams at once: here {JOBS_MAX}")]);
+        }
+        if wanted > 1 && !is_drawn && part.pattern != AccessPattern::Interleaved {
+            self.lose([format!(
+                "{wanted} accesses at once in one order: here one after the other"
+            )]);
+            return 1;
+        }
+        wanted.clamp(1, JOBS_MAX).min(part.accesses.max(1))
+    }
+
+    /// Options for waits for stable storage.
+    fn waits(&mut self, part: &Part, options: &mut Vec<(&'static str, String)>) {
+        let (waits, writes) = (part.waits, part.write_count());
+        if waits.total() == 0 {
+            return;
+        }
+        if part.is_reading() || writes == 0 {
+            let times = waits.total();
+            self.lose([format!("it waits for stable storage {times} times beside its reads")]);
+            return;
+        }
+        for (count, flag, word) in
+            [(waits.sync_writes, "O_SYNC", "sync"), (waits.dsync_writes, "O_DSYNC", "dsync")]
+        {
+            if count as f64 >= ALL_WAIT * writes as f64 {
+                options.push(("sync", word.to_owned()));
+            } else if count > 0 {
+                self.lose([format!("{flag} of {count} of its {writes} writes")]);
+            }
+        }
+        let calls = waits.calls();
+        if calls == 0 {
+            return;
+        }
+        if calls == 1 && part.accesses > 1 {
+            options.push(("end_fsync", "1".to_owned()));
+            return;
+        }
+        let is_of_data = 2 * waits.fdatasync >= calls;
+        let (word, other, others) = if is_of_data {
+            ("fdatasync", "fsync", calls - waits.fdatasync)
+        } else {
+            ("fsync", "fdatasync", waits.fdatasync)
+        };
+        if others as f64 > UNEVEN * calls as f64 {
+            self.lose([format!("{others} of its {calls} waits are calls of {other}, here {word}")]);
+        }
+        let each = writes as f64 / calls as f64;
+        let whole = each.round().max(1.0);
+        if (each - whole).abs() > UNEVEN * each {
+            self.lose([format!(
+                "it waits for stable storage after {each:.1} writes on average, here after {whole}"
+            )]);
+        }
+        options.push((word, format!("{whole:.0}")));
+        if writes == whole as u64 * calls {
+            // fio does not wait after the last write for this option alone.
+            options.push(("end_fsync", "1".to_owned()));
+        }
+    }
+}
+
+/// The reason why no job does what a part shows.
+fn refusal(file: &FilePattern, part: &Part, making: Making) -> Option<String> {
+    let (_, most) = part.size_range();
+    if most > ACCESS_MAX {
+        return Some(format!("accesses of {}: one call moves at most 2 GiB", exact(most)));
+    }
+    let stride = part.stride.filter(|_| part.pattern == AccessPattern::Strided)?.unsigned_abs();
+    let (whole, loss) = making.bound.whole(file, most);
+    (loss.is_some() && stride > whole / (u64::from(STRIDE_REPEATS) + 1))
+        .then(|| format!("steps of {} do not fit into a file of {}", exact(stride), exact(whole)))
+}
+
+fn direction(part: &Part) -> String {
+    let prefix = if part.is_random() || is_stray(part) { "rand" } else { "" };
+    let base = match () {
+        () if part.is_reading() => format!("{prefix}read"),
+        () if part.is_writing() => format!("{prefix}write"),
+        () => format!("{prefix}rw"),
+    };
+    // fio adds the number behind the colon to the end of each access.
+    let accesses: u64 = part.directions().into_iter().map(DirectionSizes::accesses).sum();
+    let size = i64::try_from(part.bytes() / accesses.max(1)).unwrap_or(i64::MAX).max(1);
+    match part.pattern {
+        AccessPattern::Strided => {
+            let stride = part.stride.unwrap_or(size.saturating_mul(2));
+            format!("{base}:{}", stride.saturating_sub(size))
+        }
+        AccessPattern::Backward => format!("{base}:-{}", size.saturating_mul(2)),
+        _ => base,
+    }
+}
+
+/// True of a sequential part some of whose accesses are anywhere.
+fn is_stray(part: &Part) -> bool {
+    // Where it begins, no access follows another one.
+    let share = strays(part);
+    part.pattern == AccessPattern::Sequential
+        && share >= STRAY
+        && share * part.accesses as f64 >= STRAYS_LEAST
+}
+
+/// Share of accesses without an order.
+fn strays(part: &Part) -> f64 {
+    let (reads, writes) = part.random_shares;
+    reads * part.read_share + writes * (1.0 - part.read_share)
+}
+
+/// Options for the mixture of directions and for places.
+fn places(file: &FilePattern, part: &Part) -> Vec<(&'static str, String)> {
+    let mut options = Vec::new();
+    let percent = |share: f64| format!("{:.0}", share * 100.0);
+    let is_both = !part.is_reading() && !part.is_writing();
+    if is_both {
+        // None of a hundred would be none at all.
+        options.push(("rwmixread", percent(part.read_share.clamp(0.01, 0.99))));
+    }
+    let (least, most) = part.size_range();
+    let is_partly = part.pattern == AccessPattern::Mixed || is_stray(part);
+    if is_partly && is_both {
+        let (reads, writes) = part.random_shares;
+        options.push(("percentage_random", format!("{},{}", percent(reads), percent(writes))));
+    } else if is_partly {
+        options.push(("percentage_random", percent(strays(part))));
+    }
+    if part.is_random() || is_partly {
+        let align = match part.pattern {
+            AccessPattern::Same => Some(most),
+            _ if file.is_direct => file.alignment.map(|align| align.max(SECTOR)),
+            _ => file.alignment,
+        };
+        if let Some(align) = align.filter(|align| *align != least) {
+            options.push(("blockalign", align.to_string()));
+        }
+        options.push(("norandommap", "1".to_owned()));
+    }
+    options
+}
+
+/// Parts of an order that fio has no words for.
+fn order_losses(part: &Part, whole: u64) -> Vec<String> {
+    let mut losses = Vec::new();
+    let (least, most) = part.size_range();
+    if matches!(part.pattern, AccessPattern::Backward | AccessPattern::Strided) && least != most {
+        losses
+            .push("equal distances between accesses of several sizes: here gaps are equal".into());
+    }
+    if part.pattern == AccessPattern::Near && whole > 2 * NEAR_BYTES {
+        losses.push("jumps of at most 128 KiB: here places are anywhere in the file".into());
+    }
+    if let Some((reads, writes)) = part.orders {
+        let is_told = |order: AccessPattern| {
+            matches!(order, AccessPattern::Backward | AccessPattern::Strided | AccessPattern::Same)
+        };
+        for (name, order) in [("reads", reads), ("writes", writes)] {
+            if is_told(order) {
+                losses.push(format!("the order of its {name} ({order}): fio has one for both"));
+            }
+        }
+    }
+    losses
+}

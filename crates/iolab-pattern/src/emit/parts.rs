@@ -1,0 +1,128 @@
+//! Parts of a file's accesses, each of which one job does.
+
+use super::ONE_DIRECTION;
+use crate::access::StableWaits;
+use crate::report::{FilePattern, PatternPhase};
+use crate::stream::class::AccessPattern;
+use crate::stream::sizes::DirectionSizes;
+
+/// Bytes of the smallest sector, of which direct I/O moves whole ones.
+pub const SECTOR: u64 = 512;
+
+/// Sizes that are drawn. A read past the cache asks for whole sectors: what is shorter at the end
+/// of the file is its answer.
+fn sizes_of(sizes: &DirectionSizes, is_direct: bool) -> DirectionSizes {
+    if is_direct { sizes.without_parts_of(SECTOR) } else { sizes.clone() }.without_rest()
+}
+
+/// A part of a file's accesses that one job does.
+pub struct Part {
+    pub pattern: AccessPattern,
+    pub random_shares: (f64, f64),
+    /// Patterns of reads and writes, where these differ.
+    pub orders: Option<(AccessPattern, AccessPattern)>,
+    pub stride: Option<i64>,
+    pub read_share: f64,
+    pub accesses: u64,
+    pub reads: DirectionSizes,
+    pub writes: DirectionSizes,
+    pub waits: StableWaits,
+}
+
+impl Part {
+    /// Parts of a file in their order: its phases, or all of it.
+    pub fn all(file: &FilePattern) -> Vec<Self> {
+        if !file.phases.is_empty() {
+            return file.phases.iter().map(|one| Self::of_phase(one, file.is_direct)).collect();
+        }
+        let accesses = file.reads.count + file.writes.count;
+        vec![Self {
+            pattern: file.pattern,
+            random_shares: file.random_shares,
+            orders: file.directions,
+            stride: file.stride,
+            read_share: file.reads.count as f64 / accesses.max(1) as f64,
+            accesses,
+            reads: sizes_of(&file.read_sizes, file.is_direct),
+            writes: sizes_of(&file.write_sizes, file.is_direct),
+            waits: file.waits,
+        }]
+    }
+
+    fn of_phase(phase: &PatternPhase, is_direct: bool) -> Self {
+        Self {
+            pattern: phase.pattern,
+            random_shares: phase.random_shares,
+            orders: phase.directions,
+            stride: phase.stride,
+            read_share: phase.read_share,
+            accesses: phase.accesses,
+            reads: sizes_of(&phase.read_sizes, is_direct),
+            writes: sizes_of(&phase.write_sizes, is_direct),
+            waits: phase.waits,
+        }
+    }
+
+    /// True if it reads so much that its writes are left out: of accesses and of bytes.
+    pub fn is_reading(&self) -> bool {
+        let (reads, writes) = (self.reads.bytes() as f64, self.writes.bytes() as f64);
+        self.read_share >= ONE_DIRECTION && reads >= ONE_DIRECTION * (reads + writes)
+    }
+
+    /// True if it writes so much that its reads are left out.
+    pub fn is_writing(&self) -> bool {
+        let (reads, writes) = (self.reads.bytes() as f64, self.writes.bytes() as f64);
+        self.read_share <= 1.0 - ONE_DIRECTION && writes >= ONE_DIRECTION * (reads + writes)
+    }
+
+    /// Bytes of the directions that it has.
+    pub fn bytes(&self) -> u64 {
+        self.directions().into_iter().map(DirectionSizes::bytes).fold(0, u64::saturating_add)
+    }
+
+    /// Number of accesses of the direction that is left out.
+    pub fn left_out(&self) -> (&'static str, u64) {
+        match () {
+            () if self.is_reading() => ("writes", self.writes.accesses()),
+            () if self.is_writing() => ("reads", self.reads.accesses()),
+            () => ("", 0),
+        }
+    }
+
+    /// True if no access needs the page cache: direct I/O moves whole sectors.
+    pub fn is_of_sectors(&self) -> bool {
+        self.directions().iter().all(|sizes| sizes.are_whole(SECTOR))
+    }
+
+    /// Sizes of each direction that it has.
+    pub fn directions(&self) -> Vec<&DirectionSizes> {
+        match () {
+            () if self.is_reading() => vec![&self.reads],
+            () if self.is_writing() => vec![&self.writes],
+            () => vec![&self.reads, &self.writes],
+        }
+    }
+
+    /// Smallest and largest size of its accesses.
+    pub fn size_range(&self) -> (u64, u64) {
+        let sizes = || self.directions().into_iter().flat_map(|sizes| &sizes.drawn);
+        let least = sizes().map(|size| size.bytes).min().unwrap_or(4096);
+        (least.max(1), sizes().map(|size| size.bytes).max().unwrap_or(4096).max(1))
+    }
+
+    /// Number of writes.
+    pub fn write_count(&self) -> u64 {
+        self.accesses - (self.read_share * self.accesses as f64).round() as u64
+    }
+
+    /// True if places are drawn.
+    pub const fn is_random(&self) -> bool {
+        matches!(
+            self.pattern,
+            AccessPattern::Random
+                | AccessPattern::Near
+                | AccessPattern::Mixed
+                | AccessPattern::Same
+        )
+    }
+}

@@ -1,0 +1,110 @@
+//! Phases of a file, as plain data.
+
+use serde::Serialize;
+
+use crate::access::StableWaits;
+use crate::stream::class::{AccessPattern, ClassCounts, LABEL_SHARE};
+use crate::stream::phases::{StreamPhase, phases};
+use crate::stream::sizes::DirectionSizes;
+use crate::stream::tally::FileTally;
+
+/// A part of a file's accesses that is alike.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct PatternPhase {
+    /// Its pattern.
+    pub pattern: AccessPattern,
+    /// Patterns of the reads and of the writes, where these differ and each has an order.
+    pub directions: Option<(AccessPattern, AccessPattern)>,
+    /// Shares of the reads and of the writes that have no order.
+    pub random_shares: (f64, f64),
+    /// Distance between the beginnings of strided accesses in bytes.
+    pub stride: Option<i64>,
+    /// Number of the first access, from 1 on.
+    pub first: u64,
+    /// Number of accesses.
+    pub accesses: u64,
+    /// Share of reads.
+    pub read_share: f64,
+    /// Mean bytes of an access.
+    pub mean_bytes: u64,
+    /// Bytes of every access, if all have one size.
+    pub size: Option<u64>,
+    /// Sizes of the reads alone.
+    pub read_sizes: DirectionSizes,
+    /// Sizes of the writes alone.
+    pub write_sizes: DirectionSizes,
+    /// Numbers of times that stable storage was waited for.
+    pub waits: StableWaits,
+}
+
+/// Phases that are listed; more of them are no phases.
+const PHASES_LISTED: usize = 32;
+
+/// Phases of a file; none if it has one only, or if they are a matter of chance.
+pub fn phases_of(tally: &FileTally, pattern: AccessPattern) -> Vec<PatternPhase> {
+    let found = phases(tally.joint.runs.all());
+    let is_mixture = |phase: &StreamPhase| {
+        let share = phase.reads as f64 / (phase.reads + phase.writes).max(1) as f64;
+        (1.0 - LABEL_SHARE..=LABEL_SHARE).contains(&share)
+    };
+    if found.len() < 2 || found.len() > PHASES_LISTED {
+        return Vec::new();
+    }
+    // Streams that take turns are no phases of each other.
+    if pattern == AccessPattern::Interleaved && found.iter().all(is_mixture) {
+        return Vec::new();
+    }
+    found.iter().filter_map(|phase| phase_row(tally, phase)).collect()
+}
+
+/// Patterns of reads and writes, where together they have none.
+pub fn directions_of(
+    pattern: AccessPattern,
+    counts: &[ClassCounts; 2],
+) -> Option<(AccessPattern, AccessPattern)> {
+    let [reads, writes] = counts.map(|counts| counts.label_of_direction());
+    let found = reads.zip(writes)?;
+    (pattern == AccessPattern::Mixed && found.0 != found.1).then_some(found)
+}
+
+/// Pattern of a file, given that of all its accesses in their order and those of its reads alone
+/// and its writes alone.
+///
+/// What takes turns with accesses elsewhere lies anywhere, seen together, and what writes where it
+/// has just read is at the same place.
+pub fn with_directions(pattern: AccessPattern, counts: &[ClassCounts; 2]) -> AccessPattern {
+    let is_open = matches!(
+        pattern,
+        AccessPattern::Mixed | AccessPattern::Random | AccessPattern::Near | AccessPattern::Same
+    );
+    let [reads, writes] = counts.map(|counts| counts.label_of_direction());
+    let Some((reads, writes)) = reads.zip(writes).filter(|_| is_open) else { return pattern };
+    let is_anywhere =
+        |one: AccessPattern| matches!(one, AccessPattern::Random | AccessPattern::Near);
+    match () {
+        () if reads == writes => reads,
+        () if is_anywhere(reads) && is_anywhere(writes) => pattern,
+        () => AccessPattern::Mixed,
+    }
+}
+
+/// A phase as data; None if the trace has too many accesses to tell its sizes.
+fn phase_row(tally: &FileTally, phase: &StreamPhase) -> Option<PatternPhase> {
+    let accesses = phase.counts.total();
+    let ([reads, writes], waits) = tally.joint.order.part(phase.first, accesses)?;
+    let pattern = phase.counts.label();
+    Some(PatternPhase {
+        pattern,
+        directions: directions_of(pattern, &phase.directions),
+        random_shares: phase.directions.map(|counts| counts.random_share()).into(),
+        stride: phase.stride.map(|(stride, _)| stride),
+        first: phase.first + 1,
+        accesses,
+        read_share: phase.reads as f64 / accesses.max(1) as f64,
+        mean_bytes: phase.mean_bytes(),
+        size: phase.size,
+        read_sizes: DirectionSizes::of(&reads),
+        write_sizes: DirectionSizes::of(&writes),
+        waits,
+    })
+}
