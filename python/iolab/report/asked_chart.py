@@ -36,7 +36,7 @@ from iolab.wording import counted, nearest, sentence_case
 FORM: Final = "METRIC:FACTOR[:BY]"
 OPERATION: Final = "operation"
 _TEST: Final = "test"
-"""What dialects and ``--test`` call an operation."""
+"""Name of an operation in dialects and after ``--test``."""
 WORKLOAD: Final = "workload"
 MODE: Final = "mode"
 _ALWAYS: Final = (WORKLOAD, OPERATION, MODE)
