@@ -23,6 +23,8 @@ ROWS_MAX: Final = 1_000_000
 LINE_POINTS: Final = 15.0
 ROW_POINTS_MAX: Final = 400.0
 """Excel has rows of at most 409 points."""
+DIGIT_PIXELS: Final = 7
+"""Width of a digit in Excel's usual font."""
 USUAL_PIXELS: Final = 64
 """Width of a column that nothing was set for."""
 TEXT_MAX: Final = 32_000
@@ -48,7 +50,7 @@ class SheetWriter:
     ) -> None:
         """Set the width of columns."""
         self.sheet.set_column(first, last, characters, style)
-        pixels = round(characters * 7) + 5  # As Excel counts in its usual font.
+        pixels = round(characters * DIGIT_PIXELS) + 5  # As Excel counts in its usual font.
         self._pixels.update(dict.fromkeys(range(first, last + 1), pixels))
 
     @property
@@ -81,11 +83,13 @@ class SheetWriter:
         row : the row; the label stands in its first column.
         last : last column of the text.
         """
-        is_long = len(text) > room or len(label) > self.pixels(0) // 7
+        label_room = self.pixels(0) // DIGIT_PIXELS
+        is_long = len(text) > room or len(label) > label_room
         self.text(row, 0, label, "paragraph" if is_long else "")
         if is_long:
             self.wrapped(row, (1, last), text, "paragraph", room)
-            self.sheet.set_row(row, LINE_POINTS * max(1 + len(text) // room, 1 + len(label) // 32))
+            lines = 1 + max(len(text) // room, len(label) // label_room)
+            self.sheet.set_row(row, min(ROW_POINTS_MAX, LINE_POINTS * lines))
         else:
             self.text(row, 1, text)
 

@@ -70,8 +70,8 @@ pub fn directions_of(
 /// Pattern of a file, given that of all its accesses in their order and those of its reads alone
 /// and its writes alone.
 ///
-/// What takes turns with accesses elsewhere lies anywhere, seen together, and what writes where it
-/// has just read is at the same place.
+/// Seen together, accesses that take turns with others lie anywhere, and writes to what was just
+/// read lie at the same place.
 pub fn with_directions(pattern: AccessPattern, counts: &[ClassCounts; 2]) -> AccessPattern {
     let is_open = matches!(
         pattern,
