@@ -67,19 +67,19 @@ impl Ns {
     /// The end of time: later than every other instant.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// Whole microseconds.
+    /// Whole microseconds; as all of these, [`Self::MAX`] at most.
     pub const fn from_us(us: u64) -> Self {
-        Self(us * 1_000)
+        Self(us.saturating_mul(1_000))
     }
 
     /// Whole milliseconds.
     pub const fn from_ms(ms: u64) -> Self {
-        Self(ms * 1_000_000)
+        Self(ms.saturating_mul(1_000_000))
     }
 
     /// Whole seconds.
     pub const fn from_seconds(s: u64) -> Self {
-        Self(s * 1_000_000_000)
+        Self(s.saturating_mul(1_000_000_000))
     }
 
     /// As seconds, for rates and for people.

@@ -339,7 +339,7 @@ fn finish(
     phase.keeps_files = false;
     phase.is_stonewalled = script.quit != Quit::AllDone;
     if let (Some(reports), Some(time)) = (script.reports, script.time_ns) {
-        let period = Ns::from_ms(reports.period_s * 1000);
+        let period = Ns::from_seconds(reports.period_s);
         let cuts = (1_u64..).map(|number| Ns(period.0.saturating_mul(number)));
         phase.cuts_ns = cuts.take_while(|cut| *cut < time).take(10_000).collect();
     }

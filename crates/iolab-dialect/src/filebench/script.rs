@@ -134,7 +134,7 @@ pub fn read(
     }
     if let (None, Some(seconds), false) = (reader.script.run, overrides.run_s, is_ended) {
         reader.script.run = Some(ScriptSpot::default());
-        reader.script.time_ns = Some(Ns::from_ms(seconds * 1000));
+        reader.script.time_ns = Some(Ns::from_seconds(seconds));
     }
     if reader.script.run.is_none() && !is_ended {
         let remedy = "add `run 60` at its end, or --run 60 to the command line";
@@ -273,7 +273,7 @@ impl Reader<'_> {
                 "write run 60, or so",
             ));
         }
-        script.time_ns = seconds.map(|seconds| Ns::from_ms(seconds * 1000));
+        script.time_ns = seconds.map(|seconds| Ns::from_seconds(seconds));
         script.reports = reports;
         script.run = Some(spot);
         self.is_over = true;

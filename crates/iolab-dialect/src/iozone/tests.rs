@@ -347,6 +347,9 @@ const MALFORMED: &[(&str, &str)] = &[
     ("-i 0 surplus", "'surplus' is neither an option"),
     ("-n 64k -i 0", "limits of automatic mode"),
     ("-s 64k -s 64k", "not larger than the 64 kB before it"),
+    ("-J 40000000000000 -i 0", "write 2147483647 or less"),
+    ("-+b 32k,40000000000000 -i 0", "write 2147483647 or less"),
+    ("-t 2 -+O 4294967296 -i 0", "write 2147483647 or less"),
 ];
 
 #[test]
@@ -386,7 +389,7 @@ fn a_plan_survives_its_way_to_the_front_end_and_back() {
 
 /// Options that exist and that do not, values, and what is neither.
 const ANY_WORD: &str =
-    "-?[+]?[a-zA-Z0-9+é]{0,3}|--[a-z]{2,7}(=[a-z0-9:]{0,4})?|[0-9]{1,2}[kmgt]?|[0-9]{20}";
+    "-?[+]?[a-zA-Z0-9+é]{0,3}|--[a-z]{2,7}(=[a-z0-9:]{0,4})?|[0-9]{1,2}[kmgt]?|[0-9]{9,20}[kmgt]?";
 
 proptest::proptest! {
     /// Any words are a plan or a message: a plan that is whole, or a message with its remedy; never

@@ -12,6 +12,10 @@ pub(super) const RECORD_KB_MAX: u64 = 16 << 10;
 const CHILDREN_MAX: u32 = 1024;
 /// Highest test number.
 const TEST_MAX: u32 = 12;
+/// Largest number that is no size: the original's `int`.
+const NUMBER_MAX: u64 = i32::MAX as u64;
+/// Sizes end below this many kB, 8 EiB: bytes of a file are an `off_t`.
+const SIZE_KB_END: u64 = 1 << 43;
 /// Tests that the original's Linux builds have.
 const TESTS_OF_BUILD: u32 = 11;
 
@@ -43,11 +47,19 @@ pub(super) fn leading_number(text: &str) -> i64 {
     text[..end].parse().unwrap_or(0)
 }
 
+/// A number from `least` to [`NUMBER_MAX`].
 pub(super) fn at_least(given: &Given<'_>, least: u64, what: &str) -> Result<u64, Problem> {
-    let number: u64 = given.number(what)?;
+    within(given.name, given.number(what)?, least)
+}
+
+fn within(name: &str, number: u64, least: u64) -> Result<u64, Problem> {
     if number < least {
-        let what = format!("{} {number} is too small", given.name);
+        let what = format!("{name} {number} is too small");
         return Err(Problem::new(what, format!("write {least} or more")));
+    }
+    if number > NUMBER_MAX {
+        let what = format!("{name} {number} is too large");
+        return Err(Problem::new(what, format!("write {NUMBER_MAX} or less")));
     }
     Ok(number)
 }
@@ -90,11 +102,11 @@ pub(super) fn size_kb(t: &Typed, g: &Given<'_>, default: u64) -> Result<u64, Pro
     };
     if t.is_compat {
         let number = leading_number(text);
-        return Ok(if number > 0 { (number as u64).saturating_mul(factor) } else { default });
+        return Ok(if number > 0 { (number as u64).saturating_mul(factor).min(SIZE_KB_END - 1) } else { default });
     }
     let digits = text.strip_suffix(['k', 'K', 'm', 'M', 'g', 'G']).unwrap_or(text);
     let number = digits.parse::<u64>().ok().filter(|_| !digits.starts_with('+'));
-    let kb = number.and_then(|number| number.checked_mul(factor)).filter(|kb| *kb < 1 << 43);
+    let kb = number.and_then(|number| number.checked_mul(factor)).filter(|kb| *kb < SIZE_KB_END);
     kb.filter(|kb| *kb > 0).ok_or_else(|| {
         Problem::new(
             format!("{} takes a size, not '{text}'", g.name),
@@ -240,7 +252,7 @@ pub(super) fn burst(t: &mut Typed, g: &Given<'_>) -> Result<(), Problem> {
     if kb == 0 {
         return Err(Problem::new("-+b: a burst of nothing", EXAMPLE));
     }
-    t.how.burst = Some(Burst { kb, ms });
+    t.how.burst = Some(Burst { kb, ms: within("-+b", ms, 0)? });
     Ok(())
 }
 
