@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import pytest
 
 from iolab.frozen import frozen
+from iolab.frozen import replace as replace_in_short
 
 
 class Plain:
@@ -37,6 +38,10 @@ class Checked:
 
     def __repr__(self) -> str:
         return "mine"
+
+
+class Longer(Checked):
+    more: str = "m"
 
 
 class Empty:
@@ -94,6 +99,9 @@ def test_nothing_of_a_record_is_changed(make: Make) -> None:
         del one.name
     other = replace(one, size=8)
     assert (one.size, other.size, other.name) == (4, 8, "a")
+    assert replace_in_short(one, size=8) == other
+    with pytest.raises(TypeError):
+        replace_in_short(one, colour=1)
     assert asdict(other)["size"] == 8
 
 
@@ -122,3 +130,25 @@ def test_copies_and_pickles_are_whole() -> None:
     match one:
         case Kept(name, parts):
             assert (name, parts) == ("a", (1, 2))
+
+
+@BOTH
+def test_a_record_has_the_fields_of_what_it_is_derived_from(make: Make) -> None:
+    base = make(_copy_of(Checked))
+    body = {name: value for name, value in vars(Longer).items() if name != "__doc__"}
+    cls = make(type("Longer", (base,), body))
+    one = cls(3, "x")
+    assert (one.value, one.twice, one.more) == (3, 6, "x")
+    assert [it.name for it in fields(cls)] == ["value", "twice", "more"]
+    assert one.__match_args__ == ("value", "more")
+    assert replace(one, value=4).twice == 8
+    assert not hasattr(one, "__dict__")
+
+
+@BOTH
+def test_a_default_that_all_records_would_share_is_refused(make: Make) -> None:
+    class Shared:
+        parts: list[int] = []  # noqa: RUF012 - what is refused
+
+    with pytest.raises(ValueError, match="parts"):
+        make(_copy_of(Shared))

@@ -51,12 +51,14 @@ def cell_text(text: str) -> str:
 
 def visible_text(text: str) -> str:
     """Text of many lines without characters that a terminal obeys; tabs and line ends stay."""
-    return _IN_TEXT.sub(_escaped, text)
+    # Of what is printable nothing is obeyed; to ask costs less than to compile the set.
+    is_plain = text.replace("\n", "").isprintable()
+    return text if is_plain else _IN_TEXT.sub(_escaped, text)
 
 
 def visible_line(text: str) -> str:
     """The same for a name or a cell of a table, which cannot begin a new line either."""
-    return _IN_LINE.sub(_escaped, text)
+    return text if text.isprintable() else _IN_LINE.sub(_escaped, text)
 
 
 def to_ascii(text: str) -> str:

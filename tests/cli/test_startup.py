@@ -22,8 +22,9 @@ SLOW = {
 }
 """Modules of the standard library that take a millisecond or more, and are needed elsewhere."""
 VERSION_BUDGET = {
-    *("iolab", "iolab.errors", "iolab.lazy", "iolab.pattern", "iolab.visible"),
-    *("iolab.cli", "iolab.cli.console", "iolab.cli.main", "iolab.version"),
+    *("iolab", "iolab.errors", "iolab.lazy", "iolab.pattern", "iolab.visible", "iolab.version"),
+    *("iolab.cli", "iolab.cli.console", "iolab.cli.main", "iolab.cli.unasked"),
+    "iolab.deferred_import",
 }
 DIALECT_NEEDS_NOT = {
     *("iolab.stats", "iolab.report", "iolab.export", "iolab.archive", "iolab.imported"),

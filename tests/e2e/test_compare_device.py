@@ -169,14 +169,32 @@ def test_a_stream_that_writes_faster_than_thought_is_ended_in_its_trial(
     assert disk.is_marked()
 
 
-def test_preconditioning_counts_and_is_ended_too(iolab: Run, disk: Disk, tmp_path: Path) -> None:
+def test_preconditioning_that_would_write_too_much_is_not_begun(
+    iolab: Run, disk: Disk, tmp_path: Path
+) -> None:
+    """A fast device had written all of it before anybody looked."""
+    stat = Path("/sys/block", disk.node.removeprefix("/dev/"), "stat")
+    before = int(stat.read_text().split()[6]) * 512
     done = iolab(
         "compare", "--on", f"device:{disk.node}", "--scheduler", "none,mq-deadline", "--test",
         "write", *SMALL, "--out", tmp_path / "out", "--erase-serial", disk.serial,
         "--precondition", "fill2x", "--accept-writes", "100m",
     )  # fmt: skip
     assert done.returncode == 2, done.stderr
-    assert "what comes before the first trial was ended" in done.stderr
+    assert "preconditioning writes 188 MiB before the first trial" in done.stderr
+    assert "no trial was begun" in done.stderr
+    assert int(stat.read_text().split()[6]) * 512 - before < 4 * MIB
+    assert not (tmp_path / "out").exists()
+
+
+def test_preconditioning_counts_and_is_ended_too(iolab: Run, disk: Disk, tmp_path: Path) -> None:
+    done = iolab(
+        "compare", "--on", f"device:{disk.node}", "--scheduler", "none,mq-deadline", "--test",
+        "write", *SMALL, "--out", tmp_path / "out", "--erase-serial", disk.serial,
+        "--precondition", "random", "--accept-writes", "190m",
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "what comes before the first trial" in done.stderr
     assert "no trial was begun" in done.stderr
     assert not (tmp_path / "out").exists()
     content = disk.content()

@@ -11,10 +11,10 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, cast
 
 from iolab.errors import DamageError, StoreError
+from iolab.frozen import frozen
 
 FORMAT: Final = "iolab-archive"
 VERSION: Final = 2
@@ -54,7 +54,7 @@ class DamagedError(ArchiveError):
     exit_code = DamageError.exit_code
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Member:
     """Entry of the manifest for one member."""
 
@@ -63,7 +63,7 @@ class Member:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Manifest:
     """Head of an archive."""
 

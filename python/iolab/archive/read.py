@@ -15,7 +15,6 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -36,6 +35,7 @@ from iolab.archive.format import (
     seal_of,
     unpacked_bytes_max,
 )
+from iolab.frozen import frozen
 from iolab.store.owner import give_to_user, make_directories
 from iolab.store.users_files import LIST_NAME, REPORT_FILES, list_of
 
@@ -86,7 +86,7 @@ class Members(Mapping[str, bytes]):
         return len(self._names)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Inspection:
     """Findings in a file that is an archive, whole or not."""
 

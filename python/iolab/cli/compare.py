@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 
 from iolab.cli import flags
 from iolab.cli.console import Console
+from iolab.frozen import replace
 from iolab.library.services import Services
 
 NAME = "compare"

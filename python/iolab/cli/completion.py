@@ -11,11 +11,11 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from iolab.cli.all_parsers import command_parser, subject_parsers
 from iolab.errors import IolabError
+from iolab.frozen import frozen
 from iolab.library.program_options import program_options
 from iolab.library.value_words import PLACE, level_words, place_words
 
@@ -26,7 +26,7 @@ _ABOUT_MAX: Final = 100
 SHELLS: Final = ("bash", "zsh", "fish")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Option:
     """One option of a command."""
 
@@ -38,7 +38,7 @@ class Option:
     """One of the choices; several with commas between; or a testbed, maybe with a file's name."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Command:
     """One command: its options, and its own commands if it has some."""
 

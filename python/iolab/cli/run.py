@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from iolab.cli import flags
 from iolab.cli.console import Console
 from iolab.cli.hosts import refuse_way_without_hosts
 from iolab.errors import StudyError
+from iolab.frozen import replace
 from iolab.library.services import Services
 
 if TYPE_CHECKING:

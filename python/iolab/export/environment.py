@@ -7,9 +7,9 @@ the file, and names devices of another one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from iolab.frozen import frozen
 from iolab.store.rows import StudyData
 from iolab.study.factors import find_factor, scheduler_of
 from iolab.study.treatment import Treatment
@@ -27,7 +27,7 @@ _FIRST_KNOBS: Final = ("driver_queue_depth", "scheduler", "nr_requests")
 """A switch of the scheduler resets what depends on it, so it comes before the others."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Site:
     """Place in which a treatment ran."""
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from iolab.errors import StudyError
 from iolab.export.command_lines import one_by_one, planned, without_ours
 from iolab.export.environment import Site, environment_lines
+from iolab.frozen import frozen
 from iolab.run.core import Core
 from iolab.run.trial import trial_spec
 from iolab.store.contents import Contents
@@ -32,7 +32,7 @@ _EXPORTED_DIALECT: Final = "iozone"
 """The dialect whose rows are the phases that other programs know."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exported:
     """One treatment, ready to be written in another language."""
 

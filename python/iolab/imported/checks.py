@@ -5,10 +5,10 @@ columns.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.imported.values import Levels, Reading, Value
 from iolab.stats.consistency import Check, check_mean, check_product
 from iolab.store.rows import Caveat
@@ -19,7 +19,7 @@ _TIMES: Final = ("svc_t", "asvc_t", "await")
 _RATES: Final = ("r/s", "w/s")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checked:
     """The outcome of all checks."""
 

@@ -6,11 +6,12 @@ Adding one needs the document itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from iolab.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class DocumentFact:
     """A remark about the averages of one document."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal
 
+from iolab.frozen import frozen
 from iolab.imported.table import Table
 from iolab.study import simulated
 from iolab.study.factors import find_factor, is_factor
@@ -28,7 +29,7 @@ _SIZES: Final = ("record_size", "block_size", "io_size", "bs")
 _SIZE_SUFFIXES: Final = {"_bytes": 1, "_b": 1, "_kb": 1024, "_kib": 1024, "": 1}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wishes:
     """Statements of the user about a table."""
 
@@ -43,7 +44,7 @@ class Wishes:
     margin: float = 0.05
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FactorColumn:
     """A column whose values are levels."""
 
@@ -53,7 +54,7 @@ class FactorColumn:
     """For sizes: what a bare number counts."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mapping:
     """Every column's meaning."""
 

@@ -8,9 +8,9 @@ that the operation took. A unit may also be the name of a metric, value in the m
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.stats.metrics import METRIC_BY_NAME
 
 _RATES: Final = {
@@ -54,7 +54,7 @@ KNOWN_UNITS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Quantity:
     """Quantity of a value in a unit: a metric, and the factor to the metric's own unit."""
 

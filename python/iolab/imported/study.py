@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 from iolab.errors import StudyError
+from iolab.frozen import frozen
 from iolab.imported.checks import Checked, check_reading
 from iolab.imported.documents import averages_remark
 from iolab.imported.foreign.join import Named, read_files
@@ -38,7 +38,7 @@ _LONE: Final = ("configuration", "the only one")
 """Factor and level of a table in which nothing varies."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Imported:
     """A table that was understood and is ready to be stored."""
 

@@ -10,11 +10,11 @@ import csv
 import hashlib
 import io
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
 
 from iolab.errors import IolabError
+from iolab.frozen import frozen
 from iolab.regular_file import refuse_endless
 from iolab.store.derived import SeriesPart
 from iolab.study.operations import Access, Kind
@@ -31,7 +31,7 @@ class TableError(IolabError):
     """A table cannot be imported; the message names file, line and column."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Background:
     """Facts that a program tells beside a number: when, how, and whether it went wrong."""
 
@@ -52,7 +52,7 @@ class Background:
     series: SeriesPart | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """One line of the table."""
 
@@ -64,7 +64,7 @@ class Row:
     background: Background | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Origin:
     """One of the files that a table was put together from."""
 
@@ -73,7 +73,7 @@ class Origin:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Table:
     """A whole file."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Final, Literal
 
 from iolab import units
+from iolab.frozen import frozen, replace
 from iolab.imported.mapping import FactorColumn, Mapping, Wishes
 from iolab.imported.quantities import KNOWN_UNITS, Quantity, quantity_of
 from iolab.imported.table import Background, Row, Table
@@ -25,7 +25,7 @@ _OPERATION: Final = "all"
 Levels = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Value:
     """One row that holds a number."""
 
@@ -58,7 +58,7 @@ class Value:
         return " · ".join([self.operation, *(level for _, level in self.levels)])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading:
     """A table, understood row by row."""
 

@@ -9,9 +9,9 @@ levels, ``run 1,run 2`` of what the row says. Left out: tables that are wide in 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Final
 
+from iolab.frozen import replace
 from iolab.imported.mapping import OPTION, ROLES, Wishes, factor_of_levels
 from iolab.imported.quantities import KNOWN_UNITS
 from iolab.imported.table import Row, Table

@@ -6,13 +6,12 @@ import shlex
 import tempfile
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from iolab import units
 from iolab.errors import AnalysisError, IolabError, RefusedError
-from iolab.frozen import frozen
+from iolab.frozen import frozen, replace
 from iolab.library.placed import placed, told_once
 from iolab.library.rejudged import ON_COMMAND_LINE, rejudged
 from iolab.library.services import Services

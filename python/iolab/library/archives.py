@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -15,6 +14,7 @@ from iolab.errors import IolabError, StoreError
 from iolab.export.fio import file_name, fio_job
 from iolab.export.iozone import iozone_script
 from iolab.export.treatments import Exported, exported_treatments
+from iolab.frozen import frozen
 from iolab.library.packing import pack_study
 from iolab.library.services import Services
 from iolab.library.stored import (
@@ -38,7 +38,7 @@ Program: TypeAlias = Literal["fio", "iozone"]
 _SCRIPT: Final = "iozone.sh"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Packed:
     """A new archive."""
 
@@ -50,7 +50,7 @@ class Packed:
     """Digest of the content: the same for the same study."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckedArchive:
     """State in which an archive was found."""
 
@@ -64,7 +64,7 @@ class CheckedArchive:
     """Digest of the content that it promises; empty where `about` is None."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Extracted:
     """A directory that was an archive."""
 
@@ -153,7 +153,7 @@ def extract(target: Path, out: Path) -> Extracted:
     return Extracted(out, len(found.contents), command if is_continuable(study) else None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Export:
     """The treatments of a study, as another program takes them."""
 

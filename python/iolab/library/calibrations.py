@@ -12,12 +12,12 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from iolab.errors import StudyError
+from iolab.frozen import frozen
 from iolab.run.options import OUTPUT_ROOT
 from iolab.store.users_files import Allowed, refuse_foreign_results, write_results
 from iolab.study.validity import PAIRS
@@ -28,7 +28,7 @@ FOLDER: Final = OUTPUT_ROOT / "aa"
 _MACHINE_ID: Final = Path("/etc/machine-id")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KnownNoise:
     """The part of a stored A/A result that plans use."""
 

@@ -11,12 +11,12 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from iolab import units
 from iolab.errors import IolabError, StudyError
+from iolab.frozen import frozen, replace
 from iolab.library.conducted import RunOptions, conducted
 from iolab.library.services import Services
 from iolab.library.study import Study
@@ -68,7 +68,7 @@ _CACHED: Final = "page_cache"
 _WRITE_THROUGH: Final = "write through"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckNote:
     """Remark about a check: a code, a sentence and what to do about it."""
 
@@ -77,7 +77,7 @@ class CheckNote:
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckedRequirement:
     """One requirement as measured and judged."""
 
@@ -86,7 +86,7 @@ class CheckedRequirement:
     notes: tuple[CheckNote, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckResult:
     """Answer about a directory."""
 

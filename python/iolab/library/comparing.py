@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from iolab.errors import IolabError
+from iolab.frozen import frozen, replace
 from iolab.library.services import Services
 from iolab.library.tables import TableWords, read_study
 from iolab.stats.diff import StudyDiff, as_sessions, compare_studies, diff_of_levels
@@ -46,7 +46,7 @@ def diff_studies(before: str, after: str, words: TableWords, note: Note) -> Stud
     return StudyComparison(replace(diff, before=before, after=after))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StudyComparison:
     """Everything that two studies say about each other."""
 
@@ -65,7 +65,7 @@ class StudyComparison:
         return diff_markdown(self.diff)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gated:
     """Answer of a gate: is a study worse than a baseline?."""
 
@@ -81,7 +81,7 @@ class Gated:
         return gate_text(self.diff, self.result, width)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GateQuestion:
     """Question of a gate: the metric that must not be worse, and the baseline.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from iolab.errors import StudyError
+from iolab.frozen import replace
 from iolab.library.forecast import forecast, short_text
 from iolab.library.services import Services
 from iolab.library.stored import directory_of, stored_study

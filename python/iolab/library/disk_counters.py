@@ -10,12 +10,11 @@ Left out: counters per partition of kernels before 2.6.25, which had four number
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from iolab.errors import IolabError
-from iolab.frozen import frozen
+from iolab.frozen import frozen, replace
 
 _COUNTERS: Final = (
     *("rd_ios", "rd_merges", "rd_sect", "rd_ticks", "wr_ios", "wr_merges", "wr_sect", "wr_ticks"),

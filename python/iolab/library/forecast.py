@@ -7,11 +7,11 @@ testbed, from ``--noise``, or is an honest range. Rounds needed are those of `io
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from iolab import units
 from iolab.errors import StudyError
+from iolab.frozen import frozen, replace
 from iolab.library import calibrations
 from iolab.run.places import check_room, placement_lines
 from iolab.study.estimate import space_text
@@ -31,7 +31,7 @@ CUTS_SHOWN: Final = 4
 _LABEL_WIDTH: Final = 9
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cut:
     """A smaller study, and what would fit then."""
 
@@ -39,7 +39,7 @@ class Cut:
     rounds_that_fit: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Forecast:
     """The numbers behind the text."""
 

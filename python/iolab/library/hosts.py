@@ -10,7 +10,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
@@ -24,6 +23,7 @@ from iolab.errors import (
     TestbedError,
     nobody_asked,
 )
+from iolab.frozen import frozen, replace
 from iolab.library.fleets import printed, read_named
 from iolab.library.restoring import Restoration, restored_by
 from iolab.library.services import Services
@@ -54,7 +54,7 @@ _SEED_MAX: Final = 1 << 31
 _NS_PER_MS: Final = 1e6
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HostEnd:
     """End of a study on one host."""
 
@@ -64,7 +64,7 @@ class HostEnd:
     """Reason why it is left out; None if it ran the study to its end."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HostsRun:
     """End of a study on all hosts."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from iolab.frozen import frozen
 from iolab.imported.foreign.join import parse_argument
 from iolab.imported.study import store_imported, understand_files
 from iolab.library.tables import TableWords
@@ -16,7 +16,7 @@ from iolab.store.users_files import Allowed
 from iolab.version import iolab_version
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImportedStudy:
     """A study that was imported and stored."""
 

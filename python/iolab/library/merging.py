@@ -11,12 +11,11 @@ import shlex
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, ParamSpec, TypeVar, cast
 
 from iolab.errors import StudyError
-from iolab.frozen import frozen
+from iolab.frozen import frozen, replace
 from iolab.library.conducted import Conducted, conducted
 from iolab.library.services import Services
 from iolab.library.stored import opened, stored_study

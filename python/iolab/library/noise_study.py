@@ -12,13 +12,12 @@ import json
 import time
 import tomllib
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from iolab import units
 from iolab.errors import IolabError, StudyError
-from iolab.frozen import frozen
+from iolab.frozen import frozen, replace
 from iolab.library import calibrations
 from iolab.library.conducted import RunOptions
 from iolab.library.flag_words import Levels, StudyWords, factor_flags

@@ -7,7 +7,6 @@ import os
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +16,7 @@ from iolab.errors import AnalysisError, IolabError
 from iolab.export.fio import file_name, fio_job
 from iolab.export.iozone import iozone_script
 from iolab.export.treatments import exported_treatments
+from iolab.frozen import replace
 from iolab.library.services import Services
 from iolab.library.stored import drawable
 from iolab.library.trial_pictures import with_traces

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
 
+from iolab.frozen import replace
 from iolab.store.continuing import named
 
 T = TypeVar("T")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from iolab import units
 from iolab.errors import AnalysisError, IolabError
-from iolab.frozen import frozen
+from iolab.frozen import frozen, replace
 from iolab.library.flag_words import StudyKeys
 from iolab.library.forecast import Forecast, check_forecast_room, forecast, forecast_text
 from iolab.library.services import Services

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
+from iolab.frozen import frozen
 from iolab.library.services import Services
 
 _AS_THERE: Final = ("", "as the original")
@@ -25,7 +25,7 @@ class _Tables(Protocol):
     def dialect_reference(self, dialect: str, /) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """One option, or another word of a program's language."""
 
@@ -36,7 +36,7 @@ class Row:
     about: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Section:
     """One table."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from iolab.errors import StudyError
+from iolab.frozen import replace
 from iolab.store.rows import StudyData
 from iolab.study.metric_names import parse_metric
 from iolab.wording import nearest

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from iolab.errors import StoppedError, StudyError, TestbedError
+from iolab.frozen import replace
 from iolab.library.hints import in_python
 from iolab.library.study import Level, Study, WorkloadTable, checked_study
 from iolab.library.table import Cell, ResultTable, Row, table_of

@@ -5,12 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
 
 from iolab.errors import StudyError
-from iolab.frozen import frozen
+from iolab.frozen import frozen, replace
 from iolab.json_text import write_json
 from iolab.library.services import Services
 from iolab.library.study import Study, checked_study

@@ -6,11 +6,11 @@ import shlex
 import tempfile
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iolab.errors import IolabError, StudyError
+from iolab.frozen import replace
 from iolab.library import calibrations
 from iolab.store.continuing import command_again
 from iolab.store.db import STORE_NAME, Store

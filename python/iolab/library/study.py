@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self, TypeAlias
 
+from iolab.frozen import frozen
 from iolab.study import model
 from iolab.study.load import load_study, parse_study, study_from_table
 from iolab.study.render import spec_toml
@@ -31,7 +31,7 @@ _DEFAULT: Final[dict[str, object]] = {
 """The workload that `iolab compare` takes if nobody names another."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ArgumentSource:
     """Arguments of :class:`Study`, by the key of the study file that each one sets."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from iolab.errors import IolabError
+from iolab.frozen import frozen
 
 if TYPE_CHECKING:
     import pandas  # pyright: ignore[reportMissingImports]
@@ -16,7 +16,7 @@ Cell: TypeAlias = str | int | float | bool | None
 Row: TypeAlias = tuple[Cell, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResultTable:
     """Rows with named columns.
 

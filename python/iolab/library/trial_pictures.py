@@ -12,12 +12,12 @@ import os
 import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Final, Protocol, TypeAlias, cast
 
 from iolab.digest import sha256
 from iolab.errors import IolabError
+from iolab.frozen import replace
 from iolab.report.traced_trials import wanted_trials
 from iolab.run.traces import ENDING, FOLDER
 from iolab.store.rows import StudyData, TracedPhase

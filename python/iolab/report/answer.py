@@ -6,8 +6,8 @@ Rules over the judged study, in the order in which they are tried; nothing here 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
+from iolab.frozen import frozen, replace
 from iolab.report.charts.common import noise_floor
 from iolab.report.conditions import Condition
 from iolab.report.costs import cost_text
@@ -48,7 +48,7 @@ POINT_WIDTH = 1e-6
 """An interval of a ratio below this width has no width: all rounds gave the same."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Take:
     """Level to take for one purpose."""
 
@@ -63,7 +63,7 @@ class Take:
     """Price of the choice: where it is worse."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """Three columns of the first screen."""
 

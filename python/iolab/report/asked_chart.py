@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from iolab.errors import StudyError
+from iolab.frozen import frozen
 from iolab.report.chart import GREY, SPOTLIGHT_MAX, Axis, ChartSpec, Panel, Series, Table, Value
 from iolab.report.charts.common import (
     LOG_SPAN,
@@ -48,7 +48,7 @@ _ROWS_MAX: Final = 40
 """Levels that are drawn as rows."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AskedChart:
     """Question that a chart answers: names as the study knows them."""
 

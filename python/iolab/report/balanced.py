@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from iolab.frozen import frozen
 from iolab.stats.ledger import AnyGroup, CellKey, Ledger
 from iolab.stats.metrics import Metric
 from iolab.stats.pairing import without_parts
@@ -13,7 +14,7 @@ from iolab.stats.pairing import without_parts
 Place = tuple[CellKey, str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Balanced:
     """ln-values of every place in every complete round."""
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal
 
 from iolab import units
+from iolab.frozen import frozen
 from iolab.visible import cell_text
 
 ChartKind = Literal["rows", "plane", "strip", "heat", "surface", "stack"]
@@ -30,7 +30,7 @@ PANELS_MAX = 12
 """Panels drawn per chart; what is beyond stays in the data table, and the caption says so."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Axis:
     """A numeric axis, or the names of the rows."""
 
@@ -57,7 +57,7 @@ class Axis:
         return f"{self.label} ({self.unit}, log scale)"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Point:
     """One mark. In `rows`, `stack` and `strip`, `y` is the index of the row, from the top."""
 
@@ -83,7 +83,7 @@ class Point:
     """Height of a point of a `surface`, whose x and y are places among the categories."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Series:
     """Marks that belong together: one colour, one row of the legend."""
 
@@ -106,7 +106,7 @@ class Series:
         return [self.points[a:b] for a, b in pairwise(starts)]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shape:
     """Something that explains a panel of a `plane`: a shaded box, a line, or a mark on the axis."""
 
@@ -117,7 +117,7 @@ class Shape:
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Panel:
     """One of several small charts that share their axes."""
 
@@ -129,7 +129,7 @@ class Panel:
     """As those of the chart, where panels differ."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Band:
     """A grey range of the value axis, with a line at `middle`."""
 
@@ -147,7 +147,7 @@ IN_WORDS: Final = "in words"
 """Header of a column that says what the others hold; it is read, not saved."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Table:
     """The data behind a chart, units in the headers; bytes and bytes/s are not scaled.
 
@@ -206,7 +206,7 @@ def _csv_value(value: Value) -> Value:
     return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChartSpec:
     """A chart: what to draw, what it says (`caption`), and the data to check it by."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 
+from iolab.frozen import frozen
 from iolab.report.chart import ChartSpec, Table, Value
 from iolab.report.charts import CHARTS, ChartRow
 from iolab.report.shown_text import shown_text
@@ -15,7 +15,7 @@ from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StoredWorker, StudyData
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DrawnChart:
     """A row of `CHARTS` with what it built."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from iolab.frozen import frozen
 from iolab.report.chart import Table, Value
 from iolab.report.ledgers import ledger_of
 from iolab.stats.ledger import Group, Ledger
@@ -26,7 +26,7 @@ IsMember: TypeAlias = Callable[[TrialRow, str], bool]
 P99 = "latency_ns_p99"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Amount:
     """A geometric mean over cells, with its interval over rounds; or the longest, without one."""
 
@@ -36,7 +36,7 @@ class Amount:
     n: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Condition:
     """One level in one group."""
 

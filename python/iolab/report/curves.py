@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from iolab.frozen import frozen
 from iolab.report.charts.common import cell_name
 from iolab.stats.longest_latencies import trial_text
 from iolab.stats.lookups import modes, of_metric
@@ -18,7 +18,7 @@ OF_METRIC = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 CLOCKS = ("latency", "response")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """One quantile of one treatment, in ns."""
 
@@ -33,7 +33,7 @@ class Step:
     """Of the longest: round and trial."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Where:
     """Place of a distribution: a group, a clock, a cell, a level."""
 

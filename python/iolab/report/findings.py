@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from iolab import units
+from iolab.frozen import frozen
 from iolab.report.chart import Table, Value
 from iolab.report.collect import DrawnChart
 from iolab.report.folding import clean_text, fit_text, fold_text
@@ -61,7 +61,7 @@ _BY_UNIT: Final[Mapping[str, Callable[[float], str]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FindingBlock:
     """All findings of a kind that has a title."""
 

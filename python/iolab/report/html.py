@@ -6,11 +6,11 @@ the other charts, throughput mode, caveats, environment, methods, the study file
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.resources import files
 
 from iolab import units
+from iolab.frozen import replace
 from iolab.report.appendix import configuration, environment, raw_data
 from iolab.report.both_units import is_same, merged, switch
 from iolab.report.collect import (

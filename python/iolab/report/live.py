@@ -10,11 +10,11 @@ import math
 import shlex
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 from iolab import units
+from iolab.frozen import frozen
 from iolab.report.folding import clean_text, fold_text
 from iolab.stats.effect_words import no_interval
 from iolab.stats.ledger import Group, Ledger, build_ledger, level_text
@@ -42,7 +42,7 @@ _WIDE_FROM: Final = 9.9995
 """Ratios from here on have one digit behind the point."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LevelLine:
     """One level of the compared factor."""
 
@@ -64,7 +64,7 @@ class LevelLine:
     word: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LiveState:
     """Everything that a view of a study shows."""
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.report.markup import Markup, join, tag
 
 CONTENTS: Final = "contents"
 """Mark that the link at the top of the page leads to."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """A section with its title; before a colon stands what it shows, behind it of what."""
 

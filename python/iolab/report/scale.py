@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
+from iolab.frozen import frozen, replace
 from iolab.report.chart import Axis, ChartSpec, Point
 from iolab.stats.metrics.metric import format_significant
 
@@ -17,7 +17,7 @@ MS_FROM_US = 10_000.0
 """From so many microseconds on an axis is in milliseconds."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scale:
     """Maps values to [0, 1]; values outside are clipped by the renderer."""
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
+from iolab.frozen import replace
 from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Series
 
 NEAR: Final = 0.004

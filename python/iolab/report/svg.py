@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
+from iolab.frozen import frozen, replace
 from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series, Shape
 from iolab.report.folding import fit_text, fold_text
 from iolab.report.labels import fitted
@@ -50,7 +50,7 @@ ROWS_DENSE = 30
 """From so many rows on they stand closer."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Frame:
     """The plot area of one panel, in pixels of the drawing."""
 

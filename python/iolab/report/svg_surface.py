@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from iolab.frozen import frozen
 from iolab.report.chart import Axis, ChartSpec, Panel, Point
 from iolab.report.markup import Markup, tag
 from iolab.report.scale import Scale, make_scale
@@ -29,7 +29,7 @@ Corner = tuple[int, int]
 Place = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facet:
     """Three or four neighbouring points, in the order of the outline."""
 
@@ -41,7 +41,7 @@ class Facet:
         return math.fsum(point.z for point in self.corners) / len(self.corners)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class View:
     """Turns levels and heights into pixels; the front corner of the floor is below the middle."""
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from iolab.frozen import frozen
 from iolab.report.device_work import work_text
 from iolab.report.findings import terminal_blocks, terminal_list
 from iolab.report.folding import FIXED_SPACES, clean_text, fit_text, fold_text
@@ -60,7 +60,7 @@ _SMALL: Final = {
 """Words for differences that do not matter."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Glyphs:
     """Characters of an interval bar."""
 
@@ -118,7 +118,7 @@ def _pooled(data: StudyData, verdict: StudyVerdict, width: int, glyphs: Glyphs) 
     return "\n\n".join("\n".join(t.lines()) for t in pooled_tables(data, verdict, width, glyphs))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PooledTable:
     """Comparisons of one group by one metric, ready to be drawn."""
 

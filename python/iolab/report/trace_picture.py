@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from iolab.frozen import frozen
 from iolab.report.chart import Axis
 from iolab.report.markup import Markup, join, tag
 from iolab.report.scale import Scale, make_scale
@@ -33,7 +33,7 @@ _COLORS: Final = ("c0", "c1", "c3")
 """Classes of reads, of writes, and of about as many of both."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NamedInstant:
     """An instant with a name, such as the beginning of an operation."""
 
@@ -42,7 +42,7 @@ class NamedInstant:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DrawnDevice:
     """One device of one trace."""
 
@@ -58,7 +58,7 @@ class DrawnDevice:
         return device if device == self.name else f"{self.name}, {device}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Frame:
     """Axes that all panels share."""
 
@@ -72,7 +72,7 @@ class _Frame:
     """Power of two and name of the unit of distances."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Strip:
     """Place, scale and colour of a line below the picture."""
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.report.markup import Markup, tag
 from iolab.report.parts import Part
 from iolab.report.trace_picture import DrawnDevice, NamedInstant, drawn, picture_svg, sentence
@@ -25,7 +25,7 @@ METRIC: Final = "throughput_bytes_per_s"
 TITLE: Final = "Places over time"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TracedPair:
     """Trials whose traces stand side by side; one alone if nothing is compared."""
 

@@ -4,9 +4,9 @@ order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from iolab.frozen import frozen, replace
 from iolab.report.charts.common import noise_floor
 from iolab.report.collect import harness_cost_ns, kind_figures, trust_figures
 from iolab.stats.calibration import ALPHA, RATE_MAX, STUDIES_WANTED, rate_told
@@ -50,7 +50,7 @@ _RATE_ABOUT: Final = (
 SIGNS: dict[Sign, str] = {"good": "✓", "mind": "!", "unknown": "?", "plain": "·"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reason:
     """One line of the box."""
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from iolab.errors import AnalysisError
+from iolab.frozen import frozen
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.folder import Folder
 from iolab.store.rows import StudyData
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReportPaths:
     """Paths of the report."""
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
+from iolab.frozen import frozen
 from iolab.report.chart import Value
 from iolab.report.workbook import Book, CellFormat
 
@@ -31,7 +32,7 @@ TEXT_MAX: Final = 32_000
 """A cell of Excel holds 32,767 characters."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SheetWriter:
     """A worksheet with its workbook and formats."""
 
@@ -113,7 +114,7 @@ Triple = tuple[float, float | None, float | None]
 """Value, lower and upper end of its interval."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Cells of a value and its interval, and the factor that turns them into those of a chart."""
 

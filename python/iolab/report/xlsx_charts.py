@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series
 from iolab.report.scale import make_scale
 from iolab.report.workbook import NativeChart
@@ -50,7 +50,7 @@ Linked = tuple[SheetWriter, Links]
 """A sheet, and the cells that its charts may follow."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Column:
     """Position of a column of a chart's data: zero-based, rows inclusive."""
 
@@ -63,7 +63,7 @@ class Column:
         return [sheet, self.first_row, self.column, self.last_row, self.column]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spot:
     """Positions of the data and the charts of a sheet."""
 

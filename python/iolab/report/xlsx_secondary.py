@@ -9,9 +9,9 @@ can read (`CHART_ROWS_MAX`); their numbers are there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeVar
 
+from iolab.frozen import frozen
 from iolab.report.chart import Axis, Value
 from iolab.report.workbook import NativeChart
 from iolab.report.xlsx_cells import (
@@ -42,7 +42,7 @@ ROWS_OF_HALF: Final = 12
 RATIO: Final = Axis("ratio, above 1 = better", scale="log", is_ratio=True)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ratios:
     """A table of ratios with intervals, drawn as dots with error bars."""
 
@@ -56,7 +56,7 @@ class Ratios:
     more: tuple[tuple[Value, ...], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shares:
     """A table of counts or shares, drawn as columns from zero."""
 

@@ -53,6 +53,9 @@ class Attendant:
         IolabError : the run must not go on.
         """
 
+    def ended(self, store: Store) -> None:
+        """Look on after the last trial of this start, while what is stored can be asked."""
+
 
 class Attendants(Attendant):
     """Several, asked in order."""
@@ -102,3 +105,8 @@ class Attendants(Attendant):
         """Show all a record that is stored."""
         for one in self._all:
             one.stored(trial, record)
+
+    def ended(self, store: Store) -> None:
+        """Let all look on."""
+        for one in self._all:
+            one.ended(store)

@@ -12,11 +12,11 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 from iolab import units
 from iolab.errors import StudyError
+from iolab.frozen import frozen, replace
 from iolab.run.attendant import Attendant
 from iolab.run.contention import grants_of
 from iolab.run.core import Core
@@ -47,7 +47,7 @@ VERIFY_FAILED: Final = "verify_failed"
 Ending: TypeAlias = Literal["complete", "decided", "budget", "writes", "interrupted", "failing"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """End of a campaign."""
 
@@ -82,7 +82,7 @@ class Presses(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Start:
     """Circumstances of one start of a campaign."""
 
@@ -98,21 +98,21 @@ class Start:
     """Asked after the pilot of a study with a wanted width: complete rounds that give it."""
     writes: WriteBudget | None = None
     """Budget of writes to a whole device (rule R11)."""
-    attendant: Attendant = Attendant()  # noqa: RUF009 - it has no state
+    attendant: Attendant = Attendant()
     """Accompanies the trials."""
     failures_max: int | None = FAILURES_MAX
     """Equal failures in a row that end the campaign; None is no such end."""
 
 
-@dataclass
 class _Rest:
     """Trials that are left of so many rounds."""
 
-    rounds: int
-    names: dict[str, str]
-    """Names of their treatments, by trial."""
-    counts: Counter[str]
-    """Number of them, by name of the treatment."""
+    def __init__(self, rounds: int, names: dict[str, str], counts: Counter[str]) -> None:
+        self.rounds = rounds
+        self.names = names
+        """Names of their treatments, by trial."""
+        self.counts = counts
+        """Number of them, by name of the treatment."""
 
 
 class Campaign:

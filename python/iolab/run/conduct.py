@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +22,7 @@ from iolab.errors import (
     StudyError,
     TestbedError,
 )
+from iolab.frozen import frozen, replace
 from iolab.run import outputs
 from iolab.run.ahead import AheadCampaign, AheadRunner
 from iolab.run.campaign import Campaign, Outcome, Start
@@ -55,7 +55,7 @@ MISMATCHES_SHOWN: Final = 10
 """Blocks that came back wrong are listed up to this number; the store has more of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conducted:
     """A run that is over; what it stored lies in `database`."""
 
@@ -143,6 +143,7 @@ def measure(
                     if not prepared.is_resumed:
                         probe_stacks(runner, prepared.testbed, prepared.plan, prepared.core)
                     outcome = _run_campaign(prepared, store, runner, opened, stop)
+                    prepared.attendant.ended(store)
                 finally:
                     _close_testbed(runner, outcome)
         except IolabError as caught:

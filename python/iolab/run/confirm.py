@@ -7,11 +7,11 @@ whatever comes. Nothing is changed before the answer is right.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Self
 
 from iolab import units
 from iolab.errors import RefusedError
+from iolab.frozen import frozen
 from iolab.run.observer import Observer
 from iolab.run.wear import Forecast
 from iolab.testbed.device import DeviceTestbed
@@ -24,7 +24,7 @@ TBW for 1 TB.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Device:
     """A device as the agent found it."""
 
@@ -70,7 +70,7 @@ class Device:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wear:
     """Writes of a study to a device, and their meaning for it."""
 

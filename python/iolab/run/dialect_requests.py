@@ -10,11 +10,11 @@ import os
 import pwd
 import struct
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from iolab.errors import DialectError, StudyError
+from iolab.frozen import replace
 from iolab.json_text import write_json
 from iolab.run.attendant import Attendant
 from iolab.run.observer import Observer

@@ -6,7 +6,6 @@ is run is the file at its own place, whose size and digest are compared: the cop
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from iolab import units
 from iolab.errors import IolabError
 from iolab.json_text import read_json
+from iolab.pattern import pattern
 from iolab.run.attendant import Attendant
 from iolab.store.owner import make_directories
 from iolab.store.users_files import NOTHING, write_new
@@ -29,7 +29,7 @@ FOLDER: Final = "recordings"
 COPY_BYTES_MAX: Final = 64 << 20
 """Size of the largest recording that is copied."""
 _NAME_MAX: Final = 60
-_UNUSUAL: Final = re.compile(r"[^A-Za-z0-9._-]")
+_UNUSUAL: Final = pattern(r"[^A-Za-z0-9._-]")
 
 
 def copy_of(directory: Path, recording: RecordingIdentity) -> Path:

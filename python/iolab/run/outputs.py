@@ -11,6 +11,7 @@ from typing import Final
 
 from iolab import units
 from iolab.errors import IolabError, RefusedError, StoreError, StudyError
+from iolab.pattern import pattern
 from iolab.run.options import OUTPUT_ROOT
 from iolab.store.continuing import way_on
 from iolab.store.db import STORE_NAME, Store
@@ -25,7 +26,7 @@ from iolab.study.render import spec_toml
 
 OUT_BYTES_MIN: Final = 4 << 20
 """A small study with its reports; who has less cannot store one."""
-_LEFT_BY_START: Final = re.compile(
+_LEFT_BY_START: Final = pattern(
     rf"{re.escape(STORE_NAME)}\.lock|{re.escape(LIST_NAME)}|"
     rf"\.{re.escape(STORE_NAME)}\.[0-9a-f]{{16}}({'|'.join(SIDE_SUFFIXES)})?"
 )
@@ -36,11 +37,13 @@ _OPEN_KEYS: Final = ("rounds", "budget")
 
 def fresh_directory(name: str, root: Path = OUTPUT_ROOT) -> Path:
     """First ``NAME-N`` that does not exist."""
-    return next(
-        candidate
-        for number in itertools.count(1)
-        if not (candidate := root / f"{name}-{number}").exists()
-    )
+    try:
+        with os.scandir(root) as entries:
+            taken = {entry.name for entry in entries}
+    except OSError:
+        taken = set[str]()
+    names = (f"{name}-{number}" for number in itertools.count(1))
+    return root / next(candidate for candidate in names if candidate not in taken)
 
 
 def latest_directory(name: str, root: Path = OUTPUT_ROOT) -> Path:

@@ -7,12 +7,12 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from iolab import units
 from iolab.errors import IolabError, RefusedError, StudyError, TestbedError
+from iolab.frozen import frozen, replace
 from iolab.run import outputs
 from iolab.run.attendant import Attendant, Attendants
 from iolab.run.core import Core
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 _SEED_MAX: Final = 1 << 31
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Analysis:
     """Analysis that a run asks of the statistics while it goes on; `iolab.stats` is above this
     package.
@@ -66,7 +66,7 @@ class Analysis:
     """Rounds that give headline comparisons a wanted width: asked after the pilot."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prepared:
     """Everything decided before the first action."""
 
@@ -383,8 +383,10 @@ def confirmed(prepared: Prepared, start_runner: StartRunner) -> Prepared:
     most = confirm_wear(wear, options.accepted_bytes, observer)
     accepted = None
     if most is not None:
-        before = testbed.precondition_bytes(device.size_bytes)
-        accepted = Accepted(most, device.size_bytes, before, earlier)
+        size = device.size_bytes
+        before = testbed.precondition_bytes(size)
+        least = testbed.least_precondition_bytes(size)
+        accepted = Accepted(most, size, before, earlier, least)
     return replace(prepared, testbed=replace(testbed, erase_serial=serial), accepted=accepted)
 
 

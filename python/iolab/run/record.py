@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, get_args
 
 from iolab.errors import TestbedError
+from iolab.frozen import replace
 from iolab.json_text import write_json
 from iolab.run.contention import Grants, behind_its_rate, contention_metrics, cut_off
 from iolab.run.core import Core

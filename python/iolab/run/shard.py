@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Final
 
 from iolab.errors import IolabError, StudyError
-from iolab.frozen import frozen
+from iolab.frozen import frozen, replace
+from iolab.pattern import pattern
 from iolab.store.rows import Caveat
 from iolab.study.plan import Plan, Trial
 from iolab.wording import counted
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from iolab.testbed.model import Testbed
 
 SHARDS_MAX: Final = 10_000
-_WORDS: Final = re.compile(r"([0-9]{1,6})/([0-9]{1,6})", re.ASCII)
+_WORDS: Final = pattern(r"([0-9]{1,6})/([0-9]{1,6})", re.ASCII)
 
 
 @frozen

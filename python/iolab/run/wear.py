@@ -12,12 +12,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from iolab import units
 from iolab.errors import TestbedError
+from iolab.frozen import frozen
 from iolab.run.stop import StopSwitch
 from iolab.study.estimate import cost_of
 from iolab.study.plan import Plan, Trial
@@ -41,7 +42,7 @@ _FASTEST_BYTES_PER_S: Final = 4e9
 """Taken for the device's speed before it was seen to be faster."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class History:
     """Writes of earlier starts of a study."""
 
@@ -79,7 +80,7 @@ class History:
         return {**self.doubts, **self.seen}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Forecast:
     """Writes of a study when it is complete."""
 
@@ -159,7 +160,7 @@ def written_counter(device: Path) -> Callable[[], int]:
     return count
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Accepted:
     """Agreement of the user, with the facts about the device."""
 
@@ -169,6 +170,8 @@ class Accepted:
     before_bytes: int = 0
     """Largest number of bytes that each start writes before its first trial."""
     history: History = field(default_factory=History)
+    least_before_bytes: int = 0
+    """Number of bytes that each start certainly writes before its first trial."""
 
 
 class WriteBudget:
@@ -224,6 +227,23 @@ class WriteBudget:
             f"{trial.trial_id} would write about {units.format_bytes_rounded(expected)} more; "
             f"{self._so_far(written)}"
         )
+
+    def why_not_prepared(self) -> str:
+        """Reason not to begin what comes before the first trial; empty if it may be accepted."""
+        written, least = self.written_bytes, self._accepted.least_before_bytes
+        if written + least <= self._accepted.bytes:
+            return ""
+        return (
+            f"preconditioning writes {units.format_bytes_rounded(least)} before the first trial; "
+            f"{self._so_far(written)}"
+        )
+
+    def why_not_begun(self) -> str:
+        """Reason not to go on after what comes before the first trial; empty if there is none."""
+        written = self.written_bytes
+        if written <= self._accepted.bytes:
+            return ""
+        return f"what comes before the first trial wrote too much; {self._so_far(written)}"
 
     def why_stopped(self, trial: Trial | None = None) -> str:
         """Reason of having ended a trial, or what comes before the first."""

@@ -45,11 +45,18 @@ def open_counted(
 
     Raises
     ------
-    RefusedError : it wrote more than was accepted, as preconditioning may.
+    RefusedError : preconditioning would write more than was accepted, or did.
     """
-    try:
+    if writes is None:
         return runner.open_testbed(testbed.agent_spec())
+    if reason := writes.why_not_prepared():
+        raise RefusedError(reason, writes.hint_to_begin_anew())
+    try:
+        opened = runner.open_testbed(testbed.agent_spec())
     except StoppedError:
-        if writes is None or stop.presses or not writes.is_spent:
+        if stop.presses or not writes.is_spent:
             raise
         raise RefusedError(writes.why_stopped(), writes.hint_to_begin_anew()) from None
+    if reason := writes.why_not_begun():  # A fast device writes all of it between two looks.
+        raise RefusedError(reason, writes.hint_to_begin_anew())
+    return opened

@@ -16,10 +16,11 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from typing import Final, Literal
 
 from iolab.errors import AnalysisError
+from iolab.frozen import frozen, replace
 from iolab.stats.ledger import build_ledger
 from iolab.stats.methods.autocorrelation import lag_one
 from iolab.stats.methods.effect_size import clopper_pearson
@@ -49,7 +50,7 @@ STUDIES_WANTED: Final = math.ceil(math.log(ALPHA / 2) / math.log(1 - RATE_MAX))
 _SEED: Final = 20_260_401
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Control:
     """A slow-down of known size, and what was measured of it."""
 
@@ -65,7 +66,7 @@ class Control:
     """True if the interval, 2 % wider for what the harness itself costs, holds that ratio."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Calibration:
     """Kept values of an A/A study."""
 

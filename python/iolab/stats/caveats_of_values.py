@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.stats.effect_words import percent
 from iolab.stats.finding import About, Evidence, Finding
 from iolab.stats.ledger import Ledger, Samples, is_segment, level_text
@@ -31,7 +31,7 @@ HIDDEN_TIMES: Final = 2.0
 LONGEST_TIMES: Final = 100.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Value:
     measurement: Measurement
     distance: float

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Final
 
+from iolab.frozen import replace
 from iolab.stats.finding import About, Finding, Scope
 from iolab.stats.findings import FINDINGS, kind_of
 from iolab.stats.ledger import Ledger
@@ -39,11 +39,11 @@ def find_caveats(ledger: Ledger, verdict: StudyVerdict) -> list[Finding]:
 
 def _together(ledger: Ledger, found: list[Finding]) -> Finding:
     """Make one finding of those of a kind: what it says is true of every place, or names it."""
-    first = dataclasses.replace(found[0], count=sum(f.count for f in found))
-    first = dataclasses.replace(first, says=_of_trials(ledger, found))
+    first = replace(found[0], count=sum(f.count for f in found))
+    first = replace(first, says=_of_trials(ledger, found))
     shortest = _shortest(ledger, found) if kind_of(first.kind).is_of_shortest else None
     if shortest is not None:
-        return dataclasses.replace(first, says=shortest)
+        return replace(first, says=shortest)
     by_operation: dict[str, str] = {}
     for f in found:
         by_operation.setdefault(f.about.operation, f.says)
@@ -52,7 +52,7 @@ def _together(ledger: Ledger, found: list[Finding]) -> Finding:
     told = [f"{operation}: {text.rstrip('.')}" for operation, text in by_operation.items()]
     rest = len(told) - SAID_MAX
     more = f"; and {counted(rest, 'more operation')}" if rest > 0 else ""
-    return dataclasses.replace(first, says="; ".join(told[:SAID_MAX]) + more)
+    return replace(first, says="; ".join(told[:SAID_MAX]) + more)
 
 
 def _of_trials(ledger: Ledger, found: list[Finding]) -> str:

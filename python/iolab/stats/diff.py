@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, cast
 
+from iolab.frozen import frozen, replace
 from iolab.stats.effect import discovery_divisor, effect_of, exploratory_effect
 from iolab.stats.imported import planned, run_spread, two_sided_estimate
 from iolab.stats.ledger import Samples, build_ledger, is_average_of_operations, level_text
@@ -53,7 +53,7 @@ _FIRST: Final = ("kernel.", "source.", "cpu.model", "device.", "fs.", "vm.")
 """Prefixes in order of how often they explain a difference."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference:
     """One thing that is not the same around the two studies."""
 
@@ -62,7 +62,7 @@ class Difference:
     after: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CellChange:
     """One cell that both studies have."""
 
@@ -83,7 +83,7 @@ class CellChange:
     runs."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StudyDiff:
     """Everything that two studies say about each other."""
 
@@ -120,7 +120,7 @@ class StudyDiff:
         return self.is_paired or self.is_interleaved or fewest >= SESSIONS_MIN
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Place:
     """Key of a cell that is the same in both."""
 

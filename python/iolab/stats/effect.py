@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Final
 
+from iolab.frozen import replace
 from iolab.stats.methods.log_ratio import ratio_of_log
 from iolab.stats.methods.student import MeanEstimate
 from iolab.stats.methods.verdict_rule import decide
@@ -58,7 +58,7 @@ def effect_of(  # noqa: PLR0913 - a place in two families
 
 def undecided(effect: Effect, reason: str) -> Effect:
     """Return an effect whose word is withheld, and why; no number of rounds would change it."""
-    return dataclasses.replace(
+    return replace(
         effect,
         word="undecided",
         reason=reason,
@@ -83,9 +83,9 @@ def exploratory_effect(
     if estimate is None or is_discovery or effect.word in ("same", "undecided"):
         return effect
     if effect.word == "trivial":
-        return dataclasses.replace(effect, word="same", sign="none")
+        return replace(effect, word="same", sign="none")
     strict = decide(estimate, margin, divisor=divisor)
-    return dataclasses.replace(
+    return replace(
         effect,
         word="undecided",
         further_rounds=strict.further_rounds,

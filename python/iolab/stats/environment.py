@@ -10,9 +10,9 @@ memory), are left out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.stats.finding import Finding
 from iolab.stats.ledger import Ledger
 from iolab.stats.verdict import StudyVerdict
@@ -38,7 +38,7 @@ CONDITIONS: Final = (
 _VALUE_MAX: Final = 40
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """One fact that was not the same in all trials."""
 

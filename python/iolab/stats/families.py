@@ -11,13 +11,12 @@ Source: Shaffer (1986), JASA 81(395); Holm (1979), Scand. J. Statist. 6(2).
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
+from iolab.frozen import frozen, replace
 from iolab.stats.effect import ALPHA, effect_of, undecided
 from iolab.stats.methods.holm import holm_steps
 from iolab.stats.methods.shaffer import shaffer_steps
@@ -40,7 +39,7 @@ def all_estimates(
     return {(a, b): estimate(a, b) for a, b in combinations(levels, 2)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Position of a pair in both families."""
 
@@ -125,7 +124,7 @@ class Family:
             if p.estimate is not None and p.estimate.sd is not None
         ]
         common = math.sqrt(math.fsum(sd**2 for sd in spreads) / len(spreads))
-        cautious = dataclasses.replace(estimate, sd=max(estimate.sd, common))
+        cautious = replace(estimate, sd=max(estimate.sd, common))
         word = decide(cautious, self.margin, divisor=place.divisor).word
         return word not in ("better", "worse")
 

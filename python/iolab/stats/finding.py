@@ -12,9 +12,9 @@ Left out: charts, which draw the estimates themselves (`StudyVerdict.request_tim
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from iolab.frozen import frozen
 from iolab.wording import sentence_case
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ SHOWN: Final[Mapping[Severity, frozenset[Format]]] = {
 """Formats that show a finding, by the severity of its kind."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class About:
     """Subject of a finding: its scope, and the names that identify it inside the study."""
 
@@ -56,7 +56,7 @@ class About:
     knob: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evidence:
     """One value that a finding rests on, with its unit and, where known, its 95 % interval."""
 
@@ -68,7 +68,7 @@ class Evidence:
     high: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """One thing that a study says beside its verdict."""
 
@@ -104,7 +104,7 @@ NextStep = Callable[["StudyData", "StudyVerdict"], tuple[str, str] | None]
 """Sentence of the first screen's next steps, and a command or an empty text."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FindingKind:
     """One kind of finding: a row of the list that documents and renderers are made from."""
 

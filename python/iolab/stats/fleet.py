@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Final, cast
 
 from iolab.errors import AnalysisError
+from iolab.frozen import frozen, replace
 from iolab.stats.diff import as_sessions, other_machines
 from iolab.stats.judge import judge
 from iolab.stats.methods.student import estimate_mean, t_quantile
@@ -34,7 +34,7 @@ HOSTS_MIN: Final = 2
 _ALPHA: Final = 0.05
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NamedHost:
     """Study of one host."""
 
@@ -42,7 +42,7 @@ class NamedHost:
     data: StudyData
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HostEffect:
     """One level against the baseline on one host."""
 
@@ -59,7 +59,7 @@ class HostEffect:
     """For a host that stands apart: geometric mean over the hosts it was compared with."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FleetComparison:
     """One level against the baseline over all hosts."""
 
@@ -70,7 +70,7 @@ class FleetComparison:
     """95 % interval of the ratio that another host would show; None below three hosts."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FleetVerdict:
     """Answer of a fleet."""
 

@@ -13,9 +13,9 @@ that: such a comparison is not gated, unless both versions were interleaved in o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from iolab.frozen import frozen
 from iolab.stats.diff import SESSIONS_MIN, CellChange, StudyDiff
 from iolab.stats.methods.verdict_rule import ROUNDS_MIN
 
@@ -24,7 +24,7 @@ EXIT_CODES: Final[dict[Outcome, int]] = {"pass": 0, "undecided": 4, "regression"
 """Codes of rule R12."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GateResult:
     """The outcome of every cell and of all together."""
 

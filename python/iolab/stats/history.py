@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from typing import Final, cast
 
 from iolab.errors import AnalysisError
+from iolab.frozen import frozen, replace
 from iolab.stats.diff import (
     KIND,
     Difference,
@@ -38,7 +39,7 @@ STUDIES_MIN: Final = 2 * SEGMENT_MIN
 """Studies of a group from which on changes can be found."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NamedStudy:
     """A stored study, and what the user calls it."""
 
@@ -46,7 +47,7 @@ class NamedStudy:
     data: StudyData
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """One study of a group."""
 
@@ -65,7 +66,7 @@ class Entry:
     """Things around this study that are not as in the one before."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LevelChange:
     """A place where the level of a group's values changes."""
 
@@ -83,7 +84,7 @@ class LevelChange:
     """Things that changed between the last study before and the first one after."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Group:
     """Studies that are comparable with each other, oldest first."""
 
@@ -98,7 +99,7 @@ class Group:
     changes: tuple[LevelChange, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StudyApart:
     """A study that is comparable with no other, and why."""
 
@@ -108,7 +109,7 @@ class StudyApart:
     """One per group, or one for all."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MetricHistory:
     """One metric over studies."""
 

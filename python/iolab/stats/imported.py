@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from iolab.frozen import replace
 from iolab.stats import sentence as wording
 from iolab.stats.collect_findings import find_caveats
 from iolab.stats.effect import discovery_divisor, exploratory_effect, undecided
@@ -82,7 +83,7 @@ def judge_imported(data: StudyData) -> StudyVerdict:
     leading = headline_groups([group for group, *_ in families])
     for group, metric, family in families:
         found = _judge_group(ledger, metric, group, family, spread)
-        pooled += [dataclasses.replace(c, is_headline=group in leading) for c in found]
+        pooled += [replace(c, is_headline=group in leading) for c in found]
         if len(family.levels) > 2:
             closer.winner_sets.extend(winner_sets(family, group, metric))
         row = best_levels(ledger, group, family, closer.winner_sets, pooled)
@@ -108,7 +109,7 @@ def judge_imported(data: StudyData) -> StudyVerdict:
         request_times=request_times(ledger),
     )
     caveats = [f for f in find_caveats(ledger, draft) if not kind_of(f.kind).is_of_rounds]
-    return dataclasses.replace(
+    return replace(
         draft,
         sentence=imported_answer(data, draft),
         caveats=caveats,
@@ -168,7 +169,7 @@ def two_sided_estimate(
         return None, used, left_out
     estimate = estimate_difference(ours, theirs)
     sign = 1 if metric.is_higher_better else -1
-    return dataclasses.replace(estimate, mean=sign * estimate.mean), used, left_out
+    return replace(estimate, mean=sign * estimate.mean), used, left_out
 
 
 def _run_logs(cells: Sequence[Samples]) -> dict[int, float]:
@@ -253,12 +254,12 @@ def _qualified(
     parts = disagreeing(results, unpaired_p(samples), margin) if is_told else ()
     effect = found.effect
     if parts:
-        effect = dataclasses.replace(undecided(effect, ""), word="depends")
+        effect = replace(undecided(effect, ""), word="depends")
     cached = found.page_cache_cells if not decides_cache(ledger.data.study.compared_factor) else 0
     effect = without_censored(effect, Censored(cache=cached))
     is_equal = effect.word in ("same", "trivial")
     average = is_equal and is_only_on_average([c.estimate for c in results], margin)
-    return dataclasses.replace(found, effect=effect, parts=parts, is_on_average=average)
+    return replace(found, effect=effect, parts=parts, is_on_average=average)
 
 
 def _judge_beside(
@@ -327,7 +328,7 @@ def planned(
     if estimate.n > 1 or effect.word != "undecided":
         return effect
     runs = runs_to_decide(estimate.mean, spread[0], margin)
-    return dataclasses.replace(
+    return replace(
         effect,
         further_rounds=None if runs is None else runs - estimate.n,
         is_further_rounds_above_limit=runs is None,

@@ -18,9 +18,9 @@ is alpha, so that no distribution is needed (Bonferroni).
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.stats.methods.group_sequential import nominal_levels
 from iolab.store.rows import StudyData
 from iolab.study.plan import look_rounds
@@ -30,7 +30,7 @@ FIRST_SHARE: Final = 0.8
 """Of alpha, for the first look; most studies have no other."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Look:
     """Position of a study among its looks."""
 

@@ -11,10 +11,10 @@ if its Benjamini-Hochberg p is below .05 too.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 from iolab.errors import AnalysisError
+from iolab.frozen import replace
 from iolab.stats import request_time
 from iolab.stats import sentence as wording
 from iolab.stats.collect_findings import find_caveats
@@ -110,7 +110,7 @@ def judge(data: StudyData, *, unit: str = "") -> StudyVerdict:
         closer=closer,
         unit=unit,
     )
-    return dataclasses.replace(
+    return replace(
         draft,
         sentence=_answer(data, draft),
         caveats=find_caveats(ledger, draft),
@@ -124,7 +124,7 @@ def said_again(data: StudyData, verdict: StudyVerdict) -> StudyVerdict:
 
     Of the sentences only that of a single configuration has amounts of bytes.
     """
-    return dataclasses.replace(
+    return replace(
         verdict,
         sentence=verdict.sentence if data.study.is_comparison else _answer(data, verdict),
         request_times=[request_time.said_again(fit) for fit in verdict.request_times],

@@ -6,11 +6,10 @@ are judged with them, so that no word depends on which level is the baseline.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from iolab.frozen import frozen, replace
 from iolab.stats.cell_class import MEMORY, is_aside
 from iolab.stats.effect import undecided
 from iolab.stats.families import Family, all_estimates
@@ -44,7 +43,7 @@ from iolab.stats.width import estimate_rounds
 ROBUST_ROUNDS_MIN = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judged:
     """The pooled comparisons, and the families behind them."""
 
@@ -135,7 +134,7 @@ def _judged(  # noqa: PLR0913 - one record put together from its parts
     if is_of_equal_rounds(family.estimate(level, study.baseline)):
         effect = undecided(effect, EQUAL_ROUNDS)
     found = comparison(ledger, metric, group, level, pairs, effect)
-    return dataclasses.replace(qualify(ledger, metric, found, pairs), is_headline=is_headline)
+    return replace(qualify(ledger, metric, found, pairs), is_headline=is_headline)
 
 
 def qualify(ledger: Ledger, metric: Metric, found: Comparison, pairs: PooledPairs) -> Comparison:
@@ -158,12 +157,12 @@ def qualify(ledger: Ledger, metric: Metric, found: Comparison, pairs: PooledPair
     )
     effect = found.effect
     if parts:
-        effect = dataclasses.replace(undecided(effect, ""), word="depends")
+        effect = replace(undecided(effect, ""), word="depends")
     effect = without_failing(
         without_censored(effect, censored_of(ledger, metric, found, pairs)), failures
     )
     is_equal = effect.word in ("same", "trivial")
-    return dataclasses.replace(
+    return replace(
         found,
         effect=effect,
         parts=parts,

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.stats.cell_class import (
     UNKNOWN,
     Nature,
@@ -42,7 +43,7 @@ AnyGroup = Group | Place
 """A group, or all groups of a workload and mode: for what pools nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CellKey:
     """Key of a cell in which two levels can be compared like with like."""
 

@@ -7,10 +7,10 @@ digit are no certainty outside a simulation: then the spread is not known.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Final, TypeVar
 
+from iolab.frozen import replace
 from iolab.stats.methods.student import MeanEstimate
 from iolab.stats.metrics import Metric
 from iolab.store.rows import StudyRow
@@ -29,9 +29,9 @@ _Estimate = TypeVar("_Estimate", bound=MeanEstimate)
 def as_measured(study: StudyRow, metric: Metric, estimate: _Estimate) -> _Estimate:
     """Return the estimate with what is known of the values behind it."""
     if metric.is_from_histogram:
-        return dataclasses.replace(estimate, rounding=ROUNDING)
+        return replace(estimate, rounding=ROUNDING)
     if has_equal_rounds(estimate) and not study.is_simulated:
-        return dataclasses.replace(estimate, sd=None)
+        return replace(estimate, sd=None)
     return estimate
 
 

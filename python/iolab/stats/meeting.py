@@ -8,8 +8,8 @@ one of each is taken for the same if no other one is of its kind, transfer size 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 
+from iolab.frozen import replace
 from iolab.store.rows import Nature, StudyData
 
 

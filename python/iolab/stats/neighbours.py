@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.stats.finding import Evidence, Finding
 from iolab.stats.ledger import Ledger
 from iolab.stats.methods.covariate import Adjusted, adjusted_mean
@@ -34,7 +34,7 @@ MOVED_P: Final = 0.05
 CONFIDENCE: Final = 0.95
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Apart:
     """Distances between the timed regions of neighbours, in ns."""
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
+from iolab.frozen import frozen, replace
 from iolab.stats.methods.student import estimate_mean
 from iolab.store.rows import StudyData
 from iolab.study.factors import DELAY_PREFIX
@@ -24,7 +24,7 @@ ALPHA: Final = 0.05
 LABEL: Final = "label"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ErrorOfLength:
     """Error with which slices of a length would compare two equal levels."""
 

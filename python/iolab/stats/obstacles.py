@@ -6,10 +6,10 @@ Advice to measure on is printed only where measuring on can help.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeVar
 
+from iolab.frozen import replace
 from iolab.stats.ledger import level_text
 from iolab.stats.verdict import CellComparison, Comparison
 from iolab.store.equal_levels import EqualLevels, find_equal_file_systems, find_equal_levels
@@ -42,9 +42,9 @@ def without_promise(data: StudyData, found: Sequence[_Compared]) -> list[_Compar
     if not names:
         return list(found)
     return [
-        dataclasses.replace(
+        replace(
             c,
-            effect=dataclasses.replace(
+            effect=replace(
                 c.effect,
                 further_rounds=None,
                 is_further_rounds_above_limit=False,

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from iolab.frozen import frozen
 from iolab.stats.ledger import CellKey, Cells, Ledger, Samples
 from iolab.stats.methods.log_ratio import log_ratio
 from iolab.stats.metrics import Metric
@@ -22,7 +22,7 @@ TOTAL = "all"
 """Stream name under which a mixed phase's total is stored."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CellPairs:
     """The oriented ln-ratios of one cell, by round, with the samples they came from."""
 
@@ -32,7 +32,7 @@ class CellPairs:
     baseline: Samples
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PooledPairs:
     """The oriented ln-ratios of one group, averaged over its cells, by complete round."""
 

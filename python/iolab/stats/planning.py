@@ -11,9 +11,9 @@ cells averaged. The A/A study measures one treatment: with several cells plans a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.stats.methods.power import chance_of_difference, chance_of_same, rounds_needed
 from iolab.stats.methods.sign_flip import rounds_to_reach
 from iolab.stats.methods.stein import PILOT_MIN
@@ -28,7 +28,7 @@ MEDIAN_ROUNDS: Final = 6
 BCA_ROUNDS: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Noise:
     """Spread of one round's ln-ratio, and where it is known from."""
 
@@ -36,7 +36,7 @@ class Noise:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RoundsNeeded:
     """Rounds for one assumed noise; None is more than a thousand."""
 
@@ -59,7 +59,7 @@ class RoundsNeeded:
         return max(self.for_difference, self.for_same)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Achievable:
     """Result that so few rounds can show at all, whatever the noise."""
 

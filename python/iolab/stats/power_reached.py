@@ -8,9 +8,9 @@ treatment's median, Kalibera and Jones at which level repetition pays.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.stats.ledger import Ledger, build_ledger
 from iolab.stats.methods.confirm import confirm
 from iolab.stats.methods.stein import PILOT_MIN, stein_rounds
@@ -25,7 +25,7 @@ MEDIAN_SHARE: Final = 0.03
 """Half width to which medians shall be known."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LevelNoise:
     """The noise of one level against the baseline, and what it asks for."""
 
@@ -43,7 +43,7 @@ class LevelNoise:
     """Rounds for an interval of ± the margin, by the first eight (Stein); None below eight."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Medians:
     """After how many rounds the medians of the treatments were known (CONFIRM)."""
 
@@ -56,7 +56,7 @@ class Medians:
     """Treatments whose rounds do not suffice."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LookBack:
     """Everything a study says about the next one."""
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.stats.effect import undecided
 from iolab.stats.ledger import CellKey, level_text
 from iolab.stats.methods.interaction import Direction, disagreement
@@ -31,7 +31,7 @@ NAMES_MAX: Final = 3
 # Cells that disagree.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CellResult:
     """One cell of a pooled comparison."""
 
@@ -93,7 +93,7 @@ def is_only_on_average(cells: Sequence[MeanEstimate], margin: float) -> bool:
 # What could not have been shown.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Censored:
     """Cells in which something else than the compared factor was the limit."""
 

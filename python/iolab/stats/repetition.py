@@ -19,9 +19,9 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.stats.ledger import CellKey, Ledger, Samples
 from iolab.stats.methods.kalibera_jones import plan_repetitions
 from iolab.stats.methods.trial_shape import joined
@@ -38,7 +38,7 @@ length.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrialLength:
     """Recommendation of one cell about the length of its trials."""
 
@@ -71,7 +71,7 @@ class TrialLength:
         return self.best_ns > self.length_ns
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoiseByLevel:
     """Standard deviations of ln-values of an A/A study, by the level that adds them."""
 

@@ -14,13 +14,13 @@ Source: Little (1961), Operations Research 9(3), for the requests in flight.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from iolab import units
+from iolab.frozen import frozen, replace
 from iolab.stats.finding import About, Evidence, Finding
 from iolab.stats.ledger import CellKey, Ledger, Samples, is_average_of_operations, level_text
 from iolab.stats.methods.log_ratio import geometric_mean
@@ -37,7 +37,7 @@ MISFIT_MAX: Final = 0.10
 _IN_FLIGHT: Final = ("workers", "depth")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Treatment:
     key: CellKey
     """Of the smallest size."""
@@ -47,7 +47,7 @@ class _Treatment:
     """Size -> run -> nanoseconds per request."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """Intercept and slope, with standard errors where residuals give them."""
 
@@ -280,7 +280,7 @@ def _share_of_request(fit: RequestTime, size: str) -> float:
 
 def said_again(fit: RequestTime) -> RequestTime:
     """Return a line with its sentence in the units that are shown now."""
-    return dataclasses.replace(fit, sentence=_sentence(fit))
+    return replace(fit, sentence=_sentence(fit))
 
 
 def line_text(fit: RequestTime) -> str:

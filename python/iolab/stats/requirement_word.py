@@ -12,9 +12,9 @@ Left out: anything that one minute does not show, such as stalls that come once 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from iolab.frozen import frozen
 from iolab.stats.round_percentile import RoundEstimate, mean_of_rounds, percentile_of_rounds
 from iolab.study.requirements.requirement import Criterion, Requirement
 from iolab.wording import counted
@@ -29,7 +29,7 @@ ROUNDS_MIN: Final = 4
 """Fewer rounds tell too little of how much rounds differ."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MeasuredPhase:
     """Work of one phase in one round."""
 
@@ -40,7 +40,7 @@ class MeasuredPhase:
     flushes: Histogram | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Obstacle:
     """Reason why one of the words cannot be said."""
 
@@ -56,7 +56,7 @@ class Obstacle:
         return f"{self.text}; {self.hint}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JudgedCriterion:
     """One quantity as measured, and its word."""
 
@@ -71,7 +71,7 @@ class JudgedCriterion:
     """Reason of UNDECIDED; else empty."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JudgedRequirement:
     """A requirement with its word, and the criteria that it follows from."""
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Literal, cast
 
 from iolab import units
+from iolab.frozen import frozen
 from iolab.stats.methods.holm import holm_steps
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.upper_bound import SPECIFICATION
@@ -32,7 +32,7 @@ NORMALITY_P: Final = 0.01
 SETUP_FACTS: Final = ("kernel.release", "cpu.model", "memory.total")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """Answer of one rule about a study."""
 
@@ -41,7 +41,7 @@ class Answer:
     advice: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuleAnswer:
     """A rule and its answer."""
 
@@ -56,7 +56,7 @@ class RuleAnswer:
         return cast("dict[str, object]", to_plain(self))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Case:
     """Case that the rules are asked about."""
 

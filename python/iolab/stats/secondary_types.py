@@ -6,14 +6,16 @@ plain frozen data and goes into ``verdict.json`` under ``closer``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
+
+from iolab.frozen import frozen
 
 STALLED_MAX: Final = 200
 """Stalled trials that are named; `TimeCourse` counts all."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bounds:
     """Bounds of a ratio or a share, with their confidence."""
 
@@ -22,7 +24,7 @@ class Bounds:
     confidence: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TimeCourse:
     """Course of the trials of one level over time, in one operation."""
 
@@ -46,7 +48,7 @@ class TimeCourse:
     """Trials that are long enough, or busy enough, to show a stall."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StalledTrial:
     """One stream of one trial that completed (next to) nothing for a while."""
 
@@ -66,7 +68,7 @@ class StalledTrial:
     """Of its time."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RoundSteadiness:
     """Steadiness of the values of a level over the rounds (SNIA's window of five)."""
 
@@ -87,7 +89,7 @@ class RoundSteadiness:
         return (self.workload, self.is_direct, self.kind)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JointComparison:
     """One level against the baseline, all levels jointly (Dunnett)."""
 
@@ -108,7 +110,7 @@ class JointComparison:
         return (self.workload, self.is_direct, self.kind)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LevelWithBest:
     """One level against the best of the others (Hsu)."""
 
@@ -118,7 +120,7 @@ class LevelWithBest:
     may_be_best: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WinnerSet:
     """Levels that cannot be ruled out as the best."""
 
@@ -136,7 +138,7 @@ class WinnerSet:
         return (self.workload, self.is_direct, self.kind)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LevelPair:
     """Two levels against each other, p adjusted over all pairs of their group (Shaffer)."""
 
@@ -165,7 +167,7 @@ class LevelPair:
         return (self.workload, self.is_direct, self.kind)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FactorEffect:
     """One factor, or an interaction, of a complete factorial."""
 
@@ -190,7 +192,7 @@ class FactorEffect:
         return (self.workload, self.is_direct, self.kind)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoiseShares:
     """Spread of a complete factorial that no factor explains, as sd of ln-values."""
 
@@ -209,7 +211,7 @@ class NoiseShares:
         return (self.workload, self.is_direct, self.kind)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QuantileEffect:
     """One level against the baseline by one quantile of latency (Hodges-Lehmann)."""
 
@@ -231,7 +233,7 @@ class QuantileEffect:
         return (self.workload, self.is_direct, self.kind)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RobustInterval:
     """The headline comparison without the assumption of normality."""
 
@@ -253,7 +255,7 @@ class RobustInterval:
         return (self.workload, self.is_direct, self.kind)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CloserLook:
     """Everything beside the verdict."""
 

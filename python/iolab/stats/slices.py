@@ -13,14 +13,13 @@ after another level's.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from iolab.frozen import frozen, replace
 from iolab.stats.effect import undecided
 from iolab.stats.finding import Evidence, Finding
 from iolab.stats.ledger import Ledger
@@ -46,7 +45,7 @@ _COLUMNS: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SliceDesign:
     """Arrangement of a study's slices."""
 
@@ -63,7 +62,7 @@ class SliceDesign:
     """Operations that outlasted a slice; each is charged to its level."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TwinEffect:
     """A device made alike against the first one, under the same level and in the same unit."""
 
@@ -74,7 +73,7 @@ class TwinEffect:
     units: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CarryOver:
     """Slices after one of the same level against slices after another level's."""
 
@@ -151,7 +150,7 @@ def _agreeing(data: StudyData, c: Comparison) -> Comparison:
     total = total_log_ratio(data, c.level, c.baseline, c.metric)
     if total is None or abs(total - math.log(c.effect.ratio)) <= math.log1p(data.study.margin):
         return c
-    return dataclasses.replace(c, effect=undecided(c.effect, DISAGREE))
+    return replace(c, effect=undecided(c.effect, DISAGREE))
 
 
 def about_slices(ledger: Ledger, _: StudyVerdict) -> Iterator[Finding]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
+from iolab.frozen import replace
 from iolab.stats.effect_words import (
     FRACTION_BELOW,
     TIMES_FROM,
@@ -63,7 +63,7 @@ def _trade_off(main: Comparison, other: Comparison, factor: str) -> str:
     elif main.effect.word == "trivial":
         claim = f"a {metric.label} that hardly differs"
     else:
-        form = form_of_effects([other.effect, dataclasses.replace(main.effect, interval_95=None)])
+        form = form_of_effects([other.effect, replace(main.effect, interval_95=None)])
         claim = amount_of_effect(metric, ratio_of(main.effect), form)
     whose = f" ({other.kind})" if other.kind and other.kind != main.kind else ""
     return (

@@ -10,9 +10,10 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, cast
 
+from iolab.frozen import frozen
 from iolab.stats.finding import Finding
 from iolab.stats.methods.verdict_rule import Sign, Word
 from iolab.stats.secondary_types import CloserLook
@@ -20,7 +21,7 @@ from iolab.stats.secondary_types import CloserLook
 Statistic = Literal["geometric mean", "maximum"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Interval:
     """Bounds of a ratio or of a value; `confidence` is what was left after adjustment."""
 
@@ -29,7 +30,7 @@ class Interval:
     confidence: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Effect:
     """One level against the baseline: ratio, interval, word."""
 
@@ -62,7 +63,7 @@ class Effect:
     """Reason why the word is withheld, where the intervals alone would give one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CellGroup:
     """Cells in which a level does alike, where it does not in all."""
 
@@ -75,7 +76,7 @@ class CellGroup:
     n_cells: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failures:
     """Trials that failed, of those that ended, on both sides of a comparison."""
 
@@ -91,7 +92,7 @@ class Failures:
     rounds_told: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison:
     """One level against the baseline, pooled over the cells of one workload."""
 
@@ -137,7 +138,7 @@ class Comparison:
         return self.effect.word
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CellComparison:
     """One level against the baseline in one cell: exploratory, never the headline."""
 
@@ -171,7 +172,7 @@ class CellComparison:
         return (self.workload, self.is_direct, self.kind)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MidwayChange:
     """A knob's change while a workload ran: a stream before and after it, at one level."""
 
@@ -192,7 +193,7 @@ class MidwayChange:
     n: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TreatmentSummary:
     """All good trials of one treatment: one metric of one operation."""
 
@@ -235,7 +236,7 @@ class TreatmentSummary:
         return self.interval if self.statistic == "geometric mean" else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BestLevels:
     """Best level of the compared factor and those shown to be within the margin of it.
 
@@ -270,7 +271,7 @@ class BestLevels:
         return (self.workload, self.is_direct, self.kind)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PositionNote:
     """Influence of the place inside a round (`position_effect`)."""
 
@@ -280,7 +281,7 @@ class PositionNote:
     n_trials: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UpperBound:
     """One bound of one operation with one record size."""
 
@@ -301,7 +302,7 @@ class UpperBound:
         return self.best_bytes_per_s / self.bytes_per_s
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RequestTime:
     """The line "time per request = request_ns + byte_ns x size" of one treatment."""
 
@@ -324,7 +325,7 @@ class RequestTime:
     sentence: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrialCounts:
     """Fate of the planned trials."""
 
@@ -335,7 +336,7 @@ class TrialCounts:
     not_run: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StudyVerdict:
     """The answer of one study."""
 

@@ -7,8 +7,7 @@ empty slices as far as its workers lasted. One that had done all its operations 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from iolab.frozen import replace
 from iolab.store.rows import SeriesRow, StudyData
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
+from iolab.frozen import replace
 from iolab.stats.families import Family
 from iolab.stats.ledger import Group, Ledger
 from iolab.stats.methods.best_set import best_of

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.stats.ledger import AnyGroup, CellKey, Group, Ledger
 from iolab.stats.metrics import Metric
 from iolab.stats.pairing import without_parts
@@ -24,7 +24,7 @@ EQUAL: Final = 1e-9
 NAMES_MAX: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Standing:
     """Standing of the best level of one group."""
 
@@ -105,7 +105,7 @@ def winner_rows(verdict: StudyVerdict) -> list[tuple[Group, str]]:
 # Best means by cell.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Leads:
     """Levels with the best mean in each cell of a group; equal means are shared."""
 

@@ -18,7 +18,7 @@ import os
 import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import astuple
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
@@ -34,6 +34,12 @@ _ENTRIES_MAX: Final = 1000
 _BYTES_MAX: Final = 8 << 20
 _MARK_FIELDS: Final = 5
 _BIRTH_FIELDS: Final = 3
+
+Numbers = list[int]
+"""Fields of the `Mark` or the `Birth` of a file, told apart by how many there are.
+
+A list has a thousand entries, of which a command asks about a few.
+"""
 
 
 @frozen
@@ -61,6 +67,10 @@ class Mark:
             return cls.of(status) if stat.S_ISREG(status.st_mode) else None
         return None
 
+    def numbers(self) -> Numbers:
+        """As the list has it."""
+        return [self.device, self.inode, self.size_bytes, self.modified_ns, self.changed_ns]
+
     def to_dict(self) -> FileMark:
         """As the agent's protocol has it."""
         return {
@@ -79,6 +89,10 @@ class Birth:
     device: int
     inode: int
     born_ns: int
+
+    def numbers(self) -> Numbers:
+        """As the list has it."""
+        return [self.device, self.inode, self.born_ns]
 
     def to_dict(self) -> FileBirth:
         """As the agent's protocol has it."""
@@ -104,16 +118,15 @@ def state_directory(environment: Mapping[str, str] = os.environ) -> Path | None:
 
 def is_made(status: os.stat_result) -> bool:
     """Tell whether iolab made a file and nobody has changed it since."""
-    return Mark.of(status) in _read().values()
+    return Mark.of(status).numbers() in _read().values()
 
 
 def birth_of(path: Path) -> Birth | None:
     """Birth of a file that a killed run had begun to write under this name, if it may be there."""
-    entry = _read().get(Path.cwd() / path)
-    with suppress(OSError):
-        if isinstance(entry, Birth) and entry.is_of(path.lstat()):
-            return entry
-    return None
+    numbers = _read().get(str(Path.cwd() / path))
+    if numbers is None or len(numbers) != _BIRTH_FIELDS:
+        return None
+    return Birth(*numbers) if _holds(str(path), numbers) else None
 
 
 def begin(files: Mapping[Path, Birth]) -> None:
@@ -121,7 +134,7 @@ def begin(files: Mapping[Path, Birth]) -> None:
     place = state_directory()
     if place is None:
         return
-    text = "".join(_line(Path.cwd() / path, birth) for path, birth in files.items())
+    text = "".join(_line(str(Path.cwd() / path), birth.numbers()) for path, birth in files.items())
     with suppress(OSError, OutputError):
         place.mkdir(mode=0o755, parents=True, exist_ok=True)
         with Folder.opened(place) as folder:
@@ -155,7 +168,7 @@ def remember(files: Mapping[Path, Mark | Birth], ended: Iterable[Path] = ()) -> 
     written is no reason to fail: the files count as the user's own then.
     """
     place = state_directory()
-    over = {Path.cwd() / path for path in ended}
+    over = {str(Path.cwd() / path) for path in ended}
     if not (files or over) or place is None:
         return
     with suppress(OSError, OutputError):
@@ -163,39 +176,57 @@ def remember(files: Mapping[Path, Mark | Birth], ended: Iterable[Path] = ()) -> 
         with Folder.opened(place) as folder:
             fcntl.flock(folder.fd, fcntl.LOCK_EX)  # Another iolab may be adding its own.
             known = {
-                path: entry
-                for path, entry in _read().items()
-                if _holds(path, entry) and not (isinstance(entry, Birth) and path in over)
+                path: numbers
+                for path, numbers in _read().items()
+                if _holds(path, numbers) and not (len(numbers) == _BIRTH_FIELDS and path in over)
             }
-            added = {Path.cwd() / path: entry for path, entry in files.items()}
-            lines = [_line(path, entry) for path, entry in ({**known, **added}).items()]
+            added = {str(Path.cwd() / path): entry.numbers() for path, entry in files.items()}
+            lines = [_line(path, numbers) for path, numbers in ({**known, **added}).items()]
             folder.replace(LIST_NAME, "".join(lines[-_ENTRIES_MAX:]).encode())
 
 
-def _holds(path: Path, entry: Mark | Birth) -> bool:
-    if isinstance(entry, Mark):
-        return Mark.of_path(path) == entry
-    with suppress(OSError):
-        return entry.is_of(path.lstat())
-    return False
+def _holds(path: str, numbers: Numbers) -> bool:
+    """Tell whether the file of this name is, or may be, the one that the numbers are of."""
+    try:
+        status = os.lstat(path)
+    except (OSError, ValueError):
+        return False
+    if len(numbers) == _BIRTH_FIELDS:
+        return Birth(*numbers).is_of(status)
+    return stat.S_ISREG(status.st_mode) and Mark.of(status).numbers() == numbers
 
 
-def _line(path: Path, entry: Mark | Birth) -> str:
-    return json.dumps([*astuple(entry), str(path)]) + "\n"
+def _line(path: str, numbers: Numbers) -> str:
+    return json.dumps([*numbers, path]) + "\n"
 
 
-def _read() -> dict[Path, Mark | Birth]:
+def _read() -> Mapping[str, Numbers]:
     """The list as far as it can be understood; one that others may write is none."""
     place = state_directory()
     content = b""
     if place is not None:
         with suppress(OSError, OutputError), Folder.opened(place) as folder:
             content = folder.read(LIST_NAME, _BYTES_MAX)
-    found = dict[Path, Mark | Birth]()
-    for line in content.splitlines():
-        with suppress(ValueError, TypeError):
-            *numbers, path = json.loads(line)
-            kind = {_MARK_FIELDS: Mark, _BIRTH_FIELDS: Birth}.get(len(numbers))
-            if kind is not None and all(type(n) is int for n in numbers) and isinstance(path, str):
-                found[Path(path)] = kind(*numbers)
+    return _understood(content)
+
+
+@lru_cache(maxsize=1)
+def _understood(content: bytes) -> Mapping[str, Numbers]:
+    lines = content.splitlines()
+    try:  # All at once takes a fifth of the time.
+        rows = json.loads(b"[%b]" % b",".join(lines))
+    except ValueError:
+        rows = []
+    if len(rows) != len(lines):
+        rows = list[object]()
+        for line in lines:
+            with suppress(ValueError):
+                rows.append(json.loads(line))
+    found = dict[str, Numbers]()
+    for row in rows:
+        if type(row) is not list or len(row) not in (_MARK_FIELDS + 1, _BIRTH_FIELDS + 1):
+            continue
+        *numbers, path = row
+        if type(path) is str and {*map(type, numbers)} == {int}:
+            found[path] = numbers
     return found

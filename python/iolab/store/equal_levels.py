@@ -12,13 +12,14 @@ no parameter.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from iolab.frozen import frozen
 
 _MKFS: Final = "mkfs_options"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EqualLevels:
     """Two levels of a factor that had the same effect."""
 

@@ -6,9 +6,10 @@ Of large studies only the first rounds are read, since opening a record costs ab
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.store.cells import unpack_record
 from iolab.store.curves import curves_of
 from iolab.store.rows import CurveRow, TracedPhase
@@ -17,7 +18,7 @@ from iolab.store.traced import traced_of
 RECORDS_MAX: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FromRecords:
     """Rows out of opened records."""
 

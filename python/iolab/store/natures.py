@@ -11,12 +11,11 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 from iolab.errors import IolabError
-from iolab.frozen import frozen
+from iolab.frozen import frozen, replace
 from iolab.store.cells import unpack_record
 from iolab.store.rows import Nature
 from iolab.study.model import IozoneWorkload

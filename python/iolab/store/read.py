@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gc
 import sqlite3
 import sys
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypedDict, cast
 
+from iolab.frozen import replace
 from iolab.store import digests
 from iolab.store.bulk import lists, whole_numbers
 from iolab.store.cells import CellError, read_json, unpack_record
@@ -155,7 +155,7 @@ def _without_unvaried(study: StudyRow) -> StudyRow:
     if study.kind == "imported" or not study.factors or study.is_comparison:
         return study
     held = {name: levels[0] for name, levels in study.factors.items()}
-    return dataclasses.replace(
+    return replace(
         study, factors={}, compared_factor="", baseline="", settings=study.settings | held
     )
 

@@ -36,9 +36,9 @@ def create_schema(connection: sqlite3.Connection, version: int = SCHEMA_VERSION)
     for statement in _statements((_HERE / "schema.sql").read_text(encoding="utf-8")):
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    _create_triggers(connection)
     connection.execute(f"PRAGMA user_version = {BASE_VERSION}")
-    migrate(connection, BASE_VERSION, newest=version)
+    _take_steps(connection, BASE_VERSION, version, _HERE / "migrations")
+    _create_triggers(connection)
 
 
 def migrate(
@@ -49,10 +49,18 @@ def migrate(
     folder: Path = _HERE / "migrations",
 ) -> None:
     """Apply the steps from `version` to `newest`, inside the caller's transaction."""
+    if version >= newest:
+        return
+    for table in _tables(connection):
+        for event in ("update", "delete", "replace"):
+            connection.execute(f"DROP TRIGGER IF EXISTS {table}_no_{event}")
+    _take_steps(connection, version, newest, folder)
+    _create_triggers(connection)
+
+
+def _take_steps(connection: sqlite3.Connection, version: int, newest: int, folder: Path) -> None:
+    """Apply steps to a database without triggers."""
     for step in range(version + 1, newest + 1):
-        for table in _tables(connection):
-            for event in ("update", "delete", "replace"):
-                connection.execute(f"DROP TRIGGER IF EXISTS {table}_no_{event}")
         script = (folder / f"{step:04d}.sql").read_text(encoding="utf-8")
         for statement in _statements(script):
             connection.execute(statement)
@@ -62,7 +70,6 @@ def migrate(
             _add_natures(connection)
         if step == long_form.FIRST_VERSION and long_form.has_study(connection):
             long_form.create_view(connection)
-        _create_triggers(connection)
         connection.execute(f"PRAGMA user_version = {step}")
 
 

@@ -11,16 +11,15 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from iolab import units
 from iolab.errors import DialectError, IolabError, StudyError
-from iolab.frozen import frozen
+from iolab.frozen import frozen, replace
 from iolab.json_text import read_json, write_json
+from iolab.pattern import pattern
 from iolab.study.entry_plan import EntryPlan, PlannedRow, plan_of_command, plan_of_file
 from iolab.study.model import DialectRow, DialectWorkload, Factor, Levels
 from iolab.study.recordings import recordings_in
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 _Made = TypeVar("_Made")
 TEXT_BYTES_MAX: Final = 256 << 10
-_NO_NAME: Final = re.compile(r"[^A-Za-z0-9.+-]+")
+_NO_NAME: Final = pattern(r"[^A-Za-z0-9.+-]+")
 _NAME_MAX: Final = 60
 """A number may follow."""
 _JOB, _SHOW_WORDS = "--name", "--showcmd"

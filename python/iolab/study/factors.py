@@ -11,13 +11,12 @@ queue has schedulers of its own, older ones among them (:mod:`iolab.study.simula
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from enum import Enum
 from typing import Final, Never, cast
 
 from iolab import units
 from iolab.errors import StudyError
-from iolab.frozen import frozen
+from iolab.frozen import frozen, replace
 from iolab.pattern import pattern
 from iolab.study import simulated
 from iolab.study.names import ENGINES, KNOBS, KnobName

@@ -10,13 +10,13 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
 from iolab import units
 from iolab.errors import StudyError
+from iolab.frozen import replace
 from iolab.regular_file import refuse_endless
 from iolab.study.dialects import own_factors
 from iolab.study.factors import (

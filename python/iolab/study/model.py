@@ -8,11 +8,10 @@ ordering in `iolab.study.plan`.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
-from iolab.frozen import frozen, frozen_with_caches
+from iolab.frozen import frozen, frozen_with_caches, replace
 from iolab.json_text import read_json
 from iolab.study.demand import DiskDemand
 from iolab.study.testbeds import TestbedKind, testbed_kind

@@ -9,11 +9,10 @@ because a study must be read and checked where no agent is.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from iolab.frozen import frozen
+from iolab.frozen import frozen, replace
 
 if TYPE_CHECKING:
     from iolab.protocol import Capabilities

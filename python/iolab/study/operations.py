@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast, get_args
 
 from iolab import units
-from iolab.frozen import frozen
+from iolab.frozen import frozen, replace
 from iolab.json_text import read_json
 from iolab.study.model import DialectWorkload, MixedWorkload, Stream, WorkloadPlan
 from iolab.study.names import ENGINES, TESTS, TestName

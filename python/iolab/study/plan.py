@@ -9,10 +9,9 @@ may be continued with more of either.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from iolab.digest import sha256
-from iolab.frozen import frozen
+from iolab.frozen import frozen, replace
 from iolab.study.checks import PlanNote, check
 from iolab.study.designs import DESIGNS
 from iolab.study.estimate import Cost, cost_of, ops_of

@@ -12,9 +12,9 @@ our own. Left out: recorded starts of real applications, which a replay would be
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Final
 
+from iolab.frozen import frozen, replace
 from iolab.study.model import MixedWorkload, Priority, Stream
 from iolab.wording import nearest
 
@@ -27,7 +27,7 @@ _SHORT_OPS_PER_S: Final = 50
 """Operations of a start-up per second of its half: alone, a disk with 8 ms per read needs 40 %."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Preset:
     """A named contention workload."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import date, time
 from typing import Final, Never, NoReturn, TypeVar, cast
 
 from iolab.errors import IolabError, StudyError
+from iolab.frozen import frozen, replace
+from iolab.pattern import pattern
 from iolab.study.factors import FactorDefinition, find_factor
 from iolab.study.source import KeyPath, Source
 from iolab.wording import nearest
@@ -24,11 +24,11 @@ _KINDS: Final = (
     (date | time, "a date or a time"),
 )
 """Names of the types of values in TOML."""
-_LONG_WORD = re.compile(r"\S{100,}")
+_LONG_WORD = pattern(r"\S{100,}")
 _WORD_SHOWN: Final = 60
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reader:
     """A table and where it stands; turns :class:`ValueError` into located study errors."""
 

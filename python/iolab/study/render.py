@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
 
 from iolab import units
+from iolab.pattern import pattern
 from iolab.study.model import (
     DialectWorkload,
     IozoneWorkload,
@@ -18,7 +18,7 @@ from iolab.study.model import (
 )
 from iolab.study.stream_keys import TomlScalar, shown_keys
 
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_BARE_KEY = pattern(r"[A-Za-z0-9_-]+")
 
 
 def spec_toml(study: Study) -> str:

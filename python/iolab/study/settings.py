@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
+from iolab.frozen import replace
+from iolab.pattern import pattern
 from iolab.study.factors import Scope
 from iolab.study.model import Levels
 from iolab.study.reader import Reader
 
 SURROUNDINGS: Final = (Scope.MACHINE, Scope.STACK)
 """Scopes of factors that every workload has: what lies below its operations."""
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
+_NAME = pattern(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 
 
 def parse_name(value: object) -> str:

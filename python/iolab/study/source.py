@@ -6,15 +6,16 @@ A study is built from one nested table, whether that came from a TOML file or fr
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+from iolab.frozen import frozen
+from iolab.pattern import pattern
+
 KeyPath: TypeAlias = tuple[str | int, ...]
 
-_HEADER = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]\]?")
-_KEY = re.compile(r"\s*([A-Za-z0-9_.\"'-]+)\s*=")
+_HEADER = pattern(r"\s*(\[\[?)\s*([^\]]+?)\s*\]\]?")
+_KEY = pattern(r"\s*([A-Za-z0-9_.\"'-]+)\s*=")
 
 
 class Source(Protocol):
@@ -29,7 +30,7 @@ class Source(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileSource:
     """A TOML text with its file name."""
 
@@ -55,7 +56,7 @@ class FileSource:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FlagSource:
     """Flags of the command line, by the key that each one sets."""
 
@@ -74,7 +75,7 @@ class FlagSource:
         return f"{self.where((key,))} {value}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OverriddenSource:
     """A source whose top-level `keys` were replaced by those of another."""
 

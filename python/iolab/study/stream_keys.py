@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast, get_args
 
 from iolab import units
-from iolab.frozen import frozen
+from iolab.frozen import frozen, replace
 from iolab.study.factors import DEFAULT_OPTIONS, MAX_COUNT, find_factor
 from iolab.study.model import LIMITS, Flush, Lock, Pattern, Priority, Stream
 from iolab.study.reader import Reader

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from iolab.pattern import pattern
 from iolab.study.model import TestbedRequest
 
 PLACES: Final = "places"
 """Option of a testbed that holds its further places, as typed."""
-_PLACE: Final = re.compile(r",(?=[A-Za-z0-9_-]+=[a-z]+(?:[:,]|$))")
+_PLACE: Final = pattern(r",(?=[A-Za-z0-9_-]+=[a-z]+(?:[:,]|$))")
 
 
 def testbed_request(text: str) -> TestbedRequest:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final, cast
 
 from iolab import units
+from iolab.frozen import replace
 from iolab.study.factors import (
     FACTORS,
     Scope,

@@ -23,6 +23,8 @@ EDGE_BYTES: Final = 1 << 20
 PRECONDITIONS: Final = ("none", "fill", "fill2x", "random")
 DRIVE_WRITES: Final = {"none": 0, "fill": 1, "fill2x": 2, "random": 4}
 """At most so many times the whole device is written before the first trial."""
+_DRIVE_WRITES_LEAST: Final = {"none": 0, "fill": 1, "fill2x": 2, "random": 2}
+"""At least so many times, without its ends."""
 DEFAULT_ROUND_NS: Final = 60_000_000_000
 """SNIA PTS 2.0, 7: a round of the preconditioning lasts a minute."""
 _SECTOR_BYTES: Final = 512
@@ -111,6 +113,10 @@ class DeviceTestbed(RealTestbed):
     def precondition_bytes(self, size_bytes: int) -> int:
         """At most so much is written before the first trial."""
         return DRIVE_WRITES[self.precondition] * size_bytes
+
+    def least_precondition_bytes(self, size_bytes: int) -> int:
+        """At least so much is written before the first trial."""
+        return _DRIVE_WRITES_LEAST[self.precondition] * max(0, size_bytes - 2 * EDGE_BYTES)
 
 
 def device_testbed(argument: str, options: Mapping[str, str]) -> DeviceTestbed:

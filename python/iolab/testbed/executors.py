@@ -21,7 +21,6 @@ from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for
@@ -29,6 +28,7 @@ from types import ModuleType
 from typing import Final, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
 from iolab.errors import IolabError, TestbedError
+from iolab.frozen import frozen
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -50,7 +50,7 @@ _LOGGERS: Final = (
 """Loggers to which Dask gives levels of their own."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Workers:
     """An open executor, and how much it is given at a time."""
 
@@ -62,7 +62,7 @@ class Workers:
 OpenWorkers: TypeAlias = Callable[[], AbstractContextManager[Workers]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrialExecutor:
     """A wish to run trials on an executor."""
 
@@ -100,7 +100,7 @@ def local_workers(n_processes: int) -> Generator[Workers, None, None]:
         executor.shutdown(wait=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Task:
     """A call that waits for a process."""
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from iolab.errors import IolabError
 from iolab.frozen import frozen
+from iolab.pattern import pattern
 
 DEFAULT_SSH: Final = "ssh"
 _OPTIONS: Final = (
@@ -25,7 +26,7 @@ _OPTIONS: Final = (
 )
 """No terminal, no escape character, no questions; a silent host is lost after 30 s. Of an option
 that is given twice ssh takes the first (ssh_config(5)), so those of the user come before these."""
-_NAME: Final = re.compile(
+_NAME: Final = pattern(
     r"(?:(?P<user>[a-z0-9_][a-z0-9_.+\\$-]*)@)?"
     r"(?:\[(?P<literal>[0-9a-f:.]+(?:%[a-z0-9_.-]+)?)\]|(?P<host>[a-z0-9_][a-z0-9_.-]*))"
     r"(?::(?P<port>[0-9]{1,5}))?",

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from iolab import units
 from iolab.errors import RefusedError, TestbedError
-from iolab.frozen import frozen
+from iolab.frozen import frozen, replace
 from iolab.testbed.device import DeviceTestbed, device_testbed
 from iolab.testbed.null import NullTestbed
 from iolab.testbed.places import (

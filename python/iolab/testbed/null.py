@@ -11,11 +11,10 @@ that is mapped, locks, streams and sets of files.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from iolab.errors import TestbedError
-from iolab.frozen import frozen
+from iolab.frozen import frozen, replace
 from iolab.testbed.agent import Agent, Hello, OnProgress, OpenTestbed, Stop
 from iolab.testbed.places import Place
 from iolab.testbed.real import RealTestbed

@@ -9,12 +9,11 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from dataclasses import replace
 from typing import IO, Final
 
 from iolab.digest import sha256
 from iolab.errors import TestbedError
-from iolab.frozen import frozen
+from iolab.frozen import frozen, replace
 from iolab.readable import wait_readable
 from iolab.testbed.command import AGENT_NAME, AGENT_VARIABLE, find_agent
 from iolab.testbed.hosts import Clock, Host

@@ -13,12 +13,12 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, Protocol, Self, cast
 
 from iolab import units
 from iolab.errors import StoppedError, TestbedError
+from iolab.frozen import frozen
 from iolab.json_text import read_json, write_json
 from iolab.testbed.agent import Hello, OnProgress, OpenTestbed, Stop
 from iolab.testbed.places import Place, options_with, text_with
@@ -88,7 +88,7 @@ class Simulator(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SimTestbed:
     """A simulated stack (class S)."""
 

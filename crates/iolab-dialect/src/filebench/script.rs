@@ -273,7 +273,7 @@ impl Reader<'_> {
                 "write run 60, or so",
             ));
         }
-        script.time_ns = seconds.map(|seconds| Ns::from_seconds(seconds));
+        script.time_ns = seconds.map(Ns::from_seconds);
         script.reports = reports;
         script.run = Some(spot);
         self.is_over = true;

@@ -102,7 +102,11 @@ pub(super) fn size_kb(t: &Typed, g: &Given<'_>, default: u64) -> Result<u64, Pro
     };
     if t.is_compat {
         let number = leading_number(text);
-        return Ok(if number > 0 { (number as u64).saturating_mul(factor).min(SIZE_KB_END - 1) } else { default });
+        return Ok(if number > 0 {
+            (number as u64).saturating_mul(factor).min(SIZE_KB_END - 1)
+        } else {
+            default
+        });
     }
     let digits = text.strip_suffix(['k', 'K', 'm', 'M', 'g', 'G']).unwrap_or(text);
     let number = digits.parse::<u64>().ok().filter(|_| !digits.starts_with('+'));

@@ -8,9 +8,9 @@ line that starts like one and is none is an error.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.imported.foreign.bonnie_names import (
     FILE_PHASES,
     IO_PHASES,
@@ -23,7 +23,7 @@ from iolab.imported.foreign.bonnie_names import (
 from iolab.imported.foreign.found import Source, shown
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Form:
     """Places of the fields of a format; -1 for what it lacks."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.imported.foreign.found import Found, Source, shown
 
 TOOL: Final = "bonnie++"
@@ -21,7 +21,7 @@ _RATE: Final = re.compile(r"\d{1,15}(\.\d{1,9})?")
 _LATENCY: Final = re.compile(r"(\d{1,15})(us|ms|s)")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Place of a number and the facts about its run."""
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, NoReturn, TypeAlias, cast
 
+from iolab.frozen import frozen
 from iolab.imported.foreign.fio_result import (
     DIRECTIONS,
     FLUSHES,
@@ -226,7 +227,7 @@ def _document(source: Source, node: Node, text: str, span: tuple[int, int], line
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Seconds:
     """End of a document and how long fio had run by then."""
 

@@ -13,10 +13,11 @@ import re
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final, NoReturn
 
+from iolab.frozen import frozen, replace
 from iolab.imported.foreign.fio_options import about_options, access_of, size_of
 from iolab.imported.foreign.found import Found, Source, shown
 from iolab.imported.table import Background
@@ -46,7 +47,7 @@ _UNKNOWN: Final = "job"
 _ZERO: Final = "printed 0: below what the output resolves"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bins:
     """A whole histogram, as small as it can be kept."""
 
@@ -95,7 +96,7 @@ class PrintedJob:
         return self.ways[-1]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PrintedRun:
     """One start of fio."""
 

@@ -7,15 +7,15 @@ description. Latencies are in microseconds, in version 5 and those before it ali
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.imported.foreign.fio_result import PERCENTILES, PrintedJob, PrintedRun, Way, number
 from iolab.imported.foreign.found import Source, shown
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Form:
     """Fields of a version: those before the directions, directions, and fields of each."""
 

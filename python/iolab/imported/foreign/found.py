@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NoReturn
 
+from iolab.frozen import frozen
 from iolab.imported.table import Background, TableError
 
 FILE_BYTES_MAX: Final = 16 << 20
@@ -17,7 +18,7 @@ NUMBERS_MAX: Final = 100_000
 SHOWN: Final = 60
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """One number of a program's output."""
 

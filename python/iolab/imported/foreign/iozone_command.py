@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from iolab.frozen import frozen
 
 _TAKES_WORD: Final = "bdfgijklnqrstuyFHJLPSUVXY"
 _PLUS_TAKES_WORD: Final = "abchimpqwxyACKORSW"
@@ -19,7 +20,7 @@ _PLUS_MEANING: Final = "rDlVL"
 _PROCESSES_MAX: Final = 1024
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Command:
     """Facts that the options tell."""
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.imported.foreign.found import Found, Source, kib, shown
 from iolab.imported.foreign.iozone_command import Command
 from iolab.imported.foreign.iozone_names import REPORTS, ROWS, TOOL, note_of, operation_name
@@ -23,7 +23,7 @@ _THROUGHPUT: Final = '"Throughput report'
 _QUOTED: Final = re.compile(r'"([^"]*)"')
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """Rows of cells between two titles, with the line of each."""
 

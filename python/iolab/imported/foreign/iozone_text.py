@@ -8,9 +8,10 @@ Columns may touch (``1495343515164624``); they are told apart by IOzone's fixed 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
+from iolab.frozen import replace
 from iolab.imported.foreign.found import Found, Source, kib, shown
 from iolab.imported.foreign.iozone_command import Command, read_command
 from iolab.imported.foreign.iozone_names import (

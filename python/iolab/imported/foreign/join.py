@@ -13,10 +13,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.imported.foreign.fio_logs import Log, add_logs, is_empty_log, is_log, read_log
 from iolab.imported.foreign.found import Found, Source
 from iolab.imported.foreign.recognise import read_foreign
@@ -34,7 +34,7 @@ _LEVEL_LENGTH_MAX: Final = 100
 _JOINTS: Final = "-_. "
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Named:
     """A file and what the user says it stands for."""
 

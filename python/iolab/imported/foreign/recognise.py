@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.imported.foreign import (
     bonnie_csv,
     bonnie_text,
@@ -26,7 +26,7 @@ _COMPOUND: Final = bytes.fromhex("d0cf11e0a1b11ae1")
 _ZIP: Final = b"PK\x03\x04"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextForm:
     """A form that text of a program takes."""
 

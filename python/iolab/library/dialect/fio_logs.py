@@ -14,13 +14,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from iolab.errors import IolabError
-from iolab.frozen import frozen
+from iolab.frozen import frozen, replace
 from iolab.library.dialect.files import check_all_written
 from iolab.library.dialect.side import wall_clock
 from iolab.store.users_files import opened_replacing

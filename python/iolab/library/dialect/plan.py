@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from iolab.errors import TestbedError
-from iolab.frozen import frozen
+from iolab.frozen import frozen, replace
 from iolab.run.options import RunOptions
 from iolab.store.users_files import NOTHING, Allowed
 from iolab.study.dialects import (

@@ -11,12 +11,12 @@ import os
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Final, cast
 
 from iolab.errors import IolabError, MismatchError, StoppedError, TestbedError
+from iolab.frozen import replace
 from iolab.library.dialect import (
     bonnie,
     filebench,
@@ -104,6 +104,7 @@ class Line(Attendant):
         self._saved = [*fio_commands.check_commands(plan), *fio_verified.check_states(plan)]
         self._ycsb_files = ycsb.files_of(plan)
         self._status = fio_status.Display(plan, core, console)
+        self._cache_shares: Mapping[str, float] = {}
 
     @property
     def plan(self) -> DialectPlan:
@@ -211,6 +212,15 @@ class Line(Attendant):
             raise TestbedError(str(record.get("error") or "the row failed without saying why"))
         self.n_failed += 1
         self._console.note(f"iolab: {record.get('error')}")
+
+    def ended(self, store: Store) -> None:
+        """Ask what of all that is stored was the page cache's."""
+        self._cache_shares = store.cache_shares()
+
+    @property
+    def cache_shares(self) -> Mapping[str, float]:
+        """Share of the bytes of each operation that never reached a device, where known."""
+        return self._cache_shares
 
     def end(self) -> None:
         """Print the end, and write the files that the dialect writes there."""
@@ -343,15 +353,13 @@ def _conduct(
     if prepared.testbed.has_null_target:
         console.note("iolab: note: nothing was stored: these numbers are those of iolab itself")
     # bonnie++'s standard error is bonnie++'s, and fio tells what its devices did.
-    elif plan.dialect == "iozone" and prepared.database.exists():
-        _tell_cached(plan, prepared.database, console)
+    elif plan.dialect == "iozone":
+        _tell_cached(plan, line.cache_shares, console)
     return code
 
 
-def _tell_cached(plan: DialectPlan, database: Path, console: Observer) -> None:
+def _tell_cached(plan: DialectPlan, shares: Mapping[str, float], console: Observer) -> None:
     """Note that a table shows the page cache, and how it would show the device."""
-    with Store.open_reader(database, is_checked=False) as store:
-        shares = store.cache_shares()
     cached = [name for name, share in shares.items() if share >= PAGE_CACHE_SHARE]
     if not cached:
         return

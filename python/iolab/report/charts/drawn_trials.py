@@ -8,8 +8,8 @@ be seen there, so that the trial with the longest stall of a treatment is drawn 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from iolab.frozen import frozen
 from iolab.report.charts.common import cells_in_order, operations_first
 from iolab.stats.lookups import of_metric
 from iolab.stats.methods.stalls import Stalls
@@ -20,7 +20,7 @@ from iolab.stats.whole_series import whole_series
 from iolab.store.rows import Measurement, SeriesRow, StudyData, TrialRow
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Drawn:
     """One trial of one treatment, and why it is drawn."""
 

@@ -7,8 +7,8 @@ verdict rule and without adjustment: a map to look at, no verdict.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from iolab.frozen import frozen
 from iolab.report.chart import Axis, ChartSpec, Panel, Point, Series, Table, Value
 from iolab.report.charts.common import group_title, interval_text, operations_first, slug
 from iolab.report.ledgers import ledger_of
@@ -29,7 +29,7 @@ PANELS_MAX = 24
 SHADES = 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """One level in one cell, against the best level there."""
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from iolab.frozen import replace
 from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series, Table
 from iolab.report.charts.common import cap_panels, grey_note, level_slots
 from iolab.report.charts.drawn_trials import Panels, chosen_panels, drawn_said

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from iolab.frozen import replace
 from iolab.report.chart import GREY, Axis, ChartSpec, Panel, Point, Series, Shape, Table, Value
 from iolab.report.charts.common import cap_panels, level_slots
 from iolab.report.charts.drawn_trials import Drawn, Panels, chosen_panels, drawn_said, stalls_said

@@ -5,10 +5,10 @@ Source of the stages: `docs/reference/trace-measures.md`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.report.chart import Axis, ChartSpec, Panel, Point, Series, Table, Value
 from iolab.report.charts.common import LOG_SPAN, slug
 from iolab.report.charts.traced import TracedCell, traced_cells
@@ -31,7 +31,7 @@ TAIL_COUNT_MIN: Final = 1000
 """Requests of a trial behind its 99th percentile."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Part:
     """Part of a request's life: the stages that make it up, in words."""
 
@@ -50,7 +50,7 @@ PARTS: Final = (
 """Together they are Q2C, from when the request was asked for to its completion."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Row:
     cell: TracedCell
     means_ns: tuple[float, ...]

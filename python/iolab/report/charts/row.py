@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
+from iolab.frozen import frozen
 from iolab.report.chart import ChartSpec
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData
@@ -13,7 +13,7 @@ from iolab.store.rows import StudyData
 Sheet = Literal["Verdict", "Runs", "Percentiles", "TimeSeries"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChartRow:
     """One chart of the report."""
 

@@ -8,11 +8,11 @@ written or read, longest wait.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Final
 
 from iolab import units
+from iolab.frozen import frozen, replace
 from iolab.report.chart import PANELS_MAX, Axis, ChartSpec, Panel, Point, Series, Shape, Table
 from iolab.report.charts.common import level_slots
 from iolab.report.charts.drawn_trials import Panels, chosen_panels
@@ -42,7 +42,7 @@ WORDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Course:
     """One trial over time, and what was found in it."""
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean
 
+from iolab.frozen import frozen
 from iolab.report.charts.common import cell_name, cells_in_order, levels_of
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.rows import StudyData, TracedPhase, TrialRow
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TracedCell:
     """Recorded operations of one treatment."""
 

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
+
+from iolab.frozen import frozen
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +29,7 @@ CYCLE_SPREAD_MIN: Final = 0.05
 CYCLES_MIN: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Autocorrelation:
     """Lag-1 correlation and how far from 0 chance alone would take it."""
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from iolab.frozen import frozen
 from iolab.stats.methods.hsu_mcb import Estimate
 from iolab.stats.methods.student import MeanEstimate, estimate_mean
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BestSet:
     """The best level and all that are shown to be within the margin of it."""
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from iolab.frozen import frozen
 
 SUBSETS: Final = 200
 SMALLEST: Final = 10
@@ -22,7 +23,7 @@ _Z: Final = 1.96
 _SEED: Final = 20_180_909
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Confirmation:
     """The recommended number of trials."""
 

@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.stats.methods.student import t_quantile_real
 
 ROUNDS_MIN: Final = 6
 """Below this a slope of its own costs more than it gives."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Adjusted:
     """An effect at equal x."""
 

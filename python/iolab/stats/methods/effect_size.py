@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from iolab.frozen import frozen
 from iolab.stats.methods.student import estimate_mean
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Share:
     """A share of successes with its exact interval."""
 

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Final, Literal
+
+from iolab.frozen import frozen
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +30,7 @@ _ROUND: Final = 0
 """Place of the round in a row's key."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Term:
     """One main effect or interaction."""
 
@@ -44,7 +45,7 @@ class Term:
     """Omega squared, at least 0."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FactorEffects:
     """All terms, largest share first, and what the error of each stratum is."""
 

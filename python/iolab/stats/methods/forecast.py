@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from iolab.frozen import frozen
 from iolab.stats.methods.student import MeanEstimate
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ HIGH: Final = 0.80
 _SEED: Final = 20111
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Forecast:
     """Further rounds that would decide."""
 

@@ -14,15 +14,16 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final
+
+from iolab.frozen import frozen
 
 EXACT_MAX: Final = 100
 """More values than this have a normal signed-rank statistic, to three digits of its tail."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shift:
     """Estimate and interval, unit of the sample."""
 

@@ -13,10 +13,11 @@ Source: Holm (1979), Scandinavian Journal of Statistics 6(2).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from iolab.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HolmStep:
     """Result of a step-down procedure for one comparison of the family."""
 

@@ -16,15 +16,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from iolab.frozen import frozen
 from iolab.stats.methods.student import MeanEstimate
 
 Estimate = Callable[[str, str], MeanEstimate | None]
 """Ln-ratio of the first level to the second."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WithBest:
     """One level against the best of the others; ln of a ratio, above 0 is better."""
 

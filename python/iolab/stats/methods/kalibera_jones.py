@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias, cast
 
+from iolab.frozen import frozen
 from iolab.stats.methods.student import estimate_mean, t_quantile
 
 Nested: TypeAlias = "Sequence[float] | Sequence[Nested]"
 """Numbers, or sequences of such, to a depth of the number of levels; the outermost is the top."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Repetitions:
     """Repetitions that a pilot recommends, innermost level first."""
 

@@ -13,15 +13,16 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from iolab.frozen import frozen
 
 RESAMPLES: Final = 9999
 BCA_ROUNDS_MIN: Final = 10
 _SEED: Final = 20_871_987
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bounds:
     """An interval, and the confidence that it really has."""
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from iolab.frozen import frozen
 
 if TYPE_CHECKING:
     from iolab.stats.verdict import StudyVerdict
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Method:
     """One procedure: its module here, what it does in one clause, and where it comes from."""
 

@@ -12,8 +12,9 @@ Conference (batches of five).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from iolab.frozen import frozen
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +24,7 @@ BATCH: Final = 5
 BATCHES_MIN: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Truncation:
     """Part of the beginning to drop."""
 

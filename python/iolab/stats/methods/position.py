@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.stats.methods.student import t_cdf
 
 SWEEPS_MAX: Final = 500
 SWEEP_TOLERANCE: Final = 1e-12
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlacedValue:
     """One trial: the ln of its value, and where it stood."""
 
@@ -32,7 +32,7 @@ class PlacedValue:
     """0 = first of its round, 1 = last."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PositionEffect:
     """The estimated change from the first to the last place of a round."""
 

@@ -22,9 +22,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from iolab.frozen import frozen
 from iolab.stats.methods.autocorrelation import are_cyclic
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ RHYTHM_SHARE: Final = 0.25
 """Rarer quiet slices are stalls even if they come back in cycles (a flush every few seconds)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stalls:
     """Slices in which (almost) nothing was completed."""
 

@@ -10,8 +10,9 @@ Source: SNIA Solid State Storage Performance Test Specification, "steady state".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from iolab.frozen import frozen
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +23,7 @@ RANGE_MAX: Final = 0.20
 SLOPE_MAX: Final = 0.10
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SteadyState:
     """The first steady window, or what the last one lacks."""
 

@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from iolab.frozen import frozen
 from iolab.stats.methods.student import MeanEstimate, estimate_mean, t_quantile
 
 PILOT_MIN: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TwoStageEstimate(MeanEstimate):
     """Mean of all rounds; ``sd`` is that of the first `n_pilot` alone, with their freedom."""
 
@@ -44,7 +44,7 @@ def two_stage_estimate(values: Sequence[float], *, n_pilot: int = PILOT_MIN) -> 
     return TwoStageEstimate(math.fsum(values) / len(values), pilot.sd, len(values), n_pilot=n_pilot)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TwoStage:
     """Number of rounds that the pilot asks for."""
 

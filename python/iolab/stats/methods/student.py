@@ -9,13 +9,13 @@ Source: Student (1908), Biometrika 6(1); used on paired differences.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from iolab.frozen import frozen, replace
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MeanEstimate:
     """A sample reduced to what a t interval needs.
 
@@ -74,7 +74,7 @@ class MeanEstimate:
 
 def mirrored(estimate: MeanEstimate) -> MeanEstimate:
     """Return the estimate of the same difference the other way round."""
-    return dataclasses.replace(estimate, mean=-estimate.mean)
+    return replace(estimate, mean=-estimate.mean)
 
 
 def estimate_mean(values: Sequence[float]) -> MeanEstimate:

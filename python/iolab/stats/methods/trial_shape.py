@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from iolab.frozen import frozen
 from iolab.stats.methods.autocorrelation import are_cyclic
 from iolab.stats.methods.change_points import change_points, may_change
 from iolab.stats.methods.mser import truncate_warm_ups
@@ -56,7 +56,7 @@ class Course(NamedTuple):
     """Length of a slice."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrialShape:
     """Shape of one operation of one trial over time."""
 

@@ -21,9 +21,9 @@ Source: docs/design/0003-from-study-to-verdict.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from iolab.frozen import frozen
 from iolab.stats.methods.forecast import Forecast, forecast
 from iolab.stats.methods.student import MeanEstimate
 
@@ -44,7 +44,7 @@ SPREAD_CONFIDENCE: Final = 0.80
 """Confidence of the upper bound of the spread that planning uses."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decision:
     """The word and what it rests on; all bounds are ln of a ratio."""
 

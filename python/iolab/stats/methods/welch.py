@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from iolab.frozen import frozen
 from iolab.stats.methods.student import MeanEstimate, estimate_mean
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DifferenceEstimate(MeanEstimate):
     """Difference of two means; ``n`` is the smaller sample, ``sd`` its standard error x sqrt(n)."""
 

@@ -7,13 +7,12 @@ obtained from histograms; that is `iolab.run`'s.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from iolab import units
+from iolab.frozen import frozen, replace
 
 BYTES_PER_S: Final = "bytes/s"
 OPS_PER_S: Final = "ops/s"
@@ -21,7 +20,7 @@ BYTES: Final = "bytes"
 Role = Literal["primary", "secondary", "shown"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Metric:
     """One quantity that a trial yields once per operation.
 
@@ -178,7 +177,7 @@ def share_metric(name: str, label: str, about: str, *, as_percent: bool = True) 
         share = Metric(name, "share", label, about, True, "%", 100.0, format_percent)
     else:
         share = Metric(name, "index", label, about, True, "", 1.0, format_significant)
-    return dataclasses.replace(share, highest=1.0)
+    return replace(share, highest=1.0)
 
 
 def amount_metric(name: str, label: str, about: str, *, is_higher_better: bool = False) -> Metric:
@@ -202,4 +201,4 @@ def latency_metric(
 def duration_metric(name: str, label: str, about: str) -> Metric:
     """Make the metric of the time that a whole operation took, stored in ns; lower is better."""
     metric = latency_metric(name, label, about, role="secondary")
-    return dataclasses.replace(metric, is_whole_time=True)
+    return replace(metric, is_whole_time=True)
