@@ -7,14 +7,16 @@ import io
 import sqlite3
 import subprocess
 import sys
+import time
 import zipfile
+from pathlib import Path
 
 import pytest
 
 from iolab.cli.console import Console
 from iolab.cli.main import main
 from iolab.errors import DamageError
-from iolab.store import checked_reading, thorough
+from iolab.store import beside, checked_reading, thorough
 from iolab.store.db import Store
 
 
@@ -38,7 +40,7 @@ def started(monkeypatch):
     """Programs that were started."""
     found, start = [], subprocess.Popen
     monkeypatch.setattr(
-        checked_reading.subprocess,
+        beside.subprocess,
         "Popen",
         lambda words, **how: found.append(words[0]) or start(words, **how),
     )
@@ -92,7 +94,7 @@ def test_the_same_values_are_written_and_another_process_checks(
     assert started == []
     monkeypatch.setattr(thorough, "LARGE_BYTES", 0)
     assert export(database, tmp_path / "large.csv")[0] == 0
-    assert started == [sys.executable]
+    assert started == [sys.executable], "the checking one has a helper of its own"
     assert (tmp_path / "large.csv").read_bytes() == (tmp_path / "small.csv").read_bytes() != b""
 
 
@@ -155,10 +157,69 @@ def test_an_error_of_the_block_that_damage_may_have_caused_is_told_as_damage(dat
 def test_no_process_is_left_of_a_block_that_fails(database, is_large, monkeypatch):
     processes, start = [], subprocess.Popen
     monkeypatch.setattr(
-        checked_reading.subprocess,
+        beside.subprocess,
         "Popen",
         lambda *words, **how: processes.append(start(*words, **how)) or processes[0],
     )
     with pytest.raises(OSError, match="full"), checked_reading.read_while_checked(database):
         raise OSError("full")
     assert processes[0].poll() is not None
+
+
+def test_what_is_wrong_in_either_half_is_told_once_and_in_order(database, monkeypatch):
+    """Rows, facts that are not there and digests without a record, each in both halves."""
+    with sqlite3.connect(database) as connection:
+        (last,) = connection.execute("SELECT max(record_id) FROM record").fetchone()
+        for table in ("measurement", "record_fact"):
+            for event in ("update", "delete", "replace"):
+                connection.execute(f"DROP TRIGGER IF EXISTS {table}_no_{event}")
+        for record in (1, last):
+            connection.execute(
+                "UPDATE measurement SET value = value * 2 WHERE record_id = ?", (record,)
+            )
+            connection.execute("INSERT INTO record_fact VALUES (?, ?)", (record, f"{record:032x}"))
+            connection.execute(
+                "INSERT INTO digest VALUES ('record', ?, 'with_rows', x'00')", (record * 1000,)
+            )
+    connection.close()
+    told = []
+    for size in (thorough.LARGE_BYTES, 0):
+        monkeypatch.setattr(thorough, "LARGE_BYTES", size)
+        with sqlite3.connect(database) as connection:
+            parts = thorough.problems_of_all(database, connection, has_digests=True)
+            told.append([list(part) for part in parts])
+        connection.close()
+    assert told[0] == told[1]
+    _, rows = told[0]
+    assert [row.split(":")[0] for row in rows] == [
+        f"trial {first_trial(database, 1)} (record 1)",
+        f"trial {first_trial(database, last)} (record {last})",
+        "table fact",
+        "table digest, record 1000",
+        f"table digest, record {last * 1000}",
+    ]
+    assert "2 of the facts" in rows[2]
+
+
+def first_trial(database, record):
+    with sqlite3.connect(database) as connection:
+        row = connection.execute("SELECT trial_id FROM record WHERE record_id = ?", (record,))
+        return row.fetchone()[0]
+
+
+def test_a_helper_ends_with_the_process_that_asked_it():
+    """Killed, that one says nothing; the helper's pipe ends."""
+    program = (
+        "import signal; from iolab.store.beside import Beside\n"
+        "one = Beside('signal:pause').__enter__(); print(one._process.pid, flush=True)\n"
+        "signal.pause()"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as asking:
+        helper = Path("/proc", asking.stdout.readline().decode().strip())
+        assert helper.exists()
+        asking.kill()
+    for _ in range(200):
+        if not helper.exists() or ") Z " in (helper / "stat").read_text():
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"{helper} is still there")

@@ -23,7 +23,9 @@ def connection():
 def test_the_line_of_facts_is_that_of_the_encoder(connection, facts):
     connection.executemany("INSERT INTO record_fact VALUES (17, ?)", [(fact,) for fact in facts])
     expected = digests._digest_of(digests._ENCODE([(17, ",".join(facts))]))
-    assert list(digests._pieces(connection, "record_fact", 17)) == [(17, expected)]
+    assert list(digests._pieces(connection, "record_fact", (" WHERE record_id = ?", [17]))) == [
+        (17, expected)
+    ]
 
 
 def test_lines_of_series_are_values_between_separators(connection):
@@ -31,11 +33,11 @@ def test_lines_of_series_are_values_between_separators(connection):
     connection.executemany("INSERT INTO series VALUES (?, ?, ?, ?, ?, ?)", rows)
     text = "\n".join("\x1f".join(map(str, row[1:])) for row in rows)
     expected = digests._digest_of(text)
-    assert list(digests._pieces(connection, "series", None)) == [(3, expected)]
+    assert list(digests._pieces(connection, "series", digests._ALL)) == [(3, expected)]
 
 
 def test_a_value_that_is_missing_changes_the_digest(connection):
     connection.executemany("INSERT INTO record_fact VALUES (1, ?)", [("ab",)])
-    before = list(digests._pieces(connection, "record_fact", None))
+    before = list(digests._pieces(connection, "record_fact", digests._ALL))
     connection.execute("UPDATE record_fact SET digest = NULL")
-    assert list(digests._pieces(connection, "record_fact", None)) != before
+    assert list(digests._pieces(connection, "record_fact", digests._ALL)) != before

@@ -7,15 +7,13 @@ that are read here, since it begins later and records are never changed.
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias, cast
 
 from iolab.errors import DamageError, IolabError, StoreError
+from iolab.store.beside import Beside
 from iolab.store.db import Store
 from iolab.store.thorough import is_large
 
@@ -26,10 +24,6 @@ Raises
 ------
 DamageError : a part of the study is not as it was stored.
 """
-_PROGRAM: Final = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[2]); "
-    "from iolab.store.checked_reading import answer; print(answer(sys.argv[1]))"
-)
 
 
 @contextmanager
@@ -64,54 +58,32 @@ def read_while_checked(path: Path) -> Generator[tuple[Store, Confirm]]:
             raise
 
 
-def answer(path: str) -> str:
-    """JSON of message and hint that say how a study is damaged; of null if it is whole."""
+def answer(path: str) -> list[str] | None:
+    """Message and hint that say how a study is damaged; None if it is whole."""
     try:
         Store.open_reader(Path(path)).close()
     except DamageError as error:
-        return json.dumps([error.message, error.hint])
-    return json.dumps(None)
+        return [error.message, error.hint]
+    return None
 
 
-class _Checker:
-    """Process that checks a study; a context manager that leaves none behind."""
+class _Checker(Beside):
+    """Process that checks a study."""
 
     def __init__(self, path: Path) -> None:
+        super().__init__(f"{__name__}:answer", str(path))
         self._path = path
-        self._process: subprocess.Popen[bytes] | None = None
         self.is_over = False
         """True once the answer was asked for."""
-
-    def __enter__(self) -> _Checker:
-        """Start it, by the interpreter and with the modules of this one."""
-        words = ["-I", "-c", _PROGRAM, str(self._path), json.dumps(sys.path)]
-        try:
-            self._process = subprocess.Popen(
-                [sys.executable, *words],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
-        except OSError:  # `confirm` does it itself.
-            self._process = None
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End it."""
-        if self._process is not None:
-            self._process.kill()
-            with self._process:  # Waits, and closes its output.
-                pass
 
     def confirm(self) -> None:
         """Wait for the answer; if there is none, for whatever reason, check the study here."""
         self.is_over = True
-        told = self._process.communicate()[0] if self._process is not None else b""
         try:
-            damage: list[str] | None = json.loads(told)
+            damage = self.answer()
         except ValueError:
             Store.open_reader(self._path).close()
             return
         if damage is not None:
-            message, hint = damage
+            message, hint = cast("list[str]", damage)
             raise DamageError(message, hint)

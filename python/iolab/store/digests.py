@@ -8,7 +8,7 @@ that was derived from it. They find damage, not forgery: whoever changes a study
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Final, Literal
@@ -30,6 +30,9 @@ PIECE_BYTES: Final = 8
 _FACT_DIGITS: Final = 32
 _ENCODE: Final = compact_encoder()
 _NUMBER: Final = itemgetter(0)
+Chosen = tuple[str, Sequence[int]]
+"""Condition for rows, with its values."""
+_ALL: Final[Chosen] = ("", ())
 
 RECORD_TABLES: Final = ("record", "phase", "measurement", "series", "record_fact")
 """Tables with rows of a record; its digest is a piece for each of them, in this order."""
@@ -132,25 +135,78 @@ def made_later(connection: sqlite3.Connection) -> int:
     return int(connection.execute(query).fetchone()[0])
 
 
-def problems(connection: sqlite3.Connection) -> Iterator[str]:
-    """Contents that are not as they were stored: table and row, or trial and table."""
-    stored = dict[tuple[str, int], bytes]()
-    for part, number, digest in connection.execute("SELECT part, number, digest FROM digest"):
-        stored[part, number] = digest
+@frozen
+class Look:
+    """Faults of some of the records, found by :func:`look_at_records`."""
+
+    changed: list[str]
+    """Records that are not as they were stored, in their order."""
+    missing: list[str]
+    """Keys of facts that they name and that are not there."""
+    lost: list[int]
+    """Numbers of records of which only the digest is there."""
+
+
+Looks = Callable[[], Iterable[Look]]
+
+
+def problems(connection: sqlite3.Connection, looks: Looks | None = None) -> Iterator[str]:
+    """Contents that are not as they were stored: table and row, or trial and table.
+
+    `looks` gives what was found of all records; without it they are looked at here.
+    """
+    stored = _stored(connection, "part <> 'record'")
     for part in _PARTS:
         for number, digest in _computed(connection, part.name):
             if stored.pop((part.name, number), None) != digest:
                 yield f"{part.told(number)}: not as it was stored (another digest)"
     yield from _problems_of_facts(connection)
+    missing, lost = set[str](), set[tuple[str, int]]()
+    for look in looks() if looks is not None else [look_at_records(connection)]:
+        yield from look.changed
+        missing.update(look.missing)
+        lost.update(("record", number) for number in look.lost)
+    if missing:
+        yield f"table fact: {len(missing)} of the facts that records name are not there"
+    yield from _problems_of_names(connection)
+    for name, number in sorted(lost.union(stored)):
+        yield f"table digest, {name} {number}: what it was made of is not there"
+
+
+def look_at_records(
+    connection: sqlite3.Connection,
+    first: int | None = None,
+    end: int | None = None,
+    *,
+    most: int | None = None,
+) -> Look:
+    """Compare records with their digests: all, or those from number `first` to below `end`.
+
+    It ends after `most` faults.
+    """
+    part, bounds = "part = 'record'", list[int]()
+    where = list[str]()
+    for sign, bound in ((">=", first), ("<", end)):
+        if bound is not None:
+            part += f" AND number {sign} {bound}"
+            where.append(f"record_id {sign} ?")
+            bounds.append(bound)
+    stored = _stored(connection, part)
+    chosen = (" WHERE " + " AND ".join(where) if where else "", bounds)
     named = _Named(row[0].encode() for row in connection.execute("SELECT digest FROM fact"))
-    for number, digest in _computed_of_records(connection, None, named):
+    changed = list[str]()
+    for number, digest in _computed_of_records(connection, chosen, named):
         known = stored.pop(("record", number), b"")
         if known != digest:
-            yield f"{_trial_of(connection, number)}: {_changed_tables(known, digest)}"
-    yield from named.problems()
-    yield from _problems_of_names(connection)
-    for part, number in sorted(stored):
-        yield f"table digest, {part} {number}: what it was made of is not there"
+            changed.append(f"{_trial_of(connection, number)}: {_changed_tables(known, digest)}")
+            if most is not None and len(changed) >= most:
+                return Look(changed, [], [])
+    return Look(changed, named.missing(), [number for _, number in stored])
+
+
+def _stored(connection: sqlite3.Connection, where: str) -> dict[tuple[str, int], bytes]:
+    rows = connection.execute(f"SELECT part, number, digest FROM digest WHERE {where}")
+    return {(part, number): digest for part, number, digest in rows}
 
 
 def _changed_tables(stored: bytes, found: bytes) -> str:
@@ -195,10 +251,9 @@ class _Named:
         if not self._there.issuperset(keys):
             self._missing |= {*keys} - self._there
 
-    def problems(self) -> Iterator[str]:
-        """Say how many are not there."""
-        if self._missing:
-            yield f"table fact: {len(self._missing)} of the facts that records name are not there"
+    def missing(self) -> list[str]:
+        """Keys of those that are not there."""
+        return sorted(key.decode(errors="replace") for key in self._missing)
 
 
 def _problems_of_names(connection: sqlite3.Connection) -> Iterator[str]:
@@ -224,24 +279,26 @@ def _computed(
     connection: sqlite3.Connection, part: str, number: int | None = None
 ) -> Iterator[tuple[int, bytes]]:
     """Number and digest of the rows that are there."""
-    if part == "record":
-        yield from _computed_of_records(connection, number)
+    found = next((row for row in _PARTS if row.name == part), None)
+    key = found.key if found is not None else "record_id"
+    chosen = (f" WHERE {key} = ?", (number,)) if number is not None else _ALL
+    if found is None:
+        yield from _computed_of_records(connection, chosen)
         return
-    found = next(row for row in _PARTS if row.name == part)
-    where, values = (f" WHERE {found.key} = ?", (number,)) if number is not None else ("", ())
+    where, values = chosen
     rows = connection.execute(found.query + where + found.order, values)
     for key, group in groupby(rows, _NUMBER):
         yield key, _digest_of(_ENCODE(list(group)))
 
 
 def _computed_of_records(
-    connection: sqlite3.Connection, number: int | None, named: _Named | None = None
+    connection: sqlite3.Connection, chosen: Chosen, named: _Named | None = None
 ) -> Iterator[tuple[int, bytes]]:
     """Pieces of all tables, put together record by record: each table comes in their order.
 
     `named` looks at the facts of each record.
     """
-    tables = [_pieces(connection, table, number, named) for table in RECORD_TABLES]
+    tables = [_pieces(connection, table, chosen, named) for table in RECORD_TABLES]
     heads = [next(table, None) for table in tables]
     nothing = bytes(PIECE_BYTES)
     while numbers := {head[0] for head in heads if head is not None}:
@@ -261,10 +318,10 @@ def _computed_of_records(
 
 
 def _pieces(
-    connection: sqlite3.Connection, table: str, number: int | None, named: _Named | None = None
+    connection: sqlite3.Connection, table: str, chosen: Chosen, named: _Named | None = None
 ) -> Iterator[tuple[int, bytes]]:
     """Digest of each record's rows in one table, in the order of their keys."""
-    where, values = (" WHERE record_id = ?", (number,)) if number is not None else ("", ())
+    where, values = chosen
     columns = _COLUMNS[table]
     if table == "phase" and has_natures(connection):
         columns += ", kind, access"

@@ -1,7 +1,8 @@
 """Looks for damage in all that a study stores: first SQLite's pages, then the digests of the rows.
 
-Of a large study both are looked for at once: SQLite goes through its pages in C, in a thread with a
-connection of its own, while the rows are digested here. Answers come in the same order.
+Of a large study all is looked for at once: SQLite goes through its pages in C, in a thread with a
+connection of its own, while the first half of the records is digested here, and the other one in
+another process. Answers come in the same order.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from iolab.store import digests
 from iolab.store.log import size_of
-from iolab.store.opening import connect_read_only
+from iolab.store.opening import connect_read_only, snapshot
 from iolab.store.owner import distrusted
 from iolab.store.shape import PROBLEMS_MAX, problems_of_pages
 
@@ -49,17 +50,48 @@ def problems_of_all(
         return
     from concurrent.futures import ThreadPoolExecutor
 
+    from iolab.store.beside import Beside
+
     rows, error = list[str](), None
-    with ThreadPoolExecutor(1, "pages") as worker:
+    middle = _middle(connection)
+    with (
+        ThreadPoolExecutor(1, "pages") as worker,
+        Beside(f"{__name__}:look_from", str(path), str(middle)) as beside,
+    ):
         pages = worker.submit(_pages_of, path)
+
+        def looks() -> Iterator[digests.Look]:
+            yield digests.look_at_records(connection, end=middle, most=PROBLEMS_MAX)
+            try:
+                yield digests.Look(*cast("tuple[list[str], list[str], list[int]]", beside.answer()))
+            except ValueError:
+                yield digests.look_at_records(connection, middle, most=PROBLEMS_MAX)
+
         try:
-            rows = list(islice(digests.problems(connection), PROBLEMS_MAX))
+            rows = list(islice(digests.problems(connection, looks), PROBLEMS_MAX))
         except Exception as raised:  # Damaged pages may give any rows.
             error = raised
         yield pages.result()
     if error is not None:
         raise error
     yield rows
+
+
+def look_from(path: str, first: str) -> list[list[str] | list[int]]:
+    """Look at the records from a number on, by a connection of its own, for who reads JSON.
+
+    As the one of the pages it begins after the caller's transaction; what was added since has its
+    digests with it.
+    """
+    with closing(connect_read_only(Path(path))) as connection, snapshot(connection):
+        look = digests.look_at_records(connection, int(first), most=PROBLEMS_MAX)
+        return [look.changed, look.missing, look.lost]
+
+
+def _middle(connection: sqlite3.Connection) -> int:
+    """Number of a record before which about half of them lie."""
+    query = "SELECT coalesce(min(record_id) + max(record_id), 0) / 2 FROM record"
+    return int(connection.execute(query).fetchone()[0])
 
 
 def _pages_of(path: Path) -> list[str]:
