@@ -52,6 +52,8 @@ pub enum StableWait {
     DataWrite,
     /// A write that returns when all is there: `O_SYNC`, `RWF_SYNC`.
     Write,
+    /// `sync_file_range(2)`, which empties no cache of a device: no wait for stable storage.
+    Range,
 }
 
 /// Numbers of waits for stable storage.
@@ -67,6 +69,8 @@ pub struct StableWaits {
     pub dsync_writes: u64,
     /// Writes with `O_SYNC`.
     pub sync_writes: u64,
+    /// Calls of `sync_file_range(2)`, which are no waits for stable storage.
+    pub ranges: u64,
 }
 
 impl StableWaits {
@@ -78,10 +82,11 @@ impl StableWaits {
             StableWait::Flush => &mut self.flushes,
             StableWait::DataWrite => &mut self.dsync_writes,
             StableWait::Write => &mut self.sync_writes,
+            StableWait::Range => &mut self.ranges,
         } += 1;
     }
 
-    /// Number of all.
+    /// Number of all waits for stable storage.
     pub const fn total(&self) -> u64 {
         self.calls() + self.writes()
     }
@@ -104,6 +109,8 @@ pub enum Happening {
     Access(FileAccess),
     /// The file was asked to be on stable storage: `fsync` and its like, or a write that waits.
     Synced(FileId, StableWait),
+    /// All that was written was asked to be on stable storage: sync(2).
+    AllSynced,
     /// Its content was thrown away: cut to nothing, or removed.
     Emptied(FileId),
     /// The position was set and not used before the next time it was set, or the end.
@@ -122,6 +129,8 @@ pub struct File {
     pub name: Vec<u8>,
     /// True if nobody knows its path.
     pub is_unnamed: bool,
+    /// Names that it was given beside its first one.
+    pub other_names: u32,
     /// Size, as far as the calls tell it.
     pub size: Option<u64>,
     /// True if no call opened it: offsets count from where it was.

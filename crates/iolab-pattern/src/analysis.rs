@@ -170,6 +170,11 @@ impl PatternAnalysis {
                 self.tally(*file);
                 self.tallies[*file].wait(*wait, &mut self.budget);
             }
+            Happening::AllSynced => {
+                for tally in self.tallies.iter_mut().filter(|tally| tally.is_dirty) {
+                    tally.wait(StableWait::Fsync, &mut self.budget);
+                }
+            }
             Happening::Emptied(file) => self.tally(*file).empty(),
             Happening::SoughtInVain(file) => self.tally(*file).sought_in_vain += 1,
             Happening::Closed(key) => {

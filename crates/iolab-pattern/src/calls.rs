@@ -43,8 +43,14 @@ pub enum CallEffect {
     Truncate,
     /// Removes a path; its index.
     Remove(usize),
+    /// Gives a file another name; indices of the name that it has, and of the other one.
+    Link(usize, usize),
     /// Waits for stable storage.
     Sync(StableWait),
+    /// Waits for stable storage of all that was written.
+    SyncAll,
+    /// The same for a part of memory that a file is mapped to; index of the flags.
+    SyncMapped(usize),
     /// Maps a file.
     Map,
     /// Submits requests to a queue of the kernel.
@@ -99,6 +105,8 @@ const CALLS: &[(&str, CallEffect)] = &[
     ("io_submit", CallEffect::Submit),
     ("io_uring_setup", CallEffect::Ring),
     ("kaio", CallEffect::SolarisQueue),
+    ("link", CallEffect::Link(0, 1)),
+    ("linkat", CallEffect::Link(1, 3)),
     ("llseek", CallEffect::Seek),
     ("lseek", CallEffect::Seek),
     ("lseek64", CallEffect::Seek),
@@ -106,6 +114,7 @@ const CALLS: &[(&str, CallEffect)] = &[
     ("mmap", CallEffect::Map),
     ("mmap2", CallEffect::Map),
     ("mmap64", CallEffect::Map),
+    ("msync", CallEffect::SyncMapped(2)),
     ("open", CallEffect::Open(0, Some(1))),
     ("open64", CallEffect::Open(0, Some(1))),
     ("openat", CallEffect::Open(1, Some(2))),
@@ -132,7 +141,9 @@ const CALLS: &[(&str, CallEffect)] = &[
     ("socket", CallEffect::MakeOther),
     ("socketpair", CallEffect::MakeOther),
     ("splice", CallEffect::Copy(0, Some(1), 2, Some(3))),
-    ("syncfs", CallEffect::Sync(StableWait::Fsync)),
+    ("sync", CallEffect::SyncAll),
+    ("sync_file_range", CallEffect::Sync(StableWait::Range)),
+    ("syncfs", CallEffect::SyncAll),
     ("timerfd_create", CallEffect::MakeOther),
     ("unlink", CallEffect::Remove(0)),
     ("unlinkat", CallEffect::Remove(1)),

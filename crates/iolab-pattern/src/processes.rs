@@ -17,6 +17,9 @@ use crate::text::scan;
 /// `CLONE_FILES` of include/uapi/linux/sched.h.
 const CLONE_FILES: i64 = 0x400;
 
+/// Mappings that are known, so that memory is bounded.
+const MAPPED_MAX: usize = 1 << 16;
+
 /// Tell whether a call is made again after an error: nothing has failed (errno(3); strace(1) names
 /// what the kernel itself makes again).
 fn is_tried_again(error: &[u8]) -> bool {
@@ -30,6 +33,8 @@ pub struct TracedProcesses {
     happenings: Vec<Happening>,
     /// Requests under way in each of the kernel's queues, by task and address.
     in_queue: HashMap<(u32, Vec<u8>), u64>,
+    /// Length and file of what was mapped, by its address: the last one of each.
+    mapped: BTreeMap<u64, (u64, FileId)>,
     /// Number of calls that were understood or of no interest.
     pub calls: u64,
     /// True if requests went through `io_uring`, which no trace of calls shows.
@@ -158,6 +163,7 @@ impl TracedProcesses {
                 self.open(task, call, (path, flags), result);
             }
             CallEffect::Remove(path) => self.remove(call, path),
+            CallEffect::Link(name, other) => self.link(call, name, other),
             CallEffect::MakeOther => self.make_other(task, call, result),
             CallEffect::Ring => {
                 self.has_ring = true;
@@ -195,8 +201,14 @@ impl TracedProcesses {
                     self.happenings.push(Happening::Synced(file, wait));
                 }
             }
+            CallEffect::SyncAll => self.happenings.push(Happening::AllSynced),
+            CallEffect::SyncMapped(flags) => self.sync_mapped(call, flags),
             CallEffect::Map => {
                 if let Some(file) = self.file_at(task, call, 4) {
+                    let bytes = scan::number(call.argument(1)).map_or(0, |bytes| bytes as u64);
+                    if self.mapped.len() < MAPPED_MAX {
+                        self.mapped.insert(result, (bytes, file));
+                    }
                     let file = self.descriptors.file_mut(file);
                     // The loader maps the libraries of every program: nobody asks for them.
                     let is_library = scan::find(&file.name, b".so").is_some();
@@ -239,8 +251,37 @@ impl TracedProcesses {
     fn remove(&mut self, call: &CallText, path: usize) {
         let name = scan::string(call.argument(path));
         if let Some(file) = name.and_then(|name| self.descriptors.known(&name)) {
-            self.descriptors.file_mut(file).size = Some(0);
+            let known = self.descriptors.file_mut(file);
+            if known.other_names > 0 {
+                known.other_names -= 1;
+                return;
+            }
+            known.size = Some(0);
             self.happenings.push(Happening::Emptied(file));
+        }
+    }
+
+    fn link(&mut self, call: &CallText, name: usize, other: usize) {
+        let name = scan::string(call.argument(name));
+        if let Some(file) = name.and_then(|name| self.descriptors.known(&name)) {
+            self.descriptors.file_mut(file).other_names += 1;
+            self.descriptors.remember(scan::string(call.argument(other)), file);
+        }
+    }
+
+    /// A wait of a part of memory; without `MS_SYNC` (4, include/uapi/asm-generic/mman-common.h)
+    /// it is none.
+    fn sync_mapped(&mut self, call: &CallText, flags: usize) {
+        let flags = call.argument(flags);
+        let is_wait = scan::find(flags, b"MS_SYNC").is_some()
+            || scan::number(flags).is_some_and(|number| number & 4 != 0);
+        let Some(at) = scan::number(call.argument(0)).filter(|_| is_wait) else { return };
+        let at = at as u64;
+        let below = self.mapped.range(..=at).next_back();
+        if let Some((begin, (bytes, file))) = below
+            && at - begin < *bytes
+        {
+            self.happenings.push(Happening::Synced(*file, StableWait::Fsync));
         }
     }
 

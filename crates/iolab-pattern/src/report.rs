@@ -52,6 +52,18 @@ pub struct Durations {
     pub p99_ns: u64,
 }
 
+impl Durations {
+    /// True of times between accesses that are pauses: shorter ones are those of strace itself.
+    pub const fn are_pauses(&self) -> bool {
+        self.p50_ns >= 1_000_000
+    }
+
+    /// True of those of which a few are pauses: longer ones than a busy machine makes.
+    pub const fn have_pauses(&self) -> bool {
+        self.p99_ns >= 5_000_000
+    }
+}
+
 /// Access pattern of a file or a device.
 #[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]

@@ -160,6 +160,11 @@ pub fn exact(count: u64) -> String {
     format!("{count} B")
 }
 
+/// A number of times in words.
+pub fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
+}
+
 fn signed_bytes(stride: i64) -> String {
     let size = exact(stride.unsigned_abs());
     if stride < 0 { format!("{size}, backward") } else { size }
@@ -223,8 +228,14 @@ fn reuse(found: &FilePattern) -> Option<String> {
 fn think(found: &FilePattern) -> Option<String> {
     let (think, service) = (found.think?, found.service?);
     // Time that strace itself takes lies between calls, too.
-    let is_pause = think.p50_ns >= 1_000_000 && think.p50_ns as f64 >= service.mean_ns;
-    is_pause.then(|| format!("pauses of {} between accesses", duration(think.p50_ns as f64)))
+    if think.are_pauses() && think.p50_ns as f64 >= service.mean_ns {
+        return Some(format!("pauses of {} between accesses", duration(think.p50_ns as f64)));
+    }
+    let is_seldom = think.have_pauses() && think.p99_ns as f64 >= service.mean_ns;
+    is_seldom.then(|| {
+        let long = duration(think.p99_ns as f64);
+        format!("a pause now and then: 1 of 100 lasts {long} or longer")
+    })
 }
 
 fn phases(rows: &[PatternPhase]) -> String {
@@ -266,9 +277,15 @@ fn remarks(found: &FilePattern) -> Vec<String> {
         );
     }
     if found.emptied > 0 {
-        let times =
-            if found.emptied == 1 { "once".to_owned() } else { format!("{} times", found.emptied) };
+        let times = times(found.emptied);
         remarks.push(format!("Its content was thrown away {times}: cut to nothing, or removed."));
+    }
+    if found.waits.ranges > 0 {
+        remarks.push(format!(
+            "The writing of ranges was asked for {} (sync_file_range), which is no wait for stable \
+             storage.",
+            times(found.waits.ranges)
+        ));
     }
     if found.is_mapped {
         remarks

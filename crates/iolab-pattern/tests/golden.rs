@@ -516,3 +516,85 @@ fn phases_have_sizes_waits_and_strides_of_their_own() {
     assert!(parts[1].contains("fsync=1\n"), "{}", parts[1]);
     assert!(parts[2].contains("rw=read:258048\n"), "{}", parts[2]);
 }
+
+#[test]
+fn waits_for_all_files_and_for_mapped_ones_are_those_of_the_files_that_were_written() {
+    let text = "\
+        openat(AT_FDCWD, \"/t/a\", O_RDWR|O_CREAT, 0644) = 3\n\
+        openat(AT_FDCWD, \"/t/b\", O_RDWR|O_CREAT, 0644) = 4\n\
+        openat(AT_FDCWD, \"/t/c\", O_RDWR) = 5\n\
+        read(5, \"x\"..., 4096) = 4096\n\
+        write(3, \"x\"..., 4096) = 4096\n\
+        sync() = 0\n\
+        write(3, \"x\"..., 4096) = 4096\n\
+        write(4, \"x\"..., 4096) = 4096\n\
+        sync_file_range(4, 0, 4096, SYNC_FILE_RANGE_WRITE) = 0\n\
+        syncfs(3) = 0\n\
+        mmap(NULL, 8192, PROT_READ|PROT_WRITE, MAP_SHARED, 4, 0) = 0x7f0000001000\n\
+        msync(0x7f0000002000, 4096, MS_SYNC) = 0\n\
+        msync(0x7f0000002000, 4096, MS_ASYNC) = 0\n\
+        msync(0x7f0000003000, 4096, MS_SYNC) = 0\n";
+    let report = of_text(text);
+    let waits = |name: &str| {
+        let file = report.files.iter().find(|file| file.name == name).unwrap();
+        (file.syncs, file.waits.ranges)
+    };
+    assert_eq!([waits("/t/a"), waits("/t/b"), waits("/t/c")], [(2, 0), (2, 1), (0, 0)]);
+}
+
+#[test]
+fn a_file_that_keeps_another_name_is_not_thrown_away() {
+    let text = "\
+        openat(AT_FDCWD, \"/t/tmp\", O_RDWR|O_CREAT|O_EXCL, 0444) = 3\n\
+        write(3, \"x\"..., 4096) = 4096\n\
+        close(3) = 0\n\
+        link(\"/t/tmp\", \"/t/final\") = 0\n\
+        unlink(\"/t/tmp\") = 0\n";
+    assert_eq!(only(&of_text(text)).emptied, 0);
+    let removed = format!("{text}unlink(\"/t/final\") = 0\n");
+    assert_eq!(only(&of_text(&removed)).emptied, 1);
+}
+
+/// Lines of reads of `/t/a` and writes of `/t/b` that take turns; `a` is read again behind them in
+/// other sizes.
+fn two_files_at_once() -> String {
+    let mut text = String::from(
+        "1.000000 openat(AT_FDCWD, \"/t/a\", O_RDONLY) = 3 <0.000010>\n\
+         1.000100 openat(AT_FDCWD, \"/t/b\", O_WRONLY|O_CREAT, 0644) = 4 <0.000010>\n",
+    );
+    for number in 0..64 {
+        let at = 1.0 + f64::from(number + 1) * 1e-3;
+        let _ = writeln!(text, "{at:.6} read(3, \"x\"..., 4096) = 4096 <0.000010>");
+        let _ = writeln!(text, "{:.6} write(4, \"x\"..., 4096) = 4096 <0.000010>", at + 5e-4);
+    }
+    for number in 0..64 {
+        let at = 1.1 + f64::from(number) * 1e-3;
+        let place = 65536 * ((number * 37) % 64);
+        let _ = writeln!(text, "{at:.6} pread64(3, \"x\"..., 65536, {place}) = 65536 <0.000010>");
+    }
+    text
+}
+
+#[test]
+fn files_that_were_used_beside_a_file_of_several_parts_are_told_of_its_walls() {
+    let report = of_text(&two_files_at_once());
+    let parts = report.files.iter().find(|file| file.name == "/t/a").unwrap().phases.len();
+    assert_eq!(parts, 2);
+    let losses = emit(&report, PatternForm::Fio).losses;
+    let told: Vec<_> = losses.iter().filter(|loss| loss.contains("beside its last part")).collect();
+    assert_eq!(told.len(), 1, "{losses:?}");
+    assert!(told[0].starts_with("/t/b"), "{losses:?}");
+}
+
+#[test]
+fn what_a_job_does_not_keep_is_told() {
+    let text = "\
+        openat(AT_FDCWD, \"/t/a\", O_RDWR|O_CREAT, 0644) = 3\n\
+        write(3, \"x\"..., 4096) = 4096\n\
+        sync_file_range(3, 0, 4096, SYNC_FILE_RANGE_WRITE) = 0\n\
+        ftruncate(3, 0) = 0\n\
+        write(3, \"x\"..., 4096) = 4096\n";
+    let losses = emit(&of_text(text), PatternForm::Fio).losses.join("\n");
+    assert!(losses.contains("sync_file_range, which it calls once"), "{losses}");
+    assert!(losses.contains("thrown away once: here it stays"), "{losses}");
+}

@@ -94,12 +94,24 @@ fn all_jobs(report: &PatternReport, steps: u64) -> Vec<(&FilePattern, Jobs)> {
     let mut files: Vec<&FilePattern> = report.files.iter().collect();
     files.sort_by_key(|file| file.begins_ns);
     let (mut names, mut end) = (HashSet::from(["global".to_owned()]), None);
-    let mut found = Vec::with_capacity(files.len());
+    let mut found: Vec<(&FilePattern, Jobs)> = Vec::with_capacity(files.len());
     for file in files {
         let mut jobs = Jobs::of(file, &unused(&plain_name(file), &mut names), making);
         let begins = file.begins_ns;
-        if let (Some(first), true) = (jobs.jobs.first_mut(), end.is_some() && begins >= end) {
+        let is_behind = end.is_some() && begins >= end;
+        if let (Some(first), true) = (jobs.jobs.first_mut(), is_behind) {
             first.options.push(("stonewall", String::new()));
+        }
+        // A wall of one file is one of all.
+        if !is_behind && found.last().is_some_and(|(_, before)| before.is_in_parts()) {
+            jobs.lose([
+                "it was used beside the file before it: here only beside its last part".to_owned()
+            ]);
+        } else if jobs.is_in_parts() && !is_behind && !found.is_empty() {
+            jobs.lose([
+                "its parts followed each other: here they wait for the files before it, too"
+                    .to_owned(),
+            ]);
         }
         let ends = begins.zip(file.lasted_ns).map(|(begin, lasted)| begin.saturating_add(lasted));
         end = end.max(ends);

@@ -3,15 +3,15 @@
 use super::bound::{ACCESS_MAX, LengthBound};
 use super::parts::{Part, SECTOR};
 use super::shares;
-use crate::report::FilePattern;
-use crate::sentence::exact;
+use iolab_trace::stages::text::duration;
+
+use crate::report::{Durations, FilePattern};
+use crate::sentence::{exact, times};
 use crate::stream::class::{AccessPattern, NEAR_BYTES, STRIDE_REPEATS};
 use crate::stream::sizes::DirectionSizes;
 
 /// Streams that take turns and become processes, at most.
 const JOBS_MAX: u64 = 64;
-/// Pauses shorter than this are those of strace itself.
-const PAUSE_NS: u64 = 1_000_000;
 /// Requests at once, at most.
 const DEPTH_MAX: u64 = 1024;
 /// Share of accesses without an order from which on a sequential part has them, too.
@@ -66,7 +66,13 @@ impl Jobs {
         made
     }
 
-    fn lose(&mut self, loss: impl IntoIterator<Item = String>) {
+    /// True if they follow each other.
+    pub const fn is_in_parts(&self) -> bool {
+        self.jobs.len() > 1
+    }
+
+    /// Adds what they do not keep.
+    pub fn lose(&mut self, loss: impl IntoIterator<Item = String>) {
         for loss in loss {
             if !self.losses.contains(&loss) {
                 self.losses.push(loss);
@@ -124,8 +130,18 @@ impl Jobs {
         if let (name, count @ 1..) = part.left_out() {
             self.lose([format!("{count} {name} of {} accesses", part.accesses)]);
         }
-        if let Some(think) = file.think.filter(|think| think.p50_ns >= PAUSE_NS) {
+        if let Some(think) = file.think.filter(Durations::are_pauses) {
             options.push(("thinktime", format!("{}us", think.p50_ns / 1000)));
+        } else if let Some(think) = file.think.filter(Durations::have_pauses) {
+            let long = duration(think.p99_ns as f64);
+            self.lose([format!("a pause now and then: 1 of 100 lasts {long} or longer")]);
+        }
+        if file.emptied > 0 {
+            let times = times(file.emptied);
+            self.lose([format!("its content was thrown away {times}: here it stays")]);
+        }
+        if file.waits.ranges > 0 {
+            self.lose([format!("sync_file_range, which it calls {}", times(file.waits.ranges))]);
         }
         Job { name: name.to_owned(), options }
     }

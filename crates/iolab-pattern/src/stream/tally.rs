@@ -183,6 +183,7 @@ struct Pictured {
 }
 
 /// Counts of one file.
+#[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 #[derive(Clone, Default)]
 pub struct FileTally {
     /// All accesses in their order.
@@ -229,6 +230,8 @@ pub struct FileTally {
     pub at_end: u64,
     /// True if it was accessed since its content was thrown away.
     has_content: bool,
+    /// True if it was written since it was last on stable storage.
+    pub is_dirty: bool,
     under_way: BinaryHeap<Reverse<u64>>,
     pictured: Option<Box<Pictured>>,
     first: Vec<PlacedAccess>,
@@ -262,7 +265,7 @@ impl FileTally {
     /// Forgets its content: what is accessed from now on is something else.
     pub fn empty(&mut self) {
         self.emptied += u64::from(self.has_content);
-        self.has_content = false;
+        (self.has_content, self.is_dirty) = (false, false);
         self.reuse.forget();
     }
 
@@ -275,6 +278,7 @@ impl FileTally {
         let access = &placed.access;
         self.joint.add(access, &mut budget.runs);
         self.has_content = true;
+        self.is_dirty |= access.is_write;
         let (number, bytes) = if access.is_write { &mut self.writes } else { &mut self.reads };
         *number += 1;
         *bytes += access.bytes;
@@ -303,6 +307,10 @@ impl FileTally {
     /// Counts a wait for stable storage.
     pub fn wait(&mut self, wait: StableWait, budget: &mut Budget) {
         self.waits.add(wait);
+        if wait == StableWait::Range {
+            return;
+        }
+        self.is_dirty = false;
         self.joint.order.wait(wait, &mut budget.runs);
     }
 
