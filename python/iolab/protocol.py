@@ -2479,6 +2479,7 @@ class StableWaits(TypedDict):
     fdatasync: int
     flushes: int
     fsync: int
+    ranges: int
     sync_writes: int
 
 

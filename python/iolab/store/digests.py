@@ -136,7 +136,7 @@ def made_later(connection: sqlite3.Connection) -> int:
 
 
 @frozen
-class Look:
+class RecordFaults:
     """Faults of some of the records, found by :func:`look_at_records`."""
 
     changed: list[str]
@@ -147,10 +147,10 @@ class Look:
     """Numbers of records of which only the digest is there."""
 
 
-Looks = Callable[[], Iterable[Look]]
+FaultsOfRecords = Callable[[], Iterable[RecordFaults]]
 
 
-def problems(connection: sqlite3.Connection, looks: Looks | None = None) -> Iterator[str]:
+def problems(connection: sqlite3.Connection, looks: FaultsOfRecords | None = None) -> Iterator[str]:
     """Contents that are not as they were stored: table and row, or trial and table.
 
     `looks` gives what was found of all records; without it they are looked at here.
@@ -179,7 +179,7 @@ def look_at_records(
     end: int | None = None,
     *,
     most: int | None = None,
-) -> Look:
+) -> RecordFaults:
     """Compare records with their digests: all, or those from number `first` to below `end`.
 
     It ends after `most` faults.
@@ -200,8 +200,8 @@ def look_at_records(
         if known != digest:
             changed.append(f"{_trial_of(connection, number)}: {_changed_tables(known, digest)}")
             if most is not None and len(changed) >= most:
-                return Look(changed, [], [])
-    return Look(changed, named.missing(), [number for _, number in stored])
+                return RecordFaults(changed, [], [])
+    return RecordFaults(changed, named.missing(), [number for _, number in stored])
 
 
 def _stored(connection: sqlite3.Connection, where: str) -> dict[tuple[str, int], bytes]:

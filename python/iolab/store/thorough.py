@@ -60,10 +60,12 @@ def problems_of_all(
     ):
         pages = worker.submit(_pages_of, path)
 
-        def looks() -> Iterator[digests.Look]:
+        def looks() -> Iterator[digests.RecordFaults]:
             yield digests.look_at_records(connection, end=middle, most=PROBLEMS_MAX)
             try:
-                yield digests.Look(*cast("tuple[list[str], list[str], list[int]]", beside.answer()))
+                yield digests.RecordFaults(
+                    *cast("tuple[list[str], list[str], list[int]]", beside.answer())
+                )
             except ValueError:
                 yield digests.look_at_records(connection, middle, most=PROBLEMS_MAX)
 
