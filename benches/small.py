@@ -152,8 +152,10 @@ def measure(chosen: Sequence[Load], place: Path, rounds: int) -> Found:
 
 
 def pooled(ratios: Sequence[Sequence[float]]) -> tuple[float, float, float]:
-    """Ratio and interval of the rounds' means over all cells."""
-    return bounds([statistics.fmean(values) for values in zip(*ratios, strict=False)])
+    """Ratio and interval of the rounds' means over all cells that have a number in each round."""
+    rounds = max(map(len, ratios))
+    whole = [values for values in ratios if len(values) == rounds]
+    return bounds([statistics.fmean(values) for values in zip(*whole, strict=True)])
 
 
 def show_lines(ratios: dict[str, list[float]]) -> dict[str, list[float]]:
@@ -173,7 +175,7 @@ def show_lines(ratios: dict[str, list[float]]) -> dict[str, list[float]]:
             is_met = low >= BAR_POOLED and min(adjusted.values()) >= 0.05
             bar = f"bar {BAR_POOLED}"
         for cell, values in cells.items():
-            print(f"  {cell:58} {bounds(values)[0]:6.3f}")
+            print(f"  {cell:58} {math.exp(statistics.fmean(values)):6.3f}")
         verdict = "met" if is_met else "MISSED"
         print(f"{line:40} {center:6.3f}  [{low:.3f}, {high:.3f}]  {bar}: {verdict}")
         found[line] = [center, low, high]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, zip_longest
 from operator import itemgetter
 from typing import Final, Literal
 
@@ -30,6 +30,8 @@ PIECE_BYTES: Final = 8
 _FACT_DIGITS: Final = 32
 _ENCODE: Final = compact_encoder()
 _NUMBER: Final = itemgetter(0)
+_END: Final = (1 << 64, b"")
+"""Stands for the record behind the last one: beyond all numbers that SQLite has."""
 Chosen = tuple[str, Sequence[int]]
 """Condition for rows, with its values."""
 _ALL: Final[Chosen] = ("", ())
@@ -299,22 +301,28 @@ def _computed_of_records(
     `named` looks at the facts of each record.
     """
     tables = [_pieces(connection, table, chosen, named) for table in RECORD_TABLES]
-    heads = [next(table, None) for table in tables]
     nothing = bytes(PIECE_BYTES)
-    while numbers := {head[0] for head in heads if head is not None}:
-        record_id = min(numbers)
-        if len(numbers) == 1 and None not in heads:  # As nearly all records are.
-            yield record_id, b"".join([head[1] for head in heads if head is not None])
-            heads = [next(table, None) for table in tables]
-            continue
-        pieces = list[bytes]()
-        for index, head in enumerate(heads):
-            if head is not None and head[0] == record_id:
-                pieces.append(head[1])
-                heads[index] = next(tables[index], None)
-            else:
-                pieces.append(nothing)
-        yield record_id, b"".join(pieces)
+    while True:
+        heads = list[tuple[int, bytes]]()
+        for row in zip_longest(*tables, fillvalue=_END):
+            if not row[0][0] == row[1][0] == row[2][0] == row[3][0] == row[4][0]:
+                heads = list(row)
+                break
+            # As nearly all records are.
+            yield row[0][0], row[0][1] + row[1][1] + row[2][1] + row[3][1] + row[4][1]
+        if not heads:
+            return
+        # The records that not all tables have, until these are at one record again.
+        while (record_id := min(heads)[0]) != max(heads)[0]:
+            pieces = [piece if number == record_id else nothing for number, piece in heads]
+            heads = [
+                next(table, _END) if head[0] == record_id else head
+                for head, table in zip(heads, tables, strict=True)
+            ]
+            yield record_id, b"".join(pieces)
+        if heads[0] is _END:
+            return
+        yield record_id, b"".join([piece for _, piece in heads])
 
 
 def _pieces(
