@@ -190,9 +190,7 @@ def test_a_unit_that_is_not_known_is_named_and_no_level_is_missing(tmp_path):
     with Store.open_reader(database) as store:
         verdict = judge(store.load_data())
     assert "is in it" not in verdict.sentence
-    assert "no value has a unit of which iolab knows whether more or less is better" in (
-        verdict.sentence
-    )
+    assert "no value is of a unit and a statistic that iolab judges" in verdict.sentence
     assert "Known units are B/s, KB/s" in caveats(verdict)["not_judged"]
     path.write_text("fs,operation,value\next4,read,100\nxfs,read,130\n")
     with pytest.raises(StudyError, match=r"--unit MBs: iolab does not know this unit.*known are"):
