@@ -17,6 +17,7 @@ from iolab.imported.mapping import Wishes
 from iolab.imported.study import store_imported, understand
 from iolab.imported.table import TableError, read_content
 from iolab.store.db import Store
+from iolab.store.verify import problems_of_study
 
 HEAD = "scheduler,operation,run,value,unit\n"
 GOOD = HEAD + "none,read,1,100,MiB/s\nbfq,read,1,90,MiB/s\n"
@@ -288,3 +289,20 @@ def test_tables_whose_runs_have_no_common_number_are_judged(tmp_path, values, un
     (tmp_path / "t.csv").write_text(HEAD + "\n".join(rows) + "\n")
     code, out, err = run("import", tmp_path / "t.csv", "--out", tmp_path / "out")
     assert (code, "bfq" in out) == (0, True), err
+
+
+def test_a_study_with_gaps_in_its_runs_is_not_called_damaged(tmp_path):
+    """Runs 10 and 20 of a table: `iolab archive --check` said that there is no round 10."""
+    path = tmp_path / "t.csv"
+    path.write_text(GOOD.replace("read,1", "read,10") + "none,read,20,101,MiB/s\n")
+    store_imported(understand(path, Wishes()), tmp_path / "out" / "study.db", "test")
+    assert problems_of_study(tmp_path / "out" / "study.db") == ()
+
+
+def test_a_factor_of_more_levels_than_can_be_ranked_is_refused(tmp_path):
+    """Such a column numbers or dates the rows; all pairs of its levels took minutes."""
+    rows = [f"{n},read,{n},MB/s" for n in range(1, 502)]
+    path = tmp_path / "t.csv"
+    path.write_text("stamp,operation,value,unit\n" + "\n".join(rows) + "\n")
+    with pytest.raises(IolabError, match=r"stamp has 501 levels, more than 500.*--factor"):
+        understand(path, Wishes())

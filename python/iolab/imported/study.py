@@ -31,6 +31,8 @@ from iolab.wording import counted, nearest
 
 KIND: Final = "imported"
 TABLE_SUFFIXES: Final = (".csv", ".tsv")
+LEVELS_MAX: Final = 500
+"""Levels of the factor that is ranked: all pairs of them are compared."""
 _SHOWN: Final = 8
 _RATIO: Final = re.compile(r"x|times|ratio|speed-?up|x faster")
 _LINES_SHOWN: Final = 5
@@ -162,6 +164,13 @@ def _study(reading: Reading, wishes: Wishes) -> Study:
     if not levels:
         levels[_LONE[0]] = [_LONE[1]]
     compared = _compared(reading, wishes, levels)
+    if len(levels[compared]) > LEVELS_MAX:
+        reading.table.fail(
+            f"{compared} has {len(levels[compared])} levels, more than {LEVELS_MAX} that can be"
+            " compared with each other",
+            "does the column number or date the rows? Say with --factor which columns are levels,"
+            " or with --compare which of them is to be ranked",
+        )
     baseline = wishes.baseline or levels[compared][0]
     if baseline not in levels[compared]:
         raise StudyError(

@@ -12,10 +12,9 @@ from iolab.frozen import frozen, replace
 from iolab.imported.mapping import FactorColumn, Mapping, Wishes
 from iolab.imported.quantities import KNOWN_UNITS, Quantity, doubt_of, quantity_of
 from iolab.imported.table import Background, Row, Table
-from iolab.store.verify import VALUE_MAX
+from iolab.store.verify import RUN_MAX, VALUE_MAX
 
 Kind = Literal["run", "mean", "derived"]
-RUN_MAX: Final = 100_000
 COUNTED_MAX: Final = 1000
 """Rows of the same thing that are counted as runs; more are a series within a run."""
 VALUE_MIN: Final = 1 / VALUE_MAX
