@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from iolab.imported.mapping import Wishes
 from iolab.imported.study import store_imported, understand
 from iolab.stats.judge import judge
 from iolab.stats.methods.student import t_quantile
+from iolab.stats.rules import check_rules
 from iolab.store.db import Store
 
 PUBLISHED = Path(__file__).parents[1] / "golden" / "published"
@@ -190,9 +192,7 @@ def test_a_unit_that_is_not_known_is_named_and_no_level_is_missing(tmp_path):
     with Store.open_reader(database) as store:
         verdict = judge(store.load_data())
     assert "is in it" not in verdict.sentence
-    assert "no value has a unit of which iolab knows whether more or less is better" in (
-        verdict.sentence
-    )
+    assert "no value is of a unit and a statistic that iolab judges" in verdict.sentence
     assert "Known units are B/s, KB/s" in caveats(verdict)["not_judged"]
     path.write_text("fs,operation,value\next4,read,100\nxfs,read,130\n")
     with pytest.raises(StudyError, match=r"--unit MBs: iolab does not know this unit.*known are"):
@@ -258,3 +258,16 @@ def test_reports_never_claim_an_order(tmp_path):
     assert document["is_paired"] is False
     assert len(document["request_times"]) == 13
     assert "sha256" in page
+
+
+def test_normality_of_more_runs_than_the_test_knows_is_asked_of_the_first(tmp_path):
+    """A warning of scipy's stood among the answers of `iolab import`."""
+    rng = random.Random(5)
+    rows = [f"a,{n},read,{100 + rng.random()},MB/s" for n in range(1, 5002)]
+    path = tmp_path / "many.csv"
+    path.write_text("fs,run,operation,value,unit\n" + "\n".join(rows) + "\n")
+    store_imported(understand(path, Wishes()), tmp_path / "out" / "study.db", "test")
+    with Store.open_reader(tmp_path / "out" / "study.db") as store:
+        data = store.load_data()
+    said = [answer.evidence for answer in check_rules(data, judge(data))]
+    assert len([text for text in said if "Shapiro-Wilk on 1 samples" in text]) == 1

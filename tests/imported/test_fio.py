@@ -512,3 +512,71 @@ def test_what_a_file_is_its_content_tells(tmp_path):
         copy = tmp_path / "results.csv"
         shutil.copy(path, copy)
         assert read_foreign(copy, copy.read_bytes()) is not None
+
+
+def test_what_cannot_be_printed_is_no_part_of_a_study(tmp_path):
+    """Half of a surrogate pair in a pattern, an option, a name: `UnicodeEncodeError`, exit 70."""
+    half = "\ud800\x1b[31m"
+    options = {"rw": f"x{half}", "bs": "4k", f"io{half}": "1"}
+    path = write(
+        tmp_path / "a.json",
+        document([job(f"a{half}", **{"job options": options})]),
+        document([job(f"a{half}", **{"job options": options | {f"io{half}": "2"}})], timestamp=9),
+        document([job(f"b{half}", error=5, **{"job options": options})], timestamp=99),
+    )
+    data, _ = study(tmp_path, path)
+    assert {m.operation for m in data.measurements} == {"x??[31m read"}
+    assert set(data.study.factors["io??[31m"]) == {"1", "2"}
+    assert all(text.isprintable() for t in data.trials for text in (t.error or "", *t.levels))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"job_runtime": "1e60"}, "job_runtime: '1e60' is no number that fio prints"),
+        ({"job_runtime": "1e20"}, "run time: '1e+17 s' is no number that fio prints"),
+        ({"usr_cpu": "1e60"}, "usr_cpu: '1e60' is no number that fio prints"),
+        ({"usr_cpu": "1e20"}, "processor time: '2.00e+18 s' is no number that fio prints"),
+        ({"error": "99999999999999999999"}, "error: '99999999999999999999' is no number"),
+        ({"groupid": "99999999999999999999"}, "groupid: '99999999999999999999' is no number"),
+        ({"read": direction(bw_bytes="1e99")}, "read.bw_bytes: '1e99' is no number that fio"),
+        ({"read": direction(total_ios="1e22")}, "read.total_ios: '1e22' is no number that fio"),
+    ],
+)
+def test_numbers_beyond_all_machines_are_refused_with_their_place(tmp_path, changes, message):
+    """The study was called damaged, or an error of 20 digits was taken for none."""
+    path = write(tmp_path / "a.json", document([job(**changes)]))
+    with pytest.raises(TableError) as caught:
+        understood(path)
+    assert message in str(caught.value)
+    assert "a.json, line 6" in str(caught.value)
+
+
+def test_an_error_of_a_terse_line_that_is_none_is_refused(tmp_path):
+    line = TERSE[-1].read_text().splitlines()[-1].split(";")
+    line[4] = "99999999999999999999"
+    (tmp_path / "a").write_text(";".join(line) + "\n")
+    with pytest.raises(TableError, match="line 1: the error: '99999999999999999999' is no number"):
+        understood(tmp_path / "a")
+
+
+def test_objects_within_objects_are_read_once(tmp_path, monkeypatch):
+    """Each of n nested objects on lines of their own was decoded again: n squared."""
+    calls = []
+    decode = json.JSONDecoder.raw_decode
+
+    def counted(self, text, start=0):
+        calls.append(start)
+        return decode(self, text, start)
+
+    monkeypatch.setattr(json.JSONDecoder, "raw_decode", counted)
+    nested = '{"timestamp":\n' * 200 + "1" + "}" * 200 + "\n"
+    path = write(tmp_path / "a.json", document([job()]), before=nested)
+    assert amounts(path)["randread", "throughput_bytes_per_s", 1] == 2_048_000
+    assert len(calls) == 2
+    # A result in another object is found as before, and so is the line of what is wrong.
+    path.write_text(f'{{"results": [\n{json.dumps(document([job()]))},\n{{"a": 1}}]}}\n')
+    assert amounts(path)["randread", "throughput_bytes_per_s", 1] == 2_048_000
+    path.write_text(nested + '{"fio version": "fio-3.33",\n"jobs": [{')
+    with pytest.raises(TableError, match=r"a\.json, line 203: the JSON is broken off"):
+        understood(path)

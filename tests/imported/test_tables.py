@@ -17,6 +17,7 @@ from iolab.imported.mapping import Wishes
 from iolab.imported.study import store_imported, understand
 from iolab.imported.table import TableError, read_content
 from iolab.store.db import Store
+from iolab.store.verify import problems_of_study
 
 HEAD = "scheduler,operation,run,value,unit\n"
 GOOD = HEAD + "none,read,1,100,MiB/s\nbfq,read,1,90,MiB/s\n"
@@ -55,6 +56,38 @@ MALFORMED = {
         (HEAD + "none,read,1,3,KB/s\nnone,read,1,4,KB/s\n").encode(),
         "line 3: run 1 of read · none stands in line 2 already",
     ),
+    "run too large": (
+        (HEAD + "none,read,000000001999999,3,KB/s\n").encode(),
+        "'000000001999999' is not a run",
+    ),
+    "two units": (
+        (HEAD + "none,read,1,3,MB/s\nnone,read,1,3000,KB/s\n").encode(),
+        "line 3: run 1 of read · none stands in line 2 already in MB/s: leave one of the units out",
+    ),
+    "two units, runs counted": (
+        b"fs,value,unit\next4,1,MB/s\next4,1000,KB/s\n",
+        "line 3: all · ext4 is in KB/s, in line 2 in MB/s, and no column says which run a row is",
+    ),
+    "a series as runs": (
+        b"fs,value,unit\n" + b"ext4,1,MB/s\n" * 1001,
+        "line 1002: more than 1000 rows of all · ext4, and no column says which run a row is",
+    ),
+    "points part thousands": (
+        (HEAD + "none,read,1,980,MB/s\nbfq,read,1,1.180,MB/s\n").replace(",", ";").encode(),
+        "line 3, column 'value': '1.180' may be 1180 or 1.18: line 2 has '980', without a point",
+    ),
+    "points part millions": ((HEAD + "none,read,1,1.234.567,KB/s\n").encode(), "thousands separ"),
+    "beyond measure": ((HEAD + "none,read,1,1e300,B/s\n").encode(), "1e300 B/s is too large to be"),
+    "below measure": (
+        (HEAD + "none,read,1,1e-320,B/s\n").encode(),
+        "1e-320 B/s is too small to be",
+    ),
+    "too many columns": (
+        ",".join(f"c{n}" for n in range(501)).encode() + b"\n",
+        "line 1: 501 columns, more than 500",
+    ),
+    "huge head": (b"fs," + b"x" * 501 + b"\na,1\n", "column 2: a name of 501 characters"),
+    "escape in head": (b"fs,a\x1bb\na,1\n", "column 2: a name with a character that cannot be"),
     "no values": ((HEAD + "none,read,1,,KB/s\n").encode(), "no row has a value"),
     "settings only": ((HEAD + "none,read,,3,KB/s\n").encode(), "no row is a measurement"),
     "means only": ((HEAD + "none,read,mean,3,KB/s\n").encode(), "printed means but no runs"),
@@ -218,3 +251,58 @@ def test_a_file_without_an_end_is_refused_and_a_pipe_is_read(tmp_path):
 def test_content_without_an_end_is_read_to_its_limit():
     with Path("/dev/zero").open("rb") as endless, pytest.raises(TableError, match="is larger than"):
         read_content(Path(f"/dev/fd/{endless.fileno()}"))
+
+
+def test_decimals_that_all_values_have_are_decimals(tmp_path):
+    path = tmp_path / "t.csv"
+    for values in (("1.180", "980.250"), ("1.180", "1.5", "2"), ("0.980", "1")):
+        rows = [f"none;read;{run};{value};MB/s" for run, value in enumerate(values, start=1)]
+        path.write_text(HEAD.replace(",", ";") + "\n".join(rows) + "\n")
+        assert [v.printed for v in understand(path, Wishes()).reading.values] == list(values)
+
+
+def test_a_study_that_cannot_be_stored_leaves_nothing_behind(tmp_path, monkeypatch):
+    """Half of it stayed, and the second try was told that the directory holds a study already."""
+    (tmp_path / "t.csv").write_text(GOOD)
+
+    def fail(*_):
+        raise OverflowError("too large for a column")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "commit_record", fail)
+        assert run("import", tmp_path / "t.csv", "--out", tmp_path / "a" / "out")[0] != 0
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["t.csv"]
+    assert run("import", tmp_path / "t.csv", "--out", tmp_path / "a" / "out")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [("noop", 1, 100), ("noop", 2, 101), ("bfq", 3, 200), ("bfq", 4, 201)],
+        [("noop", 1, 0), ("noop", 2, 5), ("noop", 3, 0), ("bfq", 1, 0), ("bfq", 3, 1.2)],
+    ],
+)
+@pytest.mark.parametrize("unit", ["MB/s", "ms"])
+def test_tables_whose_runs_have_no_common_number_are_judged(tmp_path, values, unit):
+    """`the mean of no values does not exist`: a finding looked for rounds that levels share."""
+    rows = [f"{level},read,{n},{value},{unit}" for level, n, value in values]
+    (tmp_path / "t.csv").write_text(HEAD + "\n".join(rows) + "\n")
+    code, out, err = run("import", tmp_path / "t.csv", "--out", tmp_path / "out")
+    assert (code, "bfq" in out) == (0, True), err
+
+
+def test_a_study_with_gaps_in_its_runs_is_not_called_damaged(tmp_path):
+    """Runs 10 and 20 of a table: `iolab archive --check` said that there is no round 10."""
+    path = tmp_path / "t.csv"
+    path.write_text(GOOD.replace("read,1", "read,10") + "none,read,20,101,MiB/s\n")
+    store_imported(understand(path, Wishes()), tmp_path / "out" / "study.db", "test")
+    assert problems_of_study(tmp_path / "out" / "study.db") == ()
+
+
+def test_a_factor_of_more_levels_than_can_be_ranked_is_refused(tmp_path):
+    """Such a column numbers or dates the rows; all pairs of its levels took minutes."""
+    rows = [f"{n},read,{n},MB/s" for n in range(1, 502)]
+    path = tmp_path / "t.csv"
+    path.write_text("stamp,operation,value,unit\n" + "\n".join(rows) + "\n")
+    with pytest.raises(IolabError, match=r"stamp has 501 levels, more than 500.*--factor"):
+        understand(path, Wishes())

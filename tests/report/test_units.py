@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import re
 import zipfile
 from collections.abc import Callable
@@ -16,7 +17,7 @@ import pytest
 
 from iolab import units
 from iolab.report.both_units import is_same, merged
-from iolab.report.chart import ChartSpec, Table
+from iolab.report.chart import Axis, ChartSpec, Table
 from iolab.report.collect import DrawnChart, draw_all, throughput_mode
 from iolab.report.html import render_html
 from iolab.report.markdown import render_markdown
@@ -281,3 +282,14 @@ def test_names_that_look_like_amounts_stay(canned: ModuleType) -> None:
     assert "<b>4 MiB" not in page
     assert "&lt;b&gt;4 MiB&lt;/b&gt;" in page
     assert "4.19 MB" not in page
+
+
+@pytest.mark.parametrize("scale", ["linear", "log"])
+@pytest.mark.parametrize(
+    "values", [(1e300, 1.0), (1e-320, 1.0), (-1e308, 1e308), (5e-324, 1.7e308)]
+)
+def test_axes_of_extreme_values_have_ticks(scale, values):
+    """The quotient of the ends was infinite: OverflowError in the middle of a report."""
+    found = make_scale(Axis("throughput", scale=scale), values, values)
+    assert 0 < len(found.ticks) < 100
+    assert all(math.isfinite(found.place(value)) for value in values)

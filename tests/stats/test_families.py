@@ -47,6 +47,32 @@ def test_seven_levels_can_have_these_equal_pairs() -> None:
     assert sorted(numbers_of_equal_pairs(7)) == [0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 15, 21]
 
 
+def recursed(levels: int) -> set[int]:
+    """Numbers of equal pairs as the source defines them: the largest group, then the others."""
+    if levels < 2:
+        return {0}
+    return {
+        math.comb(group, 2) + rest
+        for group in range(1, levels + 1)
+        for rest in recursed(levels - group)
+    }
+
+
+def test_divisors_are_those_of_the_definition() -> None:
+    for levels in range(16):
+        possible = recursed(levels)
+        assert numbers_of_equal_pairs(levels) == possible
+        lefts = range(math.comb(levels, 2), 0, -1)
+        expected = [max(1, *(n for n in possible if n <= left), 1) for left in lefts]
+        assert list(shaffer_divisors(levels)) == expected
+
+
+def test_divisors_of_hundreds_of_levels_take_no_minutes() -> None:
+    """A table of 300 levels, 9 KB, took more than 25 s; one of 600 ended in a RecursionError."""
+    divisors = shaffer_divisors(600)
+    assert (divisors[0], divisors[1], divisors[-1]) == (179_700, 179_101, 1)
+
+
 def test_a_family_is_all_pairs() -> None:
     assert [s.divisor for s in shaffer_steps([0.001, 0.02, 0.6], 3)] == [3, 1, 1]
     # The first that is not rejected keeps its divisor for all that follow.

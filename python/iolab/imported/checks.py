@@ -53,14 +53,14 @@ def check_reading(reading: Reading) -> Checked:
 def _means(reading: Reading) -> tuple[list[tuple[Value, Check]], int, int]:
     runs: dict[object, list[Value]] = defaultdict(list)
     for value in reading.runs:
-        runs[value.place].append(value)
+        runs[value.place, value.unit].append(value)
     fullest = max(map(len, runs.values()), default=0)
     wrong: list[tuple[Value, Check]] = []
     checked = unknown = 0
     for value in reading.values:
         if value.kind != "mean":
             continue
-        known = runs.get(value.place, [])
+        known = runs.get((value.place, value.unit), [])
         if len(known) < fullest or not known:
             unknown += 1
             continue

@@ -120,7 +120,8 @@ def _roles(table: Table, wishes: Wishes) -> dict[str, str]:
     if "value" not in roles:
         table.fail(
             f"no column holds the values (columns: {', '.join(table.columns)})",
-            f"name it, as in --map value={_numeric(table)} --unit MB/s",
+            f"name it, as in --map value={_numeric(table)} --unit MB/s; columns of levels need the"
+            " number of their run in the head, as in 'noop 1'",
         )
     if "unit" not in roles and not wishes.unit:
         table.fail("no column with the unit", "add --unit KB/s or --map unit=COLUMN")

@@ -15,7 +15,7 @@ from iolab.imported.checks import Checked, check_reading
 from iolab.imported.documents import averages_remark
 from iolab.imported.foreign.join import Named, read_files
 from iolab.imported.mapping import Wishes, understand_columns
-from iolab.imported.quantities import KNOWN_UNITS, quantity_of
+from iolab.imported.quantities import KNOWN_UNITS, doubt_of, is_time, quantity_of
 from iolab.imported.table import Background, Table, TableError, read_table
 from iolab.imported.values import Levels, Reading, Value, read_values
 from iolab.imported.wide import in_long_form
@@ -31,6 +31,8 @@ from iolab.wording import counted, nearest
 
 KIND: Final = "imported"
 TABLE_SUFFIXES: Final = (".csv", ".tsv")
+LEVELS_MAX: Final = 500
+"""Levels of the factor that is ranked: all pairs of them are compared."""
 _SHOWN: Final = 8
 _RATIO: Final = re.compile(r"x|times|ratio|speed-?up|x faster")
 _LINES_SHOWN: Final = 5
@@ -116,6 +118,8 @@ def understand_table(table: Table, wishes: Wishes) -> Imported:
 
 def _check_unit(unit: str) -> None:
     """Refuse a unit by which nothing of the table could be judged."""
+    if doubt := doubt_of(unit):
+        raise StudyError(f"--unit {unit}: it is printed for bits and for bytes", f"say {doubt}")
     if unit and quantity_of(unit, "") is None:
         raise StudyError(
             f"--unit {unit}: iolab does not know this unit{nearest(unit, KNOWN_UNITS)}",
@@ -142,7 +146,7 @@ def store_imported(imported: Imported, database: Path, iolab_version: str) -> No
         "factors": {f.column: f.name for f in imported.reading.mapping.factors},
     }
     origin = Origin(iolab_version, f"{KIND}:{table.path.name}", KIND, imported.caveats)
-    with Store.create(database, imported.plan, origin) as store:
+    with Store.create(database, imported.plan, origin) as store, store.whole_or_gone():
         session = store.begin_session("import", iolab_version=iolab_version, testbed=testbed)
         store.add_trials(imported.trials)
         for trial in imported.trials:
@@ -160,6 +164,13 @@ def _study(reading: Reading, wishes: Wishes) -> Study:
     if not levels:
         levels[_LONE[0]] = [_LONE[1]]
     compared = _compared(reading, wishes, levels)
+    if len(levels[compared]) > LEVELS_MAX:
+        reading.table.fail(
+            f"{compared} has {len(levels[compared])} levels, more than {LEVELS_MAX} that can be"
+            " compared with each other",
+            "does the column number or date the rows? Say with --factor which columns are levels,"
+            " or with --compare which of them is to be ranked",
+        )
     baseline = wishes.baseline or levels[compared][0]
     if baseline not in levels[compared]:
         raise StudyError(
@@ -429,16 +440,33 @@ def _about_cells(reading: Reading, constants: dict[str, str]) -> Iterator[Caveat
             f" ({_lines([v.line for v in ratios])}).",
             "Import the absolute values.",
         )
-    unjudged = [value for value in reading.runs if value.quantity is None]
-    if unjudged:
-        said = [f"{v.operation} {v.printed} {v.unit}".strip() for v in unjudged[:_SHOWN]]
-        more = f" and {len(unjudged) - _SHOWN} more" if len(unjudged) > _SHOWN else ""
-        yield Caveat(
-            "not_judged",
-            "kept but not judged, since iolab does not know whether more of their unit is better:"
-            f" {', '.join(said)}{more}.",
-            f"Known units are {', '.join(KNOWN_UNITS)}; names of metrics are units, too.",
+    yield from _about_unjudged([value for value in reading.runs if value.quantity is None])
+
+
+def _about_unjudged(unjudged: list[Value]) -> Iterator[Caveat]:
+    times = [value for value in unjudged if is_time(value.unit)]
+    others = [value for value in unjudged if not is_time(value.unit)]
+    said: list[str] = []
+    if others:
+        said.append("iolab does not know whether more of their unit is better:" + _amounts(others))
+    if times:
+        said.append("they are of no statistic that iolab judges:" + _amounts(times))
+    if said:
+        known = f"Known units are {', '.join(KNOWN_UNITS)}; names of metrics are units, too."
+        statistics = (
+            "Latencies are judged as mean, p50, p90, p99, p99.9 or longest: say in the operation"
+            " which one it is, as in 'read mean latency'."
         )
+        hints = [known] * bool(others) + [statistics] * bool(times)
+        yield Caveat(
+            "not_judged", f"kept but not judged, since {', and '.join(said)}.", " ".join(hints)
+        )
+
+
+def _amounts(values: list[Value]) -> str:
+    said = [f"{v.operation} {v.printed} {v.unit}".strip() for v in values[:_SHOWN]]
+    more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
+    return f" {', '.join(said)}{more}"
 
 
 def _average_caveat(reading: Reading, averages: list[str], remark: str) -> Caveat:

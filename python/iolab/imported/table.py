@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from iolab.errors import IolabError
-from iolab.frozen import frozen
+from iolab.frozen import frozen, replace
 from iolab.regular_file import refuse_endless
 from iolab.store.derived import SeriesPart
 from iolab.study.operations import Access, Kind
@@ -24,6 +24,7 @@ _WANTED: Final = "name a file: what fio, iozone or bonnie++ wrote, or a CSV tabl
 BYTES_MAX: Final = 64 << 20
 CELL_MAX: Final = 500
 """Characters of one cell; more is a quote that nobody closed."""
+COLUMNS_MAX: Final = 500
 _SEPARATORS: Final = (",", ";", "\t")
 
 
@@ -88,6 +89,8 @@ class Table:
     """Sentences about what was passed over."""
     facts: tuple[tuple[str, str], ...] = ()
     """Statements about single operations, which are no levels."""
+    separator: str = ""
+    """Sign between its cells; empty for what was put together from other files."""
 
     def fail(self, message: str, hint: str, *, line: int = 0, column: str = "") -> NoReturn:
         """Raise an error that names the place."""
@@ -110,7 +113,8 @@ def read_table(path: Path) -> Table:
     lines = text.splitlines()
     if not text.strip():
         empty.fail("the file is empty", "it needs a header line and one line per value")
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_separator(lines[0]), strict=True)
+    separator = _separator(lines[0])
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     columns: tuple[str, ...] = ()
     rows: list[Row] = []
     try:
@@ -129,7 +133,7 @@ def read_table(path: Path) -> Table:
         )
     if not rows:
         empty.fail("there is a header but no row", "one line per value is needed")
-    return Table(path, empty.sha256, empty.size_bytes, columns, tuple(rows))
+    return replace(empty, columns=columns, rows=tuple(rows), separator=separator)
 
 
 def read_content(path: Path) -> bytes:
@@ -171,10 +175,19 @@ def _separator(header: str) -> str:
 
 
 def _header(table: Table, cells: list[str], line: int) -> tuple[str, ...]:
-    names = tuple(cell.strip() for cell in cells)
+    # Spreadsheets break lines within heads.
+    names = tuple(c if c.isprintable() else " ".join(c.split()) for c in map(str.strip, cells))
     if "" in names:
         place = names.index("") + 1
         table.fail(f"column {place} has no name", "name every column", line=line)
+    if len(names) > COLUMNS_MAX:
+        table.fail(
+            f"{len(names)} columns, more than {COLUMNS_MAX}",
+            "write one value per row, with columns for what tells the values apart",
+            line=line,
+        )
+    for place, name in enumerate(names, start=1):
+        _check_cell(table, name, line, f"column {place}: a name")
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         table.fail("there are two columns of this name", "rename one", line=line, column=twice[0])
@@ -198,13 +211,22 @@ def _row(table: Table, columns: tuple[str, ...], cells: list[str], line: int) ->
         )
     row = {name: cell.strip() for name, cell in zip(columns, cells, strict=True)}
     for name, cell in row.items():
-        if len(cell) > CELL_MAX:
-            table.fail(
-                f"a cell of {len(cell)} characters, more than {CELL_MAX}",
-                "is a quote not closed?",
-                line=line,
-                column=name,
-            )
-        if any(not c.isprintable() for c in cell):
-            table.fail("a character that cannot be printed", "remove it", line=line, column=name)
+        _check_cell(table, cell, line, "a cell", name)
     return Row(line, row)
+
+
+def _check_cell(table: Table, cell: str, line: int, what: str, column: str = "") -> None:
+    if len(cell) > CELL_MAX:
+        table.fail(
+            f"{what} of {len(cell)} characters, more than {CELL_MAX}",
+            "is a quote not closed?",
+            line=line,
+            column=column,
+        )
+    if not cell.isprintable():
+        table.fail(
+            f"{what} with a character that cannot be printed",
+            "remove it",
+            line=line,
+            column=column,
+        )

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from decimal import Decimal, InvalidOperation
-from typing import Final, Literal
+from typing import Final, Literal, NoReturn
 
 from iolab import units
 from iolab.frozen import frozen, replace
 from iolab.imported.mapping import FactorColumn, Mapping, Wishes
-from iolab.imported.quantities import KNOWN_UNITS, Quantity, quantity_of
+from iolab.imported.quantities import KNOWN_UNITS, Quantity, doubt_of, quantity_of
 from iolab.imported.table import Background, Row, Table
+from iolab.store.verify import RUN_MAX, VALUE_MAX
 
 Kind = Literal["run", "mean", "derived"]
-RUN_MAX: Final = 100_000
+COUNTED_MAX: Final = 1000
+"""Rows of the same thing that are counted as runs; more are a series within a run."""
+VALUE_MIN: Final = 1 / VALUE_MAX
+"""Smaller than any amount that is measured, in a metric's own unit; 0 is not meant."""
 _DERIVED: Final = re.compile(r"\d+\s*\(derived\)", re.IGNORECASE)
 MEANS: Final = ("mean", "average", "avg")
 """Words in place of a run that mean: this is what the table says their mean is."""
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
+_COUNTRIES: Final = (";", "\t")
+"""Separators of files from countries whose decimal sign is a comma."""
+_THOUSANDS: Final = re.compile(r"[1-9]\d{0,2}(\.\d{3})+")
+_RUN_DIGITS: Final = len(str(RUN_MAX))
 _OPERATION: Final = "all"
 """Name of the operation where a table has no column for it."""
 
@@ -49,8 +57,9 @@ class Value:
 
     @property
     def place(self) -> tuple[str, Levels, str, str]:
-        """Place of the value: its row without the run."""
-        return (self.workload, self.levels, self.operation, self.unit)
+        """Place of the value: its row without the run; two units of one quantity are one place."""
+        what = self.quantity.metric if self.quantity is not None else self.unit
+        return (self.workload, self.levels, self.operation, what)
 
     @property
     def text(self) -> str:
@@ -94,7 +103,7 @@ def read_values(table: Table, mapping: Mapping, wishes: Wishes) -> Reading:
     missing: list[int] = []
     settings: list[int] = []
     counted: Counter[object] = Counter()
-    first_line: dict[object, int] = {}
+    first: dict[object, Value] = {}
     for row in table.rows:
         value = _value(table, mapping, wishes, row)
         if value is None:
@@ -106,17 +115,13 @@ def read_values(table: Table, mapping: Mapping, wishes: Wishes) -> Reading:
             continue
         if "run" not in mapping.roles:
             counted[value.place] += 1
-            value = _numbered(value, counted[value.place])
+            value = _counted(table, value, counted[value.place], first)
         key = (value.place, value.kind, value.run)
-        if key in first_line:
-            table.fail(
-                f"run {value.run or value.kind} of {value.text} stands in line"
-                f" {first_line[key]} already",
-                "number the runs, or name the column that tells them apart with --factor",
-                line=row.line,
-            )
-        first_line[key] = row.line
+        if key in first:
+            _refuse_twice(table, value, first[key])
+        first[key] = value
         values.append(value)
+    _refuse_grouped(table, mapping, values)
     noted = {row.line for row in table.rows if _cell(mapping, row, "notes")}
     reading = Reading(
         table,
@@ -181,14 +186,8 @@ def _value(table: Table, mapping: Mapping, wishes: Wishes, row: Row) -> Value | 
             column=mapping.roles["value"],
         )
     unit = _cell(mapping, row, "unit") if "unit" in mapping.roles else wishes.unit
-    quantity = quantity_of(unit, operation)
-    if quantity is not None and float(printed) < 0:
-        table.fail(
-            f"{printed} {unit} is below zero",
-            "throughputs and times are not",
-            line=row.line,
-            column=mapping.roles["value"],
-        )
+    quantity = _quantity(table, mapping, row, operation, unit)
+    _check_amount(table, mapping, row, quantity, f"{printed} {unit}")
     workload = _cell(mapping, row, "workload") or "imported"
     notes = _cell(mapping, row, "notes")
     return Value(
@@ -207,8 +206,102 @@ def _value(table: Table, mapping: Mapping, wishes: Wishes, row: Row) -> Value | 
     )
 
 
-def _numbered(value: Value, run: int) -> Value:
+def _quantity(
+    table: Table, mapping: Mapping, row: Row, operation: str, unit: str
+) -> Quantity | None:
+    doubt = doubt_of(unit)
+    if doubt:
+        table.fail(
+            f"'{unit}' is printed for bits and for bytes: nobody can know which",
+            f"write {doubt}",
+            line=row.line,
+            column=mapping.roles.get("unit", ""),
+        )
+    return quantity_of(unit, operation)
+
+
+def _check_amount(
+    table: Table, mapping: Mapping, row: Row, quantity: Quantity | None, amount: str
+) -> None:
+    """Refuse what no machine measures, by which ratios would be no numbers."""
+    if quantity is None:
+        return
+    own = float(amount.partition(" ")[0]) * quantity.scale
+    column = mapping.roles["value"]
+    if own < 0:
+        table.fail(
+            f"{amount} is below zero",
+            "throughputs and times are not",
+            line=row.line,
+            column=column,
+        )
+    if own > VALUE_MAX or 0 < own < VALUE_MIN:
+        size = "large" if own > VALUE_MAX else "small"
+        table.fail(
+            f"{amount} is too {size} to be measured",
+            "is the number or its unit misprinted?",
+            line=row.line,
+            column=column,
+        )
+
+
+def _counted(table: Table, value: Value, run: int, first: dict[object, Value]) -> Value:
+    """Value as the next run of what it is of."""
+    if run > COUNTED_MAX:
+        table.fail(
+            f"more than {COUNTED_MAX} rows of {value.text}, and no column says which run a row is",
+            "a series within a run is not so many runs: write one value per run, or name the"
+            " column with --map run=COLUMN",
+            line=value.line,
+        )
+    before = first.get((value.place, "run", 1))
+    if before is not None and before.unit != value.unit:
+        table.fail(
+            f"{value.text} is in {value.unit}, in line {before.line} in {before.unit}, and no"
+            " column says which run a row is",
+            "write one unit, or name the column with --map run=COLUMN",
+            line=value.line,
+        )
     return replace(value, kind="run", run=run)
+
+
+def _refuse_twice(table: Table, value: Value, before: Value) -> NoReturn:
+    """Refuse a second value of the same run of the same thing."""
+    units = f" in {before.unit}" if before.unit != value.unit else ""
+    table.fail(
+        f"run {value.run or value.kind} of {value.text} stands in line {before.line} already"
+        f"{units}",
+        "leave one of the units out"
+        if units
+        else "number the runs, or name the column that tells them apart with --factor",
+        line=value.line,
+    )
+
+
+def _refuse_grouped(table: Table, mapping: Mapping, values: list[Value]) -> None:
+    """Refuse points that may part thousands: 1.180 beside 980, in a file as spreadsheets of
+    countries write it whose decimal sign is a comma.
+    """
+    if table.separator not in _COUNTRIES:
+        return
+    alike: dict[object, list[Value]] = defaultdict(list)
+    for value in values:
+        alike[value.workload, value.operation, value.unit].append(value)
+    for found in alike.values():
+        with_point = [value for value in found if "." in value.printed]
+        if not with_point or len(with_point) == len(found):
+            continue
+        if all(_THOUSANDS.fullmatch(value.printed) for value in with_point):
+            text = with_point[0].printed
+            other = next(value for value in found if "." not in value.printed)
+            table.fail(
+                f"'{text}' may be {text.replace('.', '')} or {float(text):g}: line {other.line}"
+                f" has '{other.printed}', without a point",
+                "leave the thousands separators out, or write all values with as many decimals"
+                f" ({other.printed}.000)",
+                line=with_point[0].line,
+                column=mapping.roles["value"],
+            )
 
 
 def _cell(mapping: Mapping, row: Row, role: str) -> str:
@@ -227,7 +320,9 @@ def _run(table: Table, mapping: Mapping, row: Row) -> tuple[Kind | None, int]:
         return "mean", 0
     if _DERIVED.fullmatch(text):
         return "derived", 0
-    if not (text.isascii() and text.isdecimal()) or not 1 <= int(text[:9]) <= RUN_MAX:
+    digits = text.lstrip("0")
+    is_whole = text.isascii() and text.isdecimal() and 0 < len(digits) <= _RUN_DIGITS
+    if not is_whole or int(digits) > RUN_MAX:
         table.fail(
             f"'{text[:60]}' is not a run",
             f"write a whole number from 1 to {RUN_MAX}, 'mean' for a printed mean,"
@@ -235,7 +330,7 @@ def _run(table: Table, mapping: Mapping, row: Row) -> tuple[Kind | None, int]:
             line=row.line,
             column=column,
         )
-    return "run", int(text)
+    return "run", int(digits)
 
 
 def _level(table: Table, factor: FactorColumn, row: Row) -> str:
@@ -258,7 +353,7 @@ def _is_number(text: str) -> bool:
 
 
 def _number_hint(text: str) -> str:
-    if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", text):
+    if re.fullmatch(r"\d{1,3}((,\d{3})+(\.\d+)?|(\.\d{3}){2,}(,\d+)?|(\.\d{3})+,\d+)", text):
         return "leave the thousands separators out"
     if re.fullmatch(r"\d+,\d+", text):
         return "write a decimal point, not a comma"

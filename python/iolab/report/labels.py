@@ -70,15 +70,28 @@ def _common(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _forks(rows: Sequence[_Parts]) -> dict[_Parts, set[int]]:
-    """Find, for each row, the places at which it first differs from some other row."""
-    nexts: dict[_Parts, set[str | None]] = {}
+    """Find, for each row, the places at which it first differs from some other row.
+
+    The rows are walked as one tree, whose nodes are what some of them begin with.
+    """
+    children: dict[tuple[int, str | None], int] = {}
+    branches = [0]
     for row in rows:
-        for place in range(len(row) + 1):
-            following = row[place] if place < len(row) else None
-            nexts.setdefault(row[:place], set()).add(following)
-    return {
-        row: {place for place in range(len(row)) if len(nexts[row[:place]]) > 1} for row in rows
-    }
+        node = 0
+        for part in (*row, None):
+            child = children.setdefault((node, part), len(branches))
+            if child == len(branches):
+                branches.append(0)
+                branches[node] += 1
+            node = child
+    found: dict[_Parts, set[int]] = {}
+    for row in rows:
+        node, found[row] = 0, set()
+        for place, part in enumerate(row):
+            if branches[node] > 1:
+                found[row].add(place)
+            node = children[node, part]
+    return found
 
 
 def _joined(parts: _Parts, kept: set[int]) -> str:

@@ -11,8 +11,10 @@ from iolab.stats.metrics.metric import format_significant
 
 CLIP_FACTOR = 3.0
 """On a log axis an interval may reach this factor beyond the outermost estimates, then is cut."""
-
-
+EXTREME = 1e100
+"""Values beyond it, or nearer to 0 than its inverse, are drawn there: a quotient of two such values
+is still a number.
+"""
 MS_FROM_US = 10_000.0
 """From so many microseconds on an axis is in milliseconds."""
 
@@ -29,7 +31,7 @@ class Scale:
     def place(self, value: float) -> float:
         """Return where a value lies: 0 at the low end, 1 at the high end."""
         if self.is_log:
-            value = max(value, 1e-300)
+            value = min(max(value, 1e-300), 1e150)
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
@@ -43,10 +45,10 @@ def make_scale(axis: Axis, values: Iterable[float], bounds: Iterable[float] = ()
     values : estimates; all are inside the range.
     bounds : interval ends; inside as far as `CLIP_FACTOR` allows.
     """
-    inner = [value for value in values if math.isfinite(value)] or [1.0]
+    inner = [_bounded(value) for value in values if math.isfinite(value)] or [1.0]
     low, high = min(inner), max(inner)
     is_log = axis.scale == "log" and low > 0
-    outer = [value for value in bounds if math.isfinite(value)]
+    outer = [_bounded(value) for value in bounds if math.isfinite(value)]
     if is_log:
         low = max(low / CLIP_FACTOR, min([*outer, low]))
         high = min(high * CLIP_FACTOR, max([*outer, high]))
@@ -66,6 +68,12 @@ def make_scale(axis: Axis, values: Iterable[float], bounds: Iterable[float] = ()
         else _ticks(low, high, is_log)
     )
     return Scale(low, high, is_log, ticks)
+
+
+def _bounded(value: float) -> float:
+    if 0 < abs(value) < 1 / EXTREME:
+        return math.copysign(1 / EXTREME, value)
+    return min(max(value, -EXTREME), EXTREME)
 
 
 def is_in_milliseconds(axis: Axis, values: Iterable[float]) -> bool:

@@ -465,14 +465,29 @@ def _refusal(ledger: Ledger) -> str:
     elif not values:
         pass  # Told below, and the only reason.
     elif any(not is_average_of_operations(m.operation) for m in values):
-        reasons.append(f"no operation was measured with {study.baseline} and another {factor}")
+        reasons.append(
+            f"wherever {study.baseline} and another {factor} were measured, one of them has fewer"
+            " than half of the runs of the fullest cell"
+            if _has_common_cell(ledger)
+            else f"no operation was measured with {study.baseline} and another {factor}"
+        )
     if _is_single(ledger.data):
         reasons.append("each value is one run, so that chance cannot be told from a difference")
     barring = (c for c in ledger.data.caveats if kind_of(c.code).bars_answer)
     reasons += [c.message.rstrip(".") for c in barring]
     if not values:
-        reasons.append("no value has a unit of which iolab knows whether more or less is better")
+        reasons.append("no value is of a unit and a statistic that iolab judges")
     return f"It does not say which {factor} is best: {'; '.join(reasons)}."
+
+
+def _has_common_cell(ledger: Ledger) -> bool:
+    """Tell whether the baseline and another level were measured in one cell."""
+    return any(
+        ledger.data.study.baseline in by_level and len(by_level) > 1
+        for cells in ledger.cells.values()
+        for key, by_level in cells.items()
+        if not is_average_of_operations(key.operation)
+    )
 
 
 def _is_single(data: StudyData) -> bool:

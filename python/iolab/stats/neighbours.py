@@ -127,7 +127,7 @@ def _of_run_delay(ledger: Ledger, c: Comparison) -> Iterator[tuple[Adjusted, flo
     values = pooled_log_ratios(cells, metric, c.level, c.baseline)
     others = pooled_log_ratios(waits, RUNNING, c.level, c.baseline)
     both = sorted(values.keys() & others.keys())
-    if len(both) < len(values):
+    if not both or len(both) < len(values):
         return
     xs = [others[number] for number in both]
     found = adjusted_mean([values[number] for number in both], xs)

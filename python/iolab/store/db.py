@@ -74,6 +74,8 @@ class Store:
         self.path = path
         self._connection = connection
         self._lock = lock
+        self._made: list[Path] = []
+        """Directories that were made for it."""
         self._is_quiet = False
 
     # Opening and closing.
@@ -111,7 +113,9 @@ class Store:
                 _write_draft(draft, plan, origin)
                 draft.rename(path)  # A study is either whole or not there.
                 give_to_user(path)
-                return cls._opened(path, lock)
+                store = cls._opened(path, lock)
+                store._made = made
+                return store
         except BaseException:
             _remove(draft)
             _remove(path)
@@ -245,6 +249,19 @@ class Store:
         self.close()
 
     # Writing.
+
+    @contextmanager
+    def whole_or_gone(self) -> Generator[None, None, None]:
+        """Remove the study that was just made, with its directories, if the block fails."""
+        try:
+            yield
+        except BaseException:
+            self._connection.close()
+            _remove(self.path)
+            if self._lock is not None:
+                self._lock.remove()
+            remove_directories(self._made)
+            raise
 
     @contextmanager
     def quiet(self) -> Generator[None, None, None]:

@@ -21,6 +21,8 @@ from iolab.store.shape import PROBLEMS_MAX, check_version, problems_of_pages
 MARGIN_MAX: Final = 100.0
 VALUE_MAX: Final = 1e24
 """Larger than any metric; beyond it ratios are no numbers any more."""
+RUN_MAX: Final = 100_000
+"""Largest number of a run that a table may name; they need not be without gaps."""
 
 
 def problems_of_study(path: Path) -> tuple[str, ...]:
@@ -99,8 +101,9 @@ def _of_numbers(data: StudyData) -> Iterator[str]:
     """Numbers that somebody counts up to, or divides by, are such that this ends."""
     if not 0 <= data.study.margin <= MARGIN_MAX:
         yield f"table study: the margin {data.study.margin} is none"
+    rounds_max = RUN_MAX if data.study.kind == "imported" else len(data.trials)
     for trial in data.trials:
-        if not 1 <= trial.round <= len(data.trials):
+        if not 1 <= trial.round <= rounds_max:
             yield f"table trial, row {trial.trial_id}: there is no round {trial.round}"
     for row in data.measurements:
         if not abs(row.value) <= VALUE_MAX:

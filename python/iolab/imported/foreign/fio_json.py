@@ -29,12 +29,14 @@ from iolab.imported.foreign.fio_result import (
     Way,
     number,
     percentiles_of,
+    whole,
 )
 from iolab.imported.foreign.found import Source, shown
 from iolab.wording import counted
 
 Node: TypeAlias = "dict[str, Node] | list[Node] | Bins | str | bool | None"
 _MARK: Final = re.compile(rb'"fio version"\s*:')
+_MARK_IN_TEXT: Final = re.compile(r'"fio version"\s*:')
 _START: Final = re.compile(r"^[ \t]*\{", re.MULTILINE)
 _HEAD: Final = re.compile(r'\{\s*"(fio version|timestamp)')
 _JOBNAME: Final = re.compile(r'"jobname"\s*:')
@@ -90,8 +92,10 @@ def read_json(source: Source, text: str) -> list[PrintedRun]:
             continue
         if "fio version" in _dict(node):
             runs.append(_document(source, node, text, (begin, end), line))
-            line += text.count("\n", place, end)
-            place = end
+        elif _HEAD.match(text, begin) is None and _MARK_IN_TEXT.search(text, begin, end):
+            continue  # A result may lie inside.
+        line += text.count("\n", place, max(place, end))
+        place = max(place, end)
     if not runs:
         source.fail("no document of fio in it", "import what fio wrote with --output-format=json")
     last = [
@@ -303,7 +307,7 @@ def _job(
     job = PrintedJob(
         line,
         name,
-        _whole(source, entry.get("groupid"), line, "groupid"),
+        whole(source, entry.get("groupid"), line, "groupid"),
         _error(source, entry.get("error"), line),
         options=options,
         user_percent=number(source, entry.get("usr_cpu"), line, "usr_cpu"),
@@ -330,10 +334,11 @@ def _way(source: Source, job: PrintedJob, direction: str, node: Node) -> Way | N
     def at(name: str) -> Decimal | None:
         return number(source, found.get(name), job.line, f"{what}.{name}")
 
-    operations, moved = at("total_ios"), at("io_bytes")
+    operations = whole(source, found.get("total_ios"), job.line, f"{what}.total_ios")
+    moved = at("io_bytes")
     if not operations and not moved:
         return None
-    way = Way(direction, operations=int(operations or 0), runtime_ms=at("runtime") or Decimal(0))
+    way = Way(direction, operations=operations, runtime_ms=at("runtime") or Decimal(0))
     rate = at("bw_bytes")
     if rate is not None:
         way.amounts["B/s"] = rate
@@ -361,7 +366,7 @@ def _add_latency(
         if mean is not None:
             way.amounts["latency_ns_mean"] = mean * scale
         way.amounts["latency_ns_max"] = largest * scale
-        way.operations = way.operations or _whole(source, node.get("N"), job.line, f"{name}.N")
+        way.operations = way.operations or whole(source, node.get("N"), job.line, f"{name}.N")
         way.bins = _bins(source, job, node, what) if scale == 1 else None
         printed = _percentiles(source, job.line, node, f"{what}.{name}")
         way.amounts |= {u: printed[p] * scale for u, p in PERCENTILES.items() if p in printed}
@@ -413,12 +418,7 @@ def _add_flushes(source: Source, job: PrintedJob, node: Node) -> None:
 
 def _error(source: Source, node: Node, line: int) -> int:
     """Error number; fio prints it with either sign."""
-    return _whole(source, _text(node).removeprefix("-") or "0", line, "error")
-
-
-def _whole(source: Source, node: Node, line: int, what: str) -> int:
-    found = number(source, node, line, what)
-    return int(found) if found is not None and found < 1 << 62 else 0
+    return whole(source, _text(node).removeprefix("-") or "0", line, "error")
 
 
 def _options(node: Node) -> dict[str, str] | None:

@@ -22,6 +22,7 @@ from iolab.imported.foreign.fio_options import about_options, access_of, size_of
 from iolab.imported.foreign.found import Found, Source, shown
 from iolab.imported.table import Background
 from iolab.store.derived import SeriesPart
+from iolab.store.verify import VALUE_MAX
 from iolab.study.operations import Kind
 
 TOOL: Final = "fio"
@@ -42,6 +43,10 @@ SYSTEM_CPU: Final = "cpu_system_share"
 SHORT_MS: Final = 100
 """A direction that ran shorter carries a note: its rate is coarse."""
 _NUMBER: Final = re.compile(r"\d{1,20}(\.\d{1,20})?([eE][+-]?\d{1,2})?")
+_AMOUNT_MAX: Final = Decimal(VALUE_MAX)
+_COUNT_MAX: Final = 1 << 62
+_TIME_NS_MAX: Final = 1 << 62
+"""146 years; larger times have no place in a study."""
 _NOT_A_NUMBER: Final = re.compile(r"[-+]?(nan|inf(inity)?)", re.IGNORECASE)
 _UNKNOWN: Final = "job"
 _ZERO: Final = "printed 0: below what the output resolves"
@@ -114,9 +119,34 @@ def number(source: Source, text: object, line: int, what: str) -> Decimal | None
     plain = str(text).strip()
     if text is None or not plain or _NOT_A_NUMBER.fullmatch(plain):
         return None
-    if not _NUMBER.fullmatch(plain):
+    if not _NUMBER.fullmatch(plain) or (found := Decimal(plain)) > _AMOUNT_MAX:
         refuse_number(source, plain, line, what)
-    return Decimal(plain)
+    return found
+
+
+def whole_ns(source: Source, value: Decimal, line: int, what: str) -> int:
+    """Understand a time as whole nanoseconds.
+
+    Raises
+    ------
+    TableError : no machine has run so long.
+    """
+    if value >= _TIME_NS_MAX:
+        refuse_number(source, f"{value / 1_000_000_000:.3g} s", line, what)
+    return int(value)
+
+
+def whole(source: Source, text: object, line: int, what: str) -> int:
+    """Understand a count, of errors or operations; 0 for what fio prints in place of none.
+
+    Raises
+    ------
+    TableError : it is none, or nothing is counted so far.
+    """
+    found = number(source, text, line, what)
+    if found is not None and found >= _COUNT_MAX:
+        refuse_number(source, str(text), line, what)
+    return int(found) if found is not None else 0
 
 
 def refuse_number(source: Source, text: str, line: int, what: str) -> NoReturn:
@@ -170,7 +200,7 @@ def _add_group(source: Source, version: str, jobs: list[PrintedJob], execution: 
         _task(list(streams.values())),
         f"{failed.name}: error {failed.error}" if failed is not None else "",
         min(started) if all(started) else 0,
-        int(max(job.runtime_ms for job in jobs) * 1_000_000),
+        _elapsed_ns(source, jobs),
     )
     if failed is not None:
         name = _operation(failed, _first_direction(failed), is_alone=is_alone)
@@ -183,6 +213,12 @@ def _add_group(source: Source, version: str, jobs: list[PrintedJob], execution: 
         names.add(label)
         _add_stream(source, clones, label if not is_alone else "", about, background)
     return len(source.numbers) > before
+
+
+def _elapsed_ns(source: Source, jobs: list[PrintedJob]) -> int:
+    longest = max(jobs, key=lambda job: job.runtime_ms)
+    what = f"job {shown(longest.name)}: run time"
+    return whole_ns(source, longest.runtime_ms * 1_000_000, longest.line, what)
 
 
 def _task(streams: list[list[PrintedJob]]) -> str:
@@ -269,7 +305,7 @@ def _add_stream(
         for way in job.ways:
             ways[way.direction].append(way)
     options = first.options
-    cpu = _cpu(clones)
+    cpu = _cpu(source, clones)
     if len(ways) > 1:
         whole = label or _rw(first)
         own = replace(background, kind="mixed", access=access_of(options))
@@ -285,8 +321,8 @@ def _add_stream(
             kind=KINDS.get(direction, "other"),
             access=access_of(options),
             io_size_bytes=size_of((options or {}).get("bs", "")),
-            cpu_user_ns=int(cpu[0]) if cpu and is_all else None,
-            cpu_system_ns=int(cpu[1]) if cpu and is_all else None,
+            cpu_user_ns=cpu[0] if cpu and is_all else None,
+            cpu_system_ns=cpu[1] if cpu and is_all else None,
             series=way.series,
         )
         amounts = dict(way.amounts)
@@ -308,7 +344,7 @@ def plain(value: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _cpu(clones: list[PrintedJob]) -> tuple[Decimal, Decimal] | None:
+def _cpu(source: Source, clones: list[PrintedJob]) -> tuple[int, int] | None:
     """Nanoseconds of processor time of all clones, by user and system."""
     user = system = Decimal(0)
     for job in clones:
@@ -316,7 +352,8 @@ def _cpu(clones: list[PrintedJob]) -> tuple[Decimal, Decimal] | None:
             return None
         user += job.user_percent * job.runtime_ms * 10_000
         system += job.system_percent * job.runtime_ms * 10_000
-    return user, system
+    line, what = clones[0].line, f"job {shown(clones[0].name)}: processor time"
+    return whole_ns(source, user, line, what), whole_ns(source, system, line, what)
 
 
 def _cpu_shares(clones: list[PrintedJob]) -> dict[str, Decimal]:

@@ -11,7 +11,14 @@ from decimal import Decimal
 from typing import Final
 
 from iolab.frozen import frozen
-from iolab.imported.foreign.fio_result import PERCENTILES, PrintedJob, PrintedRun, Way, number
+from iolab.imported.foreign.fio_result import (
+    PERCENTILES,
+    PrintedJob,
+    PrintedRun,
+    Way,
+    number,
+    whole,
+)
 from iolab.imported.foreign.found import Source, shown
 
 
@@ -94,8 +101,8 @@ def _read_line(source: Source, at: int, line: str) -> tuple[str, PrintedJob]:
     version = fields[1] if form.head == 5 else ""
     name = fields[form.head - 3]
     job = PrintedJob(at, name[:100] or "(unnamed)")
-    job.group = _whole(source, at, fields[form.head - 2], "the group")
-    job.error = _whole(source, at, fields[form.head - 1].removeprefix("-"), "the error")
+    job.group = whole(source, fields[form.head - 2], at, "the group")
+    job.error = whole(source, fields[form.head - 1].removeprefix("-"), at, "the error")
     for place, direction in enumerate(form.directions):
         start = form.head + place * form.fields
         _add_way(source, job, direction, fields[start : start + form.fields])
@@ -157,8 +164,3 @@ def _add_way(source: Source, job: PrintedJob, direction: str, fields: list[str])
 
 def _percent(source: Source, at: int, text: str, what: str) -> Decimal | None:
     return number(source, text.removesuffix("%"), at, what)
-
-
-def _whole(source: Source, at: int, text: str, what: str) -> int:
-    found = number(source, text, at, what)
-    return int(found) if found is not None and found < 1 << 31 else 0

@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Final
 
-from iolab.frozen import frozen
+from iolab.frozen import frozen, replace
 from iolab.imported.foreign.fio_logs import Log, add_logs, is_empty_log, is_log, read_log
 from iolab.imported.foreign.found import Found, Source
 from iolab.imported.foreign.recognise import read_foreign
@@ -106,6 +106,8 @@ def read_files(
         sources.append(source)
         origins.append(Origin(name.path, hashlib.sha256(content).hexdigest(), len(content)))
     add_logs(logs)
+    for source in sources:
+        source.numbers = [_printable_found(found) for found in source.numbers]
     if not any(source.numbers for source in sources):
         sources[0].fail("no number in it", "the run was broken off before its first result")
     return _table(named, sources, origins, level_column, factors)
@@ -256,8 +258,35 @@ def _cells(found: Found, columns: tuple[str, ...], defaults: dict[str, str]) -> 
     }
 
 
+def _printable_found(found: Found) -> Found:
+    """Number with nothing in its words that cannot be printed or stored."""
+    words = [found.operation, found.unit, found.notes]
+    words += [text for pair in found.about for text in pair]
+    background = found.background
+    if background is not None:
+        words += [background.task, background.error]
+    if all(map(str.isprintable, words)):
+        return found
+    if background is not None:
+        background = replace(
+            background, task=_visible(background.task), error=_visible(background.error)
+        )
+    return replace(
+        found,
+        operation=_visible(found.operation),
+        unit=_visible(found.unit),
+        notes=_visible(found.notes),
+        about=tuple((_visible(name), _visible(text)) for name, text in found.about),
+        background=background,
+    )
+
+
+def _visible(text: str) -> str:
+    return text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
+
+
 def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else "?" for c in text)[:_LEVEL_LENGTH_MAX]
+    return _visible(text)[:_LEVEL_LENGTH_MAX]
 
 
 def _places(named: list[Named], levels: list[str]) -> list[int]:

@@ -525,8 +525,9 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
     FindingKind(
         "not_judged",
         TABLE,
-        "units of which it is not known whether more or less is better",
-        "use known units, or names of metrics",
+        "values of units of which it is not known whether more is better, or of statistics that no"
+        " metric is, such as the shortest latency",
+        "use known units, or names of metrics; say which statistic it is",
     ),
     FindingKind(
         "ratios_without_base",

@@ -24,22 +24,31 @@ from iolab.stats.methods.holm import HolmStep, stepped_down
 @functools.lru_cache(maxsize=256)
 def numbers_of_equal_pairs(levels: int) -> frozenset[int]:
     """Return how many pairs of `levels` levels can be equal at once."""
-    if levels < 2:
-        return frozenset({0})
-    return frozenset(
-        math.comb(group, 2) + rest
-        for group in range(1, levels + 1)
-        for rest in numbers_of_equal_pairs(levels - group)
-    )
+    bits = _possible(max(levels, 0))
+    return frozenset(number for number, bit in enumerate(reversed(f"{bits:b}")) if bit == "1")
+
+
+def _possible(levels: int) -> int:
+    """Return the possible numbers as bits; a group more moves the numbers of the other levels."""
+    possible = [1]
+    for count in range(1, levels + 1):
+        bits = 0
+        for group in range(1, count + 1):
+            bits |= possible[count - group] << math.comb(group, 2)
+        possible.append(bits)
+    return possible[levels]
 
 
 @functools.lru_cache(maxsize=256)
 def shaffer_divisors(levels: int) -> tuple[int, ...]:
     """Return the divisor of each step for all pairs of `levels` levels."""
-    possible = sorted(numbers_of_equal_pairs(levels))
-    return tuple(
-        max(1, *(n for n in possible if n <= left)) for left in range(math.comb(levels, 2), 0, -1)
-    )
+    possible = numbers_of_equal_pairs(levels)
+    divisors: list[int] = []
+    largest = 1
+    for left in range(1, math.comb(levels, 2) + 1):
+        largest = left if left in possible else largest
+        divisors.append(largest)
+    return tuple(reversed(divisors))
 
 
 def shaffer_steps(
