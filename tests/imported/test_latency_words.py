@@ -11,6 +11,7 @@ from iolab.imported.mapping import Wishes
 from iolab.imported.quantities import quantity_of
 from iolab.imported.study import store_imported, understand
 from iolab.stats.judge import judge
+from iolab.stats.ledger import is_average_of_operations
 from iolab.store.db import Store
 
 
@@ -92,3 +93,27 @@ def test_what_is_not_judged_is_said_with_what_would_be(tmp_path):
     (told,) = [c.sentences for c in verdict.caveats if c.kind == "not_judged"]
     assert "of no statistic that iolab judges: min latency 2 us" in told
     assert "mean, p50, p90, p99, p99.9 or longest" in told
+
+
+@pytest.mark.parametrize(
+    "head", ["read mean latency us", "avg_us", "latency avg (us)", "lat_avg_us"]
+)
+def test_a_mean_latency_is_judged_and_no_average_over_operations(tmp_path, head):
+    """The hint of `not_judged` named it, but it was taken for a mean over several operations."""
+    path = tmp_path / "t.csv"
+    rows = [
+        f"{fs},{run},{run + shift}" for fs, shift in (("a", 100), ("b", 200)) for run in (1, 2, 3)
+    ]
+    path.write_text(f"fs,run,{head}\n" + "\n".join(rows) + "\n")
+    store_imported(understand(path, Wishes()), tmp_path / "out" / "study.db", "test")
+    with Store.open_reader(tmp_path / "out" / "study.db") as store:
+        verdict = judge(store.load_data())
+    (headline,) = verdict.headline
+    assert (headline.metric, headline.effect.word) == ("latency_ns_mean", "worse")
+
+
+def test_an_average_over_operations_stays_one():
+    assert is_average_of_operations("mean of 7 operations")
+    assert is_average_of_operations("mean latency of all operations")
+    assert is_average_of_operations("average")
+    assert not is_average_of_operations("write mean latency")

@@ -88,6 +88,10 @@ MALFORMED = {
     ),
     "huge head": (b"fs," + b"x" * 501 + b"\na,1\n", "column 2: a name of 501 characters"),
     "escape in head": (b"fs,a\x1bb\na,1\n", "column 2: a name with a character that cannot be"),
+    "value twice": (
+        b"fs,Value,value,unit\na,1,2,s\n",
+        "columns 'Value' and 'value' may both be the value: say which one, as in --map value=Value",
+    ),
     "no values": ((HEAD + "none,read,1,,KB/s\n").encode(), "no row has a value"),
     "settings only": ((HEAD + "none,read,,3,KB/s\n").encode(), "no row is a measurement"),
     "means only": ((HEAD + "none,read,mean,3,KB/s\n").encode(), "printed means but no runs"),

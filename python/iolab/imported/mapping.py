@@ -115,6 +115,12 @@ def _roles(table: Table, wishes: Wishes) -> dict[str, str]:
     for role, names in ROLES.items():
         if role not in roles:
             found = next((folded[n] for n in names if n in folded), None)
+            alike = [c for c in table.columns if found is not None and c.lower() == found.lower()]
+            if len(alike) > 1:
+                table.fail(
+                    f"columns {' and '.join(map(repr, alike))} may both be the {role}",
+                    f"say which one, as in --map {role}={alike[0]}",
+                )
             if found is not None and found not in roles.values() and found not in wishes.factors:
                 roles[role] = found
     if "value" not in roles:

@@ -250,6 +250,8 @@ def _measured(head: str) -> tuple[str, str] | None:
         before = folded.removesuffix(spelling)
         if before != folded and (not before or before[-1] in _BEFORE_UNIT):
             what = head[: len(before)].rstrip(_BEFORE_UNIT)
+            if is_time(unit) and unit != "s" and what.lower() in MEANS:
+                what += " latency"  # Over calls, where a bare mean is one over operations.
             return what, _as_written(bare[len(before) :], unit)
     return None
 

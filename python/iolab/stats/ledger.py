@@ -382,14 +382,20 @@ def _natures(data: StudyData) -> dict[tuple[str, str], Nature]:
 
 
 _AVERAGE: Final = re.compile(r"\b(mean|average|averages|avg)\b", re.IGNORECASE)
+_MEAN_LATENCY: Final = re.compile(
+    r"\b(mean|average|avg) [cs]?lat(ency)?\b|\b[cs]?lat(ency)? (mean|average|avg)\b"
+)
 
 
 def is_average_of_operations(operation: str) -> bool:
     """Say whether a column of a table claims to be an average over several operations.
 
-    Of studies that iolab measured nobody asks: there a name is the user's word.
+    Of studies that iolab measured nobody asks: there a name is the user's word. A mean latency is
+    one over the calls of one operation.
     """
-    return _AVERAGE.search(operation) is not None
+    if _AVERAGE.search(operation) is None:
+        return False
+    return _MEAN_LATENCY.search(operation.lower()) is None or "operations" in operation.lower()
 
 
 def _in_order(measurements: list[Measurement]) -> list[Measurement]:
