@@ -67,7 +67,7 @@ ENTRANCES: Final = ("__init__.py", "__main__.py")
 SHARED_MODULES: Final = frozenset(
     {
         *("errors", "frozen", "json_text", "protocol", "regular_file"),
-        *("units", "version", "visible", "wording"),
+        *("deferred_import", "units", "version", "visible", "wording"),
     }
 )
 CORE_USERS: Final = (
