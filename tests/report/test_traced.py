@@ -23,7 +23,12 @@ from iolab.report.device_work import NOTE, TITLE, work_table
 from iolab.report.markdown import render_markdown
 from iolab.report.svg import render_svg
 from iolab.report.terminal import render
-from iolab.report.traced_trials import PICTURES_MAX, traced_pairs, wanted_trials
+from iolab.report.traced_trials import (
+    PICTURES_MAX,
+    kept_figures,
+    traced_pairs,
+    wanted_trials,
+)
 from iolab.report.why import why_text
 from iolab.report.xlsx import SHEETS, render_xlsx
 from iolab.stats.judge import judge
@@ -317,3 +322,31 @@ def test_a_shortened_level_is_not_taken_for_the_baseline(canned: ModuleType) -> 
     )
     text = render(data, judge(data), width=60)
     assert re.search(r"^  (\S+ )?nodelalloc 0\.9", text, re.MULTILINE), text
+
+
+PICTURE = (
+    '<figure id="trace-t0002"><figcaption>a</figcaption><svg viewBox="0 0 1 1">{}</svg></figure>'
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "is_kept"),
+    [
+        ('<path d="M0 0h1"/><text x="1" fill="red">b</text>', True),
+        ("<script>alert(1)</script>", False),
+        ("<path onload=alert(1)>", False),
+        ('<path d="M0" onload="alert(1)"/>', False),
+        ('<a href="javascript:alert(1)">b</a>', False),
+        ('<rect fill="url(http://x)"/>', False),
+        ('<image href="http://x"/>', False),
+        ("<!-- <path d=", False),
+        ('<path d="<script>"/>', False),
+        ("<foreignObject></foreignObject>", False),
+        ('<path style="x"/>', False),
+    ],
+)
+def test_a_picture_of_an_archive_only_shows(body: str, is_kept: bool) -> None:
+    """Anybody may have made the page that a picture is taken from."""
+    page = f"<p>before</p>{PICTURE.format(body)}<p>behind</p>"
+    expected = {"trace-t0002": PICTURE.format(body)} if is_kept else {}
+    assert kept_figures(page) == expected

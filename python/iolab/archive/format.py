@@ -25,7 +25,7 @@ DATABASE: Final = "study.db"
 
 MEMBER_NAME: Final = re.compile(
     r"study\.db|study\.toml|facts\.json|README\.txt|report\.html|report\.xlsx|verdict\.json"
-    r"|commands/[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
+    r"|commands/(trial-t[0-9]{1,18}\.fio|iozone\.sh)"
     r"|recordings/[0-9a-f]{16}-[A-Za-z0-9._-]{1,60}"
 )
 """Every name there is. None leads out of the directory that an archive is unpacked into."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 import stat
 import zipfile
 from collections.abc import Mapping
@@ -81,7 +82,7 @@ def write_new(path: Path, content: bytes, allowed: Allowed = NOTHING) -> None:
         if isinstance(error, FileNotFoundError):
             raise ArchiveError(
                 f"{path} cannot be written: there is no directory {path.parent}",
-                f"make it first: mkdir -p {path.parent}",
+                f"make it first: `mkdir -p {shlex.quote(str(path.parent))}`",
             ) from None
         raise ArchiveError(
             f"{path} cannot be written: {error.strerror}", "make room, or choose another --out"

@@ -53,11 +53,11 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     target, out = Path(arguments.target), Path(arguments.out) if arguments.out else None
     overwrite = tuple(arguments.overwrite)
     if arguments.check:
-        return _tell_checked(target, archives.check(target), console)
+        return _tell_checked(target, archives.check(target, services), console)
     if arguments.extract:
         if out is None:
             raise IolabError("--extract needs a directory", "name a new one with --out DIR")
-        _tell_extracted(archives.extract(target, out), console)
+        _tell_extracted(archives.extract(target, out, services), console)
     elif arguments.export:
         found = archives.export(target, arguments.export, services, console.note)
         _tell_exported(found, out, overwrite, console)
@@ -84,12 +84,23 @@ def _tell_checked(target: Path, found: archives.CheckedArchive, console: Console
             console.result(f"{files} in it: as packed.")
         return EXIT_CHECK_FAILED
     if found.about is not None:
-        console.result(f"{target} is whole: {found.about}")
+        whole = ": its study is whole, and other files are not" if found.others else " is whole"
+        console.result(f"{target}{whole}: {found.about}")
         console.result(f"{files}, content SHA-256 {found.sha256}")
+    if found.others:
+        console.result(
+            f"Do not believe {', '.join(found.others)}: this iolab makes others of the study, as "
+            "--extract and `iolab report` do"
+        )
     return 0
 
 
 def _tell_extracted(found: archives.Extracted, console: Console) -> None:
+    if found.others:
+        console.note(
+            "iolab: note: made anew or left out, since the archive has others than this iolab makes"
+            f" of its study: {', '.join(found.others)}"
+        )
     console.result(f"{found.path}: {counted(found.n_files, 'file')}")
     more = f", `{found.continued_by}` continues it" if found.continued_by is not None else ""
     console.result(f"`iolab report {shlex.quote(str(found.path))}` shows the results{more}")

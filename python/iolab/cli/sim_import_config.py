@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import textwrap
 from itertools import groupby
 from pathlib import Path
@@ -59,7 +60,8 @@ def answer(arguments: argparse.Namespace, services: Services, console: Console) 
     else:
         write_stack(imported, out, arguments.overwrite)
         _print_table(imported, console)
-        console.result(f"\nWritten to {out}: iolab mkfile --on sim:{out} --iostat 5 500m testfile")
+        testbed = shlex.quote(f"sim:{out}")
+        console.result(f"\nWritten to {out}: iolab mkfile --on {testbed} --iostat 5 500m testfile")
     return 0
 
 

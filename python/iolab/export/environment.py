@@ -7,9 +7,11 @@ the file, and names devices of another one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from iolab.frozen import frozen
+from iolab.pattern import pattern
 from iolab.store.rows import StudyData
 from iolab.study.factors import find_factor, scheduler_of
 from iolab.study.treatment import Treatment
@@ -25,6 +27,9 @@ _CPU_FILES: Final = {
 """Knobs of the CPUs: where each of them is."""
 _FIRST_KNOBS: Final = ("driver_queue_depth", "scheduler", "nr_requests")
 """A switch of the scheduler resets what depends on it, so it comes before the others."""
+
+_PLAIN_COMMAND: Final = pattern(r"[\w@%+=:,./^ -]+")
+"""Words that a shell takes as they are: records may come from anybody."""
 
 
 @frozen
@@ -71,7 +76,11 @@ def _made(effective: Mapping[str, str], site: Site) -> Iterator[str]:
         return
     yield "File system, made afresh for the trials that share it; the device was iolab's own:"
     for action in site.actions:
-        yield f"$ {action.get('detail', '')}"
+        command = str(action.get("detail", ""))
+        if _PLAIN_COMMAND.fullmatch(command):
+            yield f"$ {command}"
+        else:
+            yield f"no equivalent: a command with signs that a shell obeys: {command!r}"
 
 
 def _knob_lines(effective: Mapping[str, str], site: Site) -> Iterator[str]:
@@ -89,9 +98,11 @@ def _knob_lines(effective: Mapping[str, str], site: Site) -> Iterator[str]:
                 yield from _device_knob(name, effective, f"/sys/block/{device}/queue")
     for name in order:
         if name.startswith("vm."):
-            yield f"$ echo {effective[name]} > /proc/sys/vm/{name.removeprefix('vm.')}"
+            value = quote(effective[name])
+            yield f"$ echo {value} > /proc/sys/vm/{name.removeprefix('vm.')}"
         elif name in _CPU_FILES:
-            yield f"$ for file in {_CPU_FILES[name]}; do echo {effective[name]} > $file; done"
+            value = quote(effective[name])
+            yield f"$ for file in {_CPU_FILES[name]}; do echo {value} > $file; done"
 
 
 def _rank(name: str) -> int:
@@ -99,7 +110,7 @@ def _rank(name: str) -> int:
 
 
 def _device_knob(name: str, effective: Mapping[str, str], queue: str) -> Iterator[str]:
-    value = effective[name]
+    value, queue = quote(effective[name]), quote(queue)
     owner = scheduler_of(name)
     if name == "driver_queue_depth":  # Under none, nr_requests is the depth of the driver.
         yield f"$ echo none > {queue}/scheduler && echo {value} > {queue}/nr_requests"

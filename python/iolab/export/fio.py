@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from iolab.export.environment import comment
-from iolab.export.plain_names import one_line, plain_name
+from iolab.export.plain_names import one_line, plain_name, plain_trial_id
 from iolab.export.treatments import Exported
 
 if TYPE_CHECKING:
@@ -142,8 +142,13 @@ def _head(item: Exported, job: str) -> Iterator[str]:
 
 
 def file_name(item: Exported) -> str:
-    """Name of its job file in an archive."""
-    return f"trial-{item.trial_id}.fio"
+    """Name of its job file in an archive.
+
+    Raises
+    ------
+    RefusedError : the trial has a name that no trial of iolab has; it could lead anywhere.
+    """
+    return f"trial-{plain_trial_id(item.trial_id)}.fio"
 
 
 def _ioengine(name: str) -> Iterator[Line]:

@@ -11,6 +11,7 @@ import re
 from typing import Final
 
 from iolab.errors import RefusedError
+from iolab.store.cells import is_trial_id
 
 _SIGNS: Final = "_.,+@%=/-"
 _PLAIN: Final = re.compile(rf"(?!-)[\w{re.escape(_SIGNS)}]+")
@@ -35,6 +36,22 @@ def plain_name(what: str, name: str) -> str:
         " something else. Nothing was written",
         f"run the study again with a name of letters, digits and {' '.join(_SIGNS)} that does not"
         " begin with '-'",
+    )
+
+
+def plain_trial_id(name: str) -> str:
+    """`name`, if it is one that a trial may have: it becomes a part of a file's name.
+
+    Raises
+    ------
+    RefusedError : it is not.
+    """
+    if is_trial_id(name):
+        return name
+    raise RefusedError(
+        f"the trial {name!r} cannot be exported: iolab gives no trial such a name. Nothing was"
+        " written",
+        "do not use this study",
     )
 
 

@@ -19,7 +19,7 @@ from iolab.run.trial import trial_spec
 from iolab.store.contents import Contents
 from iolab.store.machine import machine_text
 from iolab.store.rows import StudyData
-from iolab.study.dialects import Entry, find_dialect, of_plan, text_at
+from iolab.study.dialects import Entry, find_dialect, of_plan, text_at, words_of
 from iolab.study.entry_plan import entry_plan
 from iolab.study.load import parse_study
 from iolab.study.model import DialectWorkload, Study
@@ -105,12 +105,13 @@ def _refuse_untranslated(study: Study) -> None:
     for workload in study.workloads:
         if isinstance(workload, DialectWorkload) and workload.dialect != _EXPORTED_DIALECT:
             is_file = find_dialect(workload.dialect).has_file
+            words = [] if is_file else [workload.dialect, *words_of(workload.text)]
             raise StudyError(
                 f"workload '{workload.name}' is written for {workload.dialect}, which is not"
                 " translated",
                 f"its file is {workload.file}"
                 if is_file
-                else f"run that command: `{workload.dialect} {workload.text}`",
+                else f"run that command: `{shlex.join(words)}`",
             )
 
 

@@ -12,13 +12,11 @@ from iolab.frozen import frozen, replace
 from iolab.imported.mapping import FactorColumn, Mapping, Wishes
 from iolab.imported.quantities import KNOWN_UNITS, Quantity, doubt_of, quantity_of
 from iolab.imported.table import Background, Row, Table
-from iolab.store.verify import RUN_MAX, VALUE_MAX
+from iolab.store.verify import RUN_MAX, VALUE_MAX, VALUE_MIN
 
 Kind = Literal["run", "mean", "derived"]
 COUNTED_MAX: Final = 1000
 """Rows of the same thing that are counted as runs; more are a series within a run."""
-VALUE_MIN: Final = 1 / VALUE_MAX
-"""Smaller than any amount that is measured, in a metric's own unit; 0 is not meant."""
 _DERIVED: Final = re.compile(r"\d+\s*\(derived\)", re.IGNORECASE)
 MEANS: Final = ("mean", "average", "avg")
 """Words in place of a run that mean: this is what the table says their mean is."""

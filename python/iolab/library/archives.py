@@ -7,14 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-from iolab.archive.format import SUFFIX, Manifest
-from iolab.archive.read import Inspection, inspect, read_archive, unpack
+from iolab.archive.format import SUFFIX
+from iolab.archive.read import inspect, read_archive, unpack
 from iolab.archive.write import write_new
 from iolab.errors import IolabError, StoreError
 from iolab.export.fio import file_name, fio_job
 from iolab.export.iozone import iozone_script
 from iolab.export.treatments import Exported, exported_treatments
-from iolab.frozen import frozen
+from iolab.frozen import frozen, replace
+from iolab.library.archive_claims import Claims, members_of_archive
 from iolab.library.packing import pack_study
 from iolab.library.services import Services
 from iolab.library.stored import (
@@ -62,6 +63,9 @@ class CheckedArchive:
     """Statement of the archive about itself; None if it says nothing that can be read."""
     sha256: str
     """Digest of the content that it promises; empty where `about` is None."""
+    others: tuple[str, ...] = ()
+    """Files that this iolab makes otherwise of the same study. Another version may have made them,
+    or somebody: they are not believed."""
 
 
 @frozen
@@ -70,6 +74,9 @@ class Extracted:
 
     path: Path
     n_files: int
+    others: tuple[str, ...]
+    """Files that were made anew of the study, since those of the archive were others; such as the
+    study does not give were left out."""
     continued_by: str | None
     """The command that continues the study; None if it is complete or cannot be continued."""
 
@@ -112,45 +119,59 @@ def pack(
     return Packed(out, manifest.study_name, len(manifest.members), len(content), manifest.sha256)
 
 
-def check(target: Path) -> CheckedArchive:
-    """Verify an archive, and the study in it.
+def check(target: Path, services: Services | None = None) -> CheckedArchive:
+    """Verify an archive, the study in it, and all files that were made of that.
+
+    Every value is derived again from its record, and reports and commands are made again.
 
     Raises
     ------
     ArchiveError : it is none.
     """
     found = inspect(target)
-    problems = (*found.problems, *problems_inside(found))
-    manifest: Manifest | None = found.manifest
+    claims = Claims(found.manifest, most=None)
+    problems, others = found.problems, ()
+    if STORE_NAME in found.contents:
+        with copied(found) as database:
+            inside = problems_of_study(database, claims)
+            problems += tuple(f"{STORE_NAME}: {problem}" for problem in inside)
+            if not inside:
+                members = members_of_archive(found, database, services or Services())
+                problems, others = problems + members.problems, members.others
+    manifest = claims.corrected
     return CheckedArchive(
         problems,
         len(found.contents),
         None if manifest is None else manifest_text(manifest),
         "" if manifest is None else manifest.sha256,
+        others,
     )
 
 
-def problems_inside(found: Inspection) -> list[str]:
-    """Faults of the database, if it is at least what the manifest promises."""
-    if STORE_NAME not in found.contents:
-        return []
-    with copied(found) as database:
-        return [f"{STORE_NAME}: {problem}" for problem in problems_of_study(database)]
-
-
-def extract(target: Path, out: Path) -> Extracted:
+def extract(target: Path, out: Path, services: Services | None = None) -> Extracted:
     """Unpack an archive into a new directory.
+
+    Its database and the recordings of its study are taken as they are, all else is made again.
 
     Raises
     ------
     ArchiveError : it is damaged, foreign, or of a newer program.
     """
     found = read_archive(target)
-    with usable(found) as database, Store.open_reader(database) as store:
-        study = store.study
-        unpack(found, out)
+    with usable(found, Claims(found.manifest, most=None)) as database:
+        with Store.open_reader(database) as store:
+            study = store.study
+        members = members_of_archive(found, database, services or Services())
+        contents = {STORE_NAME: found.contents[STORE_NAME], **members.made}
+        unpack(replace(found, contents=contents), out)
+        others = [
+            name
+            for name, content in found.contents.items()
+            if name != STORE_NAME and contents.get(name) != content
+        ]
     command = command_on(study, place=shlex.quote(str(out)))
-    return Extracted(out, len(found.contents), command if is_continuable(study) else None)
+    continued_by = command if is_continuable(study) else None
+    return Extracted(out, len(contents), tuple(others), continued_by)
 
 
 @frozen

@@ -6,6 +6,7 @@ testbed, from ``--noise``, or is an honest range. Rounds needed are those of `io
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -170,7 +171,7 @@ def _noise_text(found: Forecast) -> str:
     return (
         f"not measured here: sd of a round's ratio assumed {ends[0]:.2g} to {ends[-1]:.2g} %;"
         f" {seed if found.round_ns is None else ''}"
-        f"`iolab aa --on {found.testbed.text}{design}` measures it"
+        f"`iolab aa --on {shlex.quote(found.testbed.text)}{design}` measures it"
     )
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from iolab.archive.format import DATABASE, Manifest, members_of
 from iolab.archive.write import pack
@@ -31,6 +31,9 @@ from iolab.store.rows import StudyData
 from iolab.store.users_files import REPORT_FILES
 from iolab.study.recordings import recordings_of_spec
 from iolab.version import iolab_version
+
+Note: TypeAlias = Callable[[str], None]
+"""Hears of what an archive lacks."""
 
 _README: Final = """\
 The study '{name}' as iolab stored it, measured on:
@@ -59,19 +62,26 @@ def pack_study(database: Path, services: Services, console: Observer) -> tuple[M
     with _undisturbed(database), Store.open_reader(database) as store:
         data = drawable(store)
         members = {DATABASE: store.contents.image()}
-        members["study.toml"] = data.study.spec_toml.encode()
-        members["facts.json"] = _facts(data, store.contents)
-        members["README.txt"] = _README.format(
-            name=data.study.name, machine=machine_text(data)
-        ).encode()
-        members |= _commands(data, store.contents, services, console)
-        members |= _recordings(data, database.parent, services, console)
-        members |= _reports(with_traces(data, database.parent, services), services, console)
+        members |= _recordings(data, database.parent, services, console.note)
+        shown = with_traces(data, database.parent, services)
+        members |= made_members(shown, store.contents, services, console.note)
     manifest = Manifest(
         iolab_version(), data.study.study_id, data.study.name, machine_text(data), ()
     )
     manifest = replace(manifest, members=members_of(members))
     return manifest, pack(manifest, members)
+
+
+def made_members(
+    data: StudyData, contents: Contents, services: Services, note: Note
+) -> dict[str, bytes]:
+    """Members that are a function of the database, but for pictures of traces in the report."""
+    members = {"study.toml": data.study.spec_toml.encode(), "facts.json": _facts(data, contents)}
+    readme = _README.format(name=data.study.name, machine=machine_text(data))
+    members["README.txt"] = readme.encode()
+    members |= _commands(data, contents, services, note)
+    members |= _reports(data, services, note)
+    return members
 
 
 @contextmanager
@@ -100,20 +110,20 @@ def _facts(data: StudyData, contents: Contents) -> bytes:
 
 
 def _commands(
-    data: StudyData, contents: Contents, services: Services, console: Observer
+    data: StudyData, contents: Contents, services: Services, note: Note
 ) -> dict[str, bytes]:
     try:
         items = exported_treatments(data, contents, services.load_core())
         found = {f"commands/{file_name(item)}": fio_job(item).encode() for item in items}
         found["commands/iozone.sh"] = iozone_script(items, data.study.name).encode()
     except IolabError as error:
-        console.note(f"iolab: note: the archive has no commands of other programs: {error}")
+        note(f"iolab: note: the archive has no commands of other programs: {error}")
         return {}
     return found
 
 
 def _recordings(
-    data: StudyData, directory: Path, services: Services, console: Observer
+    data: StudyData, directory: Path, services: Services, note: Note
 ) -> dict[str, bytes]:
     """Copies of the recorded streams that lie with the results and are what was measured."""
     members = dict[str, bytes]()
@@ -122,19 +132,19 @@ def _recordings(
         if is_copy(path, recording, services.load_core()):
             members[str(path.relative_to(directory))] = path.read_bytes()
         else:
-            console.note(
+            note(
                 f"iolab: note: the archive has no copy of the recording {recording.file}: whoever "
                 "runs it again needs that file"
             )
     return members
 
 
-def _reports(data: StudyData, services: Services, console: Observer) -> dict[str, bytes]:
+def _reports(data: StudyData, services: Services, note: Note) -> dict[str, bytes]:
     """The report as `iolab report` would write it now; what lies in the directory may be older."""
     try:
         verdict = services.judge(data)
     except AnalysisError as error:
-        console.note(f"iolab: note: the archive has no report, only data: {error}")
+        note(f"iolab: note: the archive has no report, only data: {error}")
         return {}
     with tempfile.TemporaryDirectory(prefix="iolab-") as folder:
         services.write_all(data, verdict, Path(folder))

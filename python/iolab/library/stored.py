@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING
 from iolab.errors import IolabError, StudyError
 from iolab.frozen import replace
 from iolab.library import calibrations
-from iolab.store.continuing import command_again
+from iolab.store.continuing import command_again, file_word
 from iolab.store.db import STORE_NAME, Store
 from iolab.store.read import without_collecting
 from iolab.store.rows import ByHand, StudyData
 from iolab.study.load import parse_study
-from iolab.study.recordings import RecordingError
+from iolab.study.recordings import RecordingError, is_place_here
 from iolab.visible import visible_line
 
 if TYPE_CHECKING:
     from iolab.archive.format import Manifest
     from iolab.archive.read import Inspection
+    from iolab.library.archive_claims import Claims
     from iolab.study import model
     from iolab.study.source import Source
 
@@ -110,28 +111,46 @@ def stored_study(
 
 
 def _with_copy(error: RecordingError, path: Path, manifest: Manifest | None) -> RecordingError:
-    """The same error; its hint names the copy in the results, if there is one."""
-    from iolab.run.kept_recordings import copy_of
+    """The same error; its hint names the copy in the results, if there is one that is the same."""
+    from iolab.run.core import load_core
+    from iolab.run.kept_recordings import copy_of, is_copy
 
-    directory, place = directory_of(path), Path(error.recording.file)
+    directory, recording = directory_of(path), error.recording
     if manifest is not None:
-        name = str(copy_of(Path(), error.recording))
+        name = str(copy_of(Path(), recording))
         if name not in {member.name for member in manifest.members}:
             return error
         more = (
             f"the archive holds it: `iolab archive --extract {shlex.quote(str(path))} --out DIR`, "
             "then `iolab run DIR` says where to put it"
         )
-    elif directory is not None and (copy := copy_of(directory, error.recording)).is_file():
-        more = f"a copy of it lies with the results: {copy}"
-        if not place.exists():
-            command = shlex.join(["cp", str(copy), str(place)])
-            if not place.parent.is_dir():
-                command = f"{shlex.join(['mkdir', '-p', str(place.parent)])} && {command}"
-            more = f"a copy lies with the results: `{command}`"
+    elif directory is not None and is_copy(
+        copy := copy_of(directory, recording), recording, load_core()
+    ):
+        more = _about_copy(copy, recording.file)
     else:
         return error
-    return RecordingError(error.message, f"{error.hint}; {more}", error.recording)
+    return RecordingError(error.message, f"{error.hint}; {more}", recording)
+
+
+def _about_copy(copy: Path, file: str) -> str:
+    """Advice about a copy of a recording; a command only where it can do no harm.
+
+    Whoever made the study chose the place and the content: a study from elsewhere may name the
+    file of a shell.
+    """
+    place = Path(file)
+    if place.exists():
+        return f"a copy of it lies with the results: {copy}"
+    if not is_place_here(file):
+        return (
+            f"a copy of it lies with the results: {copy}. The study wants it at {file}, which is "
+            "hidden or outside of the working directory: look at it before you put it there"
+        )
+    command = f"cp {file_word(str(copy))} {file_word(file)}"
+    if not place.parent.is_dir():
+        command = f"mkdir -p {file_word(str(place.parent))} && {command}"
+    return f"a copy lies with the results: `{command}`"
 
 
 def load_stored(path: Path) -> StudyData:
@@ -215,15 +234,19 @@ def unpacked(path: Path) -> Generator[tuple[Path, Manifest | None], None, None]:
     ArchiveError : the archive is damaged, foreign, or of a newer program.
     """
     from iolab.archive.read import read_archive
+    from iolab.library.archive_claims import Claims
 
     found = read_archive(path)
-    with usable(found) as database:
-        yield database, found.manifest
+    claims = Claims(found.manifest)
+    with usable(found, claims) as database:
+        yield database, claims.corrected
 
 
 @contextmanager
-def usable(found: Inspection) -> Generator[Path, None, None]:
+def usable(found: Inspection, claims: Claims) -> Generator[Path, None, None]:
     """Copy of the database in an archive that is whole, in a directory of its own.
+
+    `claims` looks at what else is said of it.
 
     Raises
     ------
@@ -234,7 +257,7 @@ def usable(found: Inspection) -> Generator[Path, None, None]:
     from iolab.store.verify import problems_of_study
 
     with copied(found) as database:
-        problems = problems_of_study(database)
+        problems = problems_of_study(database, claims)
         if problems:
             raise DamagedError(
                 f"{found.path} is damaged: {STORE_NAME} in it cannot be used: {shown(problems)}",

@@ -5,6 +5,7 @@ Rules over the judged study, in the order in which they are tried; nothing here 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from iolab.frozen import frozen, replace
@@ -322,7 +323,7 @@ def _settle(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:
         better = [c for c in better if c.level in winners]
     if better and verdict.compared_factor == "scheduler" and data.study.kind == "real":
         best = max(better, key=lambda c: c.effect.ratio or 1)
-        command = f"echo {best.level} > /sys/block/DEVICE/queue/scheduler"
+        command = f"echo {shlex.quote(best.level)} > /sys/block/DEVICE/queue/scheduler"
         steps.append((f"Use {best.level}:", command))
     return steps
 
@@ -330,7 +331,7 @@ def _settle(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:
 def _check(data: StudyData) -> list[tuple[str, str]]:
     """Say that the testbed is to be checked with itself, until that has told something."""
     told, known = rate_told(data.calibration), data.calibration or {}
-    command = f"iolab aa --on {data.study.testbed}"
+    command = f"iolab aa --on {shlex.quote(data.study.testbed)}"
     if told == "unasked":
         return [("Check the testbed with itself once.", command)]
     if told != "open":

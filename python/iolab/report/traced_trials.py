@@ -7,12 +7,14 @@ difference is the median of all rounds, so that the picture shows an ordinary on
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from collections.abc import Mapping
 from statistics import fmean
 from typing import Final
 
 from iolab.frozen import frozen
+from iolab.pattern import pattern
 from iolab.report.markup import Markup, tag
 from iolab.report.parts import Part
 from iolab.report.trace_picture import DrawnDevice, NamedInstant, drawn, picture_svg, sentence
@@ -23,6 +25,18 @@ from iolab.store.rows import StudyData, TracedPhase, TrialRow
 PICTURES_MAX: Final = 4
 METRIC: Final = "throughput_bytes_per_s"
 TITLE: Final = "Places over time"
+
+_FIGURE: Final = pattern(r'<figure id="(trace-t[0-9]{1,18})">.*?</figure>', re.DOTALL)
+_TAG: Final = pattern(r'</?([A-Za-z]+)((?: [A-Za-z0-9-]+="[^"<>]*")*)/?>')
+_ATTRIBUTE: Final = pattern(r' ([A-Za-z0-9-]+)="[^"<>]*"')
+_KNOWN_TAG: Final = pattern(
+    "figure|figcaption|span|div|p|code|svg|g|path|text|tspan|title|rect|line|circle"
+)
+_KNOWN_ATTRIBUTE: Final = pattern(
+    "id|class|role|aria-label|hidden|viewBox|width|height|[xy][12]?|c[xy]|r|d[xy]?|points|transform"
+    "|text-anchor|fill|fill-opacity|stroke|stroke-width|stroke-opacity|opacity"
+)
+"""Parts of pictures of traces (`trace_picture`)."""
 
 
 @frozen
@@ -111,10 +125,35 @@ def _difference(speeds: Mapping[str, float], base: TrialRow, other: TrialRow) ->
 
 def trace_parts(data: StudyData) -> list[Part]:
     """Draw every pair whose traces are there."""
-    pairs = [
-        pair for pair in traced_pairs(data) if all(t.trial_id in data.plots for t in pair.trials)
-    ]
-    return [Part(_title(data, pair), _figure(data, pair)) for pair in pairs]
+    found = list[Part]()
+    for pair in traced_pairs(data):
+        if all(trial.trial_id in data.plots for trial in pair.trials):
+            found.append(Part(_title(data, pair), _figure(data, pair)))
+        elif (kept := data.figures.get(_id(pair))) is not None:
+            found.append(Part(_title(data, pair), Markup(kept)))
+    return found
+
+
+def kept_figures(page: str) -> dict[str, str]:
+    """Pictures of traces in the page of an archive, by id, that do nothing but show.
+
+    Anybody may have made the page: of elements only those that such a picture consists of are
+    known, of attributes those that neither load nor run anything.
+    """
+    found = dict[str, str]()
+    for match in _FIGURE.finditer(page):
+        body = match.group(0)
+        tags = _TAG.findall(body)
+        names = [name for _, given in tags for name in _ATTRIBUTE.findall(given)]
+        is_known = all(_KNOWN_TAG.fullmatch(name) for name, _ in tags)
+        is_known = is_known and all(map(_KNOWN_ATTRIBUTE.fullmatch, names))
+        if is_known and "url(" not in body.lower() and "<" not in _TAG.sub("", body):
+            found[match.group(1)] = body
+    return found
+
+
+def _id(pair: TracedPair) -> str:
+    return f"trace-{pair.trials[-1].trial_id}"
 
 
 def _title(data: StudyData, pair: TracedPair) -> str:
@@ -141,7 +180,7 @@ def _figure(data: StudyData, pair: TracedPair) -> Markup:
         tag("figcaption", f"{said} {which}{many}."),
         tag("div", picture_svg(panels), class_="drawing"),
         tag("div", typed, class_="soft"),
-        id=f"trace-{pair.trials[-1].trial_id}",
+        id=_id(pair),
     )
 
 

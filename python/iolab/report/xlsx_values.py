@@ -34,11 +34,12 @@ def write_long_form(out: SheetWriter, data: StudyData) -> None:
     natures = {(d["trial_id"], d["operation"]): d["nature"] for d in data.phase_details}
     for row, m in enumerate(data.measurements, start=1):
         nature = natures.get((m.trial_id, m.operation), Nature())
+        metric = METRIC_BY_NAME.get(m.metric)  # A newer iolab may have others.
         values = (
             *(m.trial_id, m.round, m.position, m.workload),
             *(m.levels.get(name) for name in factors),
             *(m.operation, nature.kind, nature.access, nature.io_size_bytes),
-            *(m.cache_share, m.metric, m.value, METRIC_BY_NAME[m.metric].unit),
+            *(m.cache_share, m.metric, m.value, metric.unit if metric else None),
         )
         for column, value in enumerate(values):
             write_value(out, row, column, value)

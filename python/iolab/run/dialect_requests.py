@@ -11,6 +11,7 @@ import pwd
 import struct
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from iolab.errors import DialectError, StudyError
@@ -158,12 +159,12 @@ def run_as(user: tuple[str, str], testbed: Testbed, observer: Observer) -> RunAs
     if not is_root and uid != os.geteuid():
         raise DialectError(
             f"-u {name}: only root can run as another user",
-            f"write `sudo iolab bonnie++ -u {name} ...`, or leave -u out",
+            f"write `sudo iolab bonnie++ -u {quote(name)} ...`, or leave -u out",
         )
     if not is_root and gid not in {os.getegid(), *os.getgroups()}:
         raise DialectError(
             f"-g {group}: only root can run as a group that one is not in",
-            f"write `sudo iolab bonnie++ -u {uid} -g {group} ...`, or leave it out",
+            f"write `sudo iolab bonnie++ -u {uid} -g {quote(group)} ...`, or leave it out",
         )
     is_agent_root = is_root or testbed.needs_root
     if (uid, gid) == (os.geteuid(), os.getegid()) and is_root == is_agent_root:
@@ -171,7 +172,7 @@ def run_as(user: tuple[str, str], testbed: Testbed, observer: Observer) -> RunAs
     if not is_agent_root:
         raise DialectError(
             f"-g {group or gid}: without root one runs with one's first group",
-            f"write `sg {group or gid} -c 'iolab bonnie++ ...'`",
+            f"write `sg {quote(str(group or gid))} -c 'iolab bonnie++ ...'`",
         )
     return {"uid": uid, "gid": gid, "groups": _groups_of(uid, gid)}
 

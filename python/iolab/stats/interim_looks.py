@@ -21,7 +21,7 @@ import tomllib
 from typing import Final
 
 from iolab.frozen import frozen
-from iolab.stats.methods.group_sequential import nominal_levels
+from iolab.stats.methods.group_sequential import LOOKS_MAX, nominal_levels
 from iolab.store.rows import StudyData
 from iolab.study.plan import look_rounds
 
@@ -62,7 +62,9 @@ def look_of(data: StudyData, rounds_complete: int) -> Look:
     except tomllib.TOMLDecodeError:
         table = {}
     looks, rounds = table.get("looks"), table.get("rounds")
-    places = look_rounds(rounds, looks) if looks and rounds else []
+    places: tuple[int, ...] = ()
+    if isinstance(looks, int) and isinstance(rounds, int) and 1 <= looks <= LOOKS_MAX:
+        places = look_rounds(rounds, looks)
     planned = {*places, rounds} if places else set[int]()
     seen = sum(n < rounds_complete and n not in planned for n in data.looks)
     share, following = spent_share(seen), spent_share(seen + 1)

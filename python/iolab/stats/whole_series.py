@@ -8,6 +8,7 @@ empty slices as far as its workers lasted. One that had done all its operations 
 from __future__ import annotations
 
 from iolab.frozen import replace
+from iolab.store.cells import SLICES_MAX
 from iolab.store.rows import SeriesRow, StudyData
 
 
@@ -35,7 +36,8 @@ def _filled(row: SeriesRow, lasted_ns: int) -> SeriesRow:
         return row
     # The last slice of a series is cut off by its end: one more than the whole ones.
     missing = lasted_ns // row.interval_ns + 1 - len(row.ops)
-    if missing <= 1:
+    # More slices than any series has are no silence, but a time that does not fit them.
+    if missing <= 1 or missing + len(row.ops) > SLICES_MAX:
         return row
     silence = (0,) * missing
     return replace(

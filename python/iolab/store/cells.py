@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from iolab.errors import StoreError
+from iolab.pattern import pattern
+from iolab.visible import visible_line
 
 if TYPE_CHECKING:
     from iolab.protocol import Record
@@ -20,6 +23,27 @@ RECORD_BYTES_MAX: Final = 16 << 20
 """Of one record, unpacked: some ten times the largest. Nothing beyond it is ever unpacked."""
 CELL_CHARACTERS_MAX: Final = 4 << 20
 """Of one JSON column: what Python makes of a text takes up to forty times its size."""
+LISTS_MAX: Final = 1 << 20
+"""Lists in one record: each takes some thirty times the characters that stand for it."""
+SLICES_MAX: Final = 4096
+"""Of one series: four times those that a trial stores (`iolab-drive`, series.rs), or an import."""
+INTERVAL_NS_MAX: Final = 1 << 62
+TABLES_MAX: Final = 1 << 17
+"""Tables in one record, and in one JSON column."""
+_COUNTED: Final = (("[", "lists", LISTS_MAX), ("{", "tables", TABLES_MAX))
+STRANGE: Final = (
+    KeyError,
+    IndexError,
+    TypeError,
+    AttributeError,
+    ValueError,
+    ArithmeticError,
+    MemoryError,
+    RecursionError,
+)
+"""Exceptions of code that reads a value of another shape than the one that was promised."""
+_REASON_MAX: Final = 100
+_TRIAL_ID: Final = pattern(r"t[0-9]{1,18}")
 _OF_WORKER: Final = {"worker", "ops"}
 
 
@@ -90,10 +114,54 @@ def pack_record(text: str, trial_id: str) -> bytes:
             f"({RECORD_BYTES_MAX >> 20} MiB)",
             "take fewer workers, streams or intervals",
         )
+    for sign, what, most in _COUNTED:
+        if text.count(sign) > most:
+            raise StoreError(
+                f"the record of {trial_id} has more {what} than a study keeps ({most})",
+                "take fewer workers, streams or intervals",
+            )
     return zlib.compress(content)
 
 
+def is_trial_id(value: object) -> bool:
+    """Tell whether it is the name of a trial: the number of its place in the plan after a ``t``."""
+    return isinstance(value, str) and _TRIAL_ID.fullmatch(value) is not None
+
+
+def check_trial_id(value: object, table: str, row: object) -> None:
+    """Refuse a name that no trial has; as a part of a path it could lead anywhere.
+
+    Raises
+    ------
+    CellError : it is such; names table and row.
+    """
+    if not is_trial_id(value):
+        raise CellError(
+            f"table {table}, row {row}, column trial_id: {value!r} is no name of a trial"
+        )
+
+
+@contextmanager
+def understood(row: object, column: str = "record_zlib") -> Generator[None, None, None]:
+    """Turn what Python says of a record of another shape than ours into an error that names it.
+
+    Raises
+    ------
+    CellError : the block failed as it does with values that no agent sends.
+    """
+    try:
+        yield
+    except STRANGE as error:
+        raise CellError(
+            f"table record, row {row}, column {column} is not as iolab stores it "
+            f"({type(error).__name__}: {visible_line(str(error))[:_REASON_MAX]})"
+        ) from None
+
+
 def _parsed(text: str, place: str) -> Any:
+    for sign, what, most in _COUNTED:
+        if text.count(sign) > most:
+            raise CellError(f"{place} has more {what} than any of ours ({most})")
     try:
         value = json.loads(text)
         if "\\u" in text:
@@ -111,6 +179,11 @@ def _is_list(value: Any, is_item: Callable[[Any], bool]) -> bool:
     return type(value) is list and all(map(is_item, value))
 
 
+def is_list_of_texts(value: object) -> bool:
+    """Tell whether it is a list with texts only."""
+    return _is_list(value, _is_text)
+
+
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
@@ -119,7 +192,7 @@ def _is_whole(value: Any) -> bool:
     return type(value) is int and abs(value) < 1 << 64
 
 
-def _are_whole(value: Any) -> bool:
+def are_whole(value: Any) -> bool:
     """Tell whether it is a list of whole numbers; lists are long: their types are asked at once."""
     return (
         type(value) is list
@@ -171,7 +244,7 @@ def _is_record(value: Any) -> bool:
     """As far as stored records are read again; the rest is kept as it came."""
     return (
         _is_object(value)
-        and _is_object(value.get("knobs") or {})
+        and _is_text_by_name(value.get("knobs") or {})
         and _is_list(value.get("phases") or [], _is_phase)
         and _is_list(value.get("actions") or [], _is_object)
     )
@@ -189,8 +262,8 @@ SHAPES: Final[dict[str, tuple[str, Callable[[Any], bool]]]] = {
     "caveats_json": ("a list of caveats", lambda value: _is_list(value, _is_caveat)),
     "testbed_json": ("the description of a testbed", _is_testbed),
     "workers_json": ("a list of workers", lambda value: _is_list(value, _is_worker)),
-    "ops_json": ("a list of whole numbers", _are_whole),
-    "bytes_json": ("a list of whole numbers", _are_whole),
-    "latency_ns_max_json": ("a list of whole numbers", _are_whole),
+    "ops_json": ("a list of whole numbers", are_whole),
+    "bytes_json": ("a list of whole numbers", are_whole),
+    "latency_ns_max_json": ("a list of whole numbers", are_whole),
 }
 """Every JSON column there is: what it holds, and whether a value is such."""

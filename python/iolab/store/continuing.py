@@ -23,13 +23,18 @@ def command_again(study: StudyRow, *, rounds: int | None = None) -> str:
     Of an imported study it is the one that imports it.
     """
     if study.kind == "imported":
-        return f"iolab import {study.testbed.removeprefix('imported:')}"
+        return f"iolab import {file_word(study.testbed.removeprefix('imported:'))}"
     if study.command:
         dialect, *words = study.command
         if rounds is not None:
             words = ["--repeat", str(rounds), *without_options(words, ["--repeat", "--rounds"])]
         return shlex.join(["iolab", dialect, *without_options(words, ["--out"])])
     return f"iolab run {FILE}" + (f" --rounds {rounds}" if rounds is not None else "")
+
+
+def file_word(name: str) -> str:
+    """Return the word of a command that means a file, whatever its name; never an option."""
+    return shlex.quote(f"./{name}" if name.startswith("-") else name)
 
 
 def command_on(study: StudyRow, *, rounds: int | None = None, place: str = PLACE) -> str:

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 LADDER: Final = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 """A ladder's steps; a step needs as many operations as let one lie beyond it."""
 BODY: Final = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.95)
+_BITS: Final = 7
+"""Of every histogram there is: SUB_BUCKET_BITS."""
+_PARTS: Final = (64 - _BITS + 1) << _BITS
+"""Parts of all powers of two of a number with 64 bits."""
+_COUNT_MAX: Final = 1 << 64
 GRID: Final = tuple(sorted((*LADDER, *BODY)))
 
 
@@ -38,6 +43,29 @@ def curves_of(trial_id: str, record: Record) -> Iterator[CurveRow]:
                     yield CurveRow(trial_id, operation, clock, count, values)
 
 
+def check_histogram(histogram: Histogram) -> None:
+    """Refuse a histogram that the core would not read: an index of it is the power of a number.
+
+    Raises
+    ------
+    ValueError : it is such.
+    """
+    if histogram.get("sub_bucket_bits", _BITS) != _BITS:
+        raise ValueError("a histogram of another resolution")
+    total = 0
+    for index, count in histogram["counts"]:
+        if type(index) is not int or not 0 <= index < _PARTS:
+            raise ValueError(f"index {index!r} of a histogram")
+        if type(count) is not int or not 0 <= count < _COUNT_MAX:
+            raise ValueError(f"count {count!r} of a histogram")
+        total += count
+    ends = (histogram["min"], histogram["max"])
+    if any(type(end) is not int or not 0 <= end < _COUNT_MAX for end in ends):
+        raise ValueError("an end of a histogram is no time")
+    if total != histogram["count"]:
+        raise ValueError("the counts of a histogram do not add up")
+
+
 def quantiles_of(histograms: Sequence[Histogram]) -> tuple[int, dict[float, float]] | None:
     """Count and quantiles (ns) of stored histograms together; None without any value.
 
@@ -46,9 +74,10 @@ def quantiles_of(histograms: Sequence[Histogram]) -> tuple[int, dict[float, floa
     """
     if not histograms:
         return None
-    bits = int(histograms[0].get("sub_bucket_bits", 7))
+    bits = _BITS
     counts: dict[int, int] = {}
     for histogram in histograms:
+        check_histogram(histogram)
         for index, count in histogram["counts"]:
             counts[index] = counts.get(index, 0) + count
     total = sum(counts.values())

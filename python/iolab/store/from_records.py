@@ -10,7 +10,7 @@ from dataclasses import field
 from typing import Final
 
 from iolab.frozen import frozen
-from iolab.store.cells import unpack_record
+from iolab.store.cells import understood, unpack_record
 from iolab.store.curves import curves_of
 from iolab.store.rows import CurveRow, TracedPhase
 from iolab.store.traced import traced_of
@@ -46,6 +46,7 @@ def read_records(connection: sqlite3.Connection) -> FromRecords:
     found = FromRecords()
     for record_id, trial_id, packed in rows:
         record = unpack_record(packed, record_id)
-        found.curves.extend(curves_of(trial_id, record))
-        found.traced.extend(traced_of(trial_id, record))
+        with understood(record_id):
+            found.curves.extend(curves_of(trial_id, record))
+            found.traced.extend(traced_of(trial_id, record))
     return found

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from iolab.errors import IolabError
 from iolab.frozen import frozen, replace
-from iolab.store.cells import unpack_record
+from iolab.store.cells import understood, unpack_record
 from iolab.store.rows import Nature
 from iolab.study.model import IozoneWorkload
 from iolab.study.names import ENGINES, TESTS
@@ -178,7 +178,9 @@ class _Command:
             row = self._connection.execute(
                 "SELECT record_zlib FROM record WHERE record_id = ?", (record_id,)
             ).fetchone()
-            self._moved[record_id] = _moved(unpack_record(row[0], record_id))
+            record = unpack_record(row[0], record_id)
+            with understood(record_id):
+                self._moved[record_id] = _moved(record)
         return self._moved[record_id]
 
 

@@ -7,7 +7,7 @@ import sqlite3
 import sys
 import tomllib
 from array import array
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypedDict, cast
 from iolab.frozen import replace
 from iolab.store import digests
 from iolab.store.bulk import lists, whole_numbers
-from iolab.store.cells import CellError, read_json, unpack_record
+from iolab.store.cells import (
+    INTERVAL_NS_MAX,
+    SLICES_MAX,
+    CellError,
+    check_trial_id,
+    is_list_of_texts,
+    read_json,
+    understood,
+    unpack_record,
+)
 from iolab.store.natures import has_natures, unknown_natures
 from iolab.store.rows import (
     Caveat,
@@ -36,6 +45,8 @@ from iolab.study.validity import ADJACENT, PAIRS
 if TYPE_CHECKING:
     from iolab.protocol import Record
 
+_READ_BACK_MAX: Final = 64 << 20
+"""Characters of what was read back in the first round: some 2 KiB for each of 30,000 trials."""
 _TOGETHER: Final = 2000
 """Rows whose JSON cells are read together."""
 _FINISHED = "SELECT record_id FROM record WHERE status = 'ok'"
@@ -183,6 +194,11 @@ def _asked(spec_toml: str) -> _Asked:
     words = cast("list[object]", command) if isinstance(command, list) else [command]
     if command is not words or not all(isinstance(word, str) for word in words):
         raise CellError("table study, row 1, column spec_toml: command is no list of words")
+    if words:
+        _check_dialect(words[0])
+    looks, rounds = asked.get("looks", 1), asked.get("rounds", 1)
+    if "looks" in asked and (type(looks) is not int or type(rounds) is not int):
+        raise CellError("table study, row 1, column spec_toml: looks or rounds is no number")
     design = asked.get("design")
     if not isinstance(design, str | None):
         raise CellError("table study, row 1, column spec_toml: design is no text")
@@ -193,6 +209,16 @@ def _asked(spec_toml: str) -> _Asked:
         "is_in_slices": design == PAIRS,
         "is_adjacent": design == ADJACENT,
     }
+
+
+def _check_dialect(name: object) -> None:
+    """Refuse a command line of a program that no study can stand for."""
+    from iolab.study.dialects import find_dialect
+
+    try:
+        find_dialect(name)
+    except ValueError as error:
+        raise CellError(f"table study, row 1, column spec_toml: command: {error}") from None
 
 
 class ReadBack(NamedTuple):
@@ -209,6 +235,8 @@ class ReadBack(NamedTuple):
         """Of a record, which an older agent may have made."""
         stack = record.get("stack")
         parameters = (stack.get("parameters") if stack else None) or []
+        if not is_list_of_texts(parameters):
+            raise TypeError("the parameters of the file system are no list of texts")
         return cls(trial_id, levels, record.get("knobs") or {}, parameters)
 
 
@@ -218,14 +246,19 @@ def read_first_round(connection: sqlite3.Connection) -> list[ReadBack]:
         "SELECT record_id, trial_id, levels_json, record_zlib FROM record "
         "JOIN trial USING (trial_id) WHERE status = 'ok' AND round = 1 ORDER BY trial.ordinal"
     )
-    return [
-        ReadBack.of(
-            trial_id,
-            read_json(levels, "trial", trial_id, "levels_json"),
-            unpack_record(record, record_id),
-        )
-        for record_id, trial_id, levels, record in rows
-    ]
+    found, kept = list[ReadBack](), 0
+    for record_id, trial_id, levels, packed in rows:
+        record = unpack_record(packed, record_id)
+        with understood(record_id):
+            one = ReadBack.of(trial_id, read_json(levels, "trial", trial_id, "levels_json"), record)
+        found.append(one)
+        kept += sum(map(len, (*one.knobs, *one.knobs.values(), *one.parameters)))
+        if kept > _READ_BACK_MAX:
+            raise CellError(
+                f"table record, row {record_id}: the knobs and parameters of the first round have "
+                f"more than {_READ_BACK_MAX} characters, which no machine has"
+            )
+    return found
 
 
 def _is_imported(connection: sqlite3.Connection) -> bool:
@@ -243,6 +276,7 @@ def _trials(
         "SELECT trial_id, ordinal, round, position, workload, levels_json FROM trial "
         "ORDER BY ordinal"
     ):
+        check_trial_id(trial_id, "trial", ordinal)
         chosen = texts.levels(levels, "trial", trial_id)
         if not study.factors and study.kind != "imported":
             chosen = nothing
@@ -373,8 +407,20 @@ def _series(connection: sqlite3.Connection, finished: dict[int, TrialRow]) -> li
             for cells, column in zip(texts, columns, strict=True)
         ]
         names = [finished[record_id].trial_id for record_id in places]
+        for row in zip(places, operations, intervals, *values, strict=True):
+            _check_series(*row)
         found += map(SeriesRow, names, map(sys.intern, operations), intervals, *values)
     return found
+
+
+def _check_series(record: int, operation: str, interval_ns: int, *columns: Sequence[int]) -> None:
+    """Refuse a series that no trial has: what is drawn and tested of it grows with its length."""
+    lengths = set(map(len, columns))
+    if len(lengths) > 1 or max(lengths) > SLICES_MAX or not 0 < interval_ns < INTERVAL_NS_MAX:
+        raise CellError(
+            f"table series, row {record} {operation}: {max(lengths)} slices of {interval_ns} ns"
+            f"{'' if len(lengths) == 1 else ', and not as many of each column'} are no series"
+        )
 
 
 def _one_by_one(
@@ -403,20 +449,26 @@ def _marks(connection: sqlite3.Connection, finished: dict[int, TrialRow]) -> lis
         f"SELECT record_id, record_zlib FROM record WHERE record_id IN ({_FINISHED}) "
         "ORDER BY record_id"
     )
-    return [
-        ChangeMark(
-            trial_id=finished[record_id].trial_id,
-            asked_ns=int(mark["asked_ns"]),
-            began_ns=int(mark["began_ns"]),
-            done_ns=int(mark["done_ns"]),
-            knob=str(mark["knob"]),
-            before=mark["from"],
-            after=mark["to"],
-        )
-        for record_id, record in rows
-        for phase in unpack_record(record, record_id).get("phases") or []
-        for mark in phase.get("marks") or []
-    ]
+    found = list[ChangeMark]()
+    for record_id, packed in rows:
+        record = unpack_record(packed, record_id)
+        with understood(record_id):
+            found += _marks_of(finished[record_id].trial_id, record)
+    return found
+
+
+def _marks_of(trial_id: str, record: Record) -> Iterator[ChangeMark]:
+    for phase in record.get("phases") or []:
+        for mark in phase.get("marks") or []:
+            yield ChangeMark(
+                trial_id=trial_id,
+                asked_ns=int(mark["asked_ns"]),
+                began_ns=int(mark["began_ns"]),
+                done_ns=int(mark["done_ns"]),
+                knob=str(mark["knob"]),
+                before=mark["from"],
+                after=mark["to"],
+            )
 
 
 def _facts(

@@ -324,6 +324,8 @@ class StudyData:
     """Measures of block traces, of the same trials as `curves`."""
     plots: Mapping[str, TracePlotAnswer] = field(default_factory=dict[str, "TracePlotAnswer"])
     """Trial to the picture of its trace; empty where nobody drew them."""
+    figures: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Pictures of traces that were drawn when the study was archived, by the id of the figure."""
     marks: list[ChangeMark] = field(default_factory=list[ChangeMark])
     """Changes while workloads ran, by trial and time."""
     phase_details: list[PhaseDetail] = field(default_factory=list[PhaseDetail])

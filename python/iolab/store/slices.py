@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sized
+from typing import TYPE_CHECKING, Final, cast
 
-from iolab.store.cells import unpack_record
+from iolab.store.cells import are_whole, understood, unpack_record
 from iolab.store.rows import SlicesRow
 
 if TYPE_CHECKING:
@@ -21,11 +21,12 @@ def read_slices(connection: sqlite3.Connection) -> list[SlicesRow]:
     rows = connection.execute(
         "SELECT record_id, trial_id, record_zlib FROM record WHERE status = 'ok' ORDER BY record_id"
     )
-    return [
-        found
-        for record_id, trial_id, record in rows
-        for found in _slices(trial_id, unpack_record(record, record_id))
-    ]
+    found = list[SlicesRow]()
+    for record_id, trial_id, packed in rows:
+        record = unpack_record(packed, record_id)
+        with understood(record_id):
+            found += _slices(trial_id, record)
+    return found
 
 
 def _slices(trial_id: str, record: Record) -> Iterator[SlicesRow]:
@@ -37,6 +38,7 @@ def _slices(trial_id: str, record: Record) -> Iterator[SlicesRow]:
         for tenant in tenants:
             slices = tenant.get("slices")
             if slices:
+                _check(slices)
                 name = str(phase["name"])
                 yield SlicesRow(
                     trial_id,
@@ -55,3 +57,16 @@ def _slices(trial_id: str, record: Record) -> Iterator[SlicesRow]:
                     places=int(session.get("places", 1)),
                     images=int(session.get("images", 0)),
                 )
+
+
+def _check(slices: Mapping[str, object]) -> None:
+    """Refuse columns that are no lists of whole numbers, as many in each.
+
+    Raises
+    ------
+    ValueError : they are none.
+    """
+    columns = [slices[name] for name in COLUMNS]
+    columns += [slices["place"]] if slices.get("place") else []
+    if not all(map(are_whole, columns)) or len({len(cast("Sized", c)) for c in columns}) > 1:
+        raise ValueError("columns of slices that are no whole numbers, or not as many")

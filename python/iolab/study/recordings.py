@@ -88,13 +88,37 @@ def check_recordings(known: Sequence[RecordingIdentity], name: str, core: FileCo
             raise RecordingError(
                 f"{name}: the recording {recording.file} of this study cannot be read: {why}; it "
                 f"had {recording.identity}",
-                f"put it back, or make a link to where it is now: `ln -s WHERE "
-                f"{shlex.quote(recording.file)}`; its size and digest are compared",
+                f"{_way_back(recording.file)}; its size and digest are compared",
                 recording,
             ) from None
         now = RecordingIdentity(recording.file, found["file_bytes"], found["digest"])
         if now != recording:
             raise changed(name, recording, now)
+
+
+def is_place_here(file: str) -> bool:
+    """Tell whether a file would lie in the working directory, and no part of its path is hidden.
+
+    The study of somebody else may name any file: one that a shell or a service obeys, for example.
+    Only of a place here a command is told that makes something there.
+    """
+    try:
+        here = Path.cwd().resolve()
+        parts = (here / file).resolve().relative_to(here).parts
+    except (OSError, ValueError, RuntimeError):
+        return False
+    return bool(parts) and not any(part.startswith(".") for part in parts)
+
+
+def _way_back(file: str) -> str:
+    """Advice about a recording that is not at its place."""
+    if is_place_here(file):
+        link = shlex.quote(f"./{file}" if file.startswith("-") else file)
+        return f"put it back, or make a link to where it is now: `ln -s WHERE {link}`"
+    return (
+        "if the study is your own, put it back there, or make a link there to where it is now; "
+        "otherwise do not: look first what lies at that place and who reads it"
+    )
 
 
 def changed(name: str, known: RecordingIdentity, now: RecordingIdentity) -> RecordingError:

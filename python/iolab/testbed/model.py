@@ -6,6 +6,7 @@ Parsing is strict and touches nothing: it only looks whether paths exist.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -304,7 +305,8 @@ def _directory(argument: str, options: Mapping[str, str]) -> DirectoryTestbed:
     made = _directory_with(argument, options, _absolute)
     path = made.path
     if not path.exists():
-        raise TestbedError(f"{path} does not exist", f"make it first: mkdir -p {path}")
+        command = shlex.join(["mkdir", "-p", str(path)])
+        raise TestbedError(f"{path} does not exist", f"make it first: `{command}`")
     if not path.is_dir():
         raise TestbedError(f"{path} is not a directory", "name the directory that shall be used")
     return made

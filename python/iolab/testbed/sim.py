@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -188,7 +189,8 @@ class SimTestbed:
         del duration_ns
 
     def _warning(self) -> dict[str, str]:
-        hint = f"`iolab sim profiles {self.argument}` prints every number with its source"
+        profile = shlex.quote(self.argument)
+        hint = f"`iolab sim profiles {profile}` prints every number with its source"
         if self.argument.endswith(STACK_ENDING):
             hint = "`iolab sim profiles NAME` prints every number of a profile with its source"
         n_parameters = sum(self.description["provenance"].values())
