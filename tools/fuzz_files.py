@@ -25,12 +25,12 @@ from typing import Final
 from fuzz_targets import GOLDEN, check_message, flipped, mutated_lines, mutated_text
 from iolab import _core
 from iolab.archive.format import members_of
-from iolab.archive.read import Inspection, inspect, read_archive
+from iolab.archive.read import Inspection, read_archive
 from iolab.archive.write import pack
 from iolab.cli.console import Console
 from iolab.cli.main import main
 from iolab.errors import IolabError
-from iolab.library.archives import problems_inside
+from iolab.library.archives import check
 from iolab.run.core import load_core
 from iolab.run.trial import check_specs
 from iolab.study.load import load_study
@@ -85,7 +85,7 @@ def archives(rng: random.Random, folder: Path) -> None:
         body = body[: rng.randrange(len(body))]
     path = folder / "a.iolab"
     path.write_bytes(body)
-    _answered(lambda: problems_inside(inspect(path)))
+    _answered(lambda: check(path))
 
 
 def stacks(rng: random.Random, _: Path) -> None:
