@@ -123,7 +123,8 @@ def _processor_seconds(pid: int) -> float:
 def work(place: str, seed: int, first: int, cases: int, board: Path) -> int:
     """Run cases in this process, writing the number of each onto the board before it begins."""
     target = find_target(place)
-    with board.open("r+b") as file, tempfile.TemporaryDirectory(prefix="iolab-fuzz-") as folder:
+    # Beside the board, so that who ends this process removes what it leaves.
+    with board.open("r+b") as file, tempfile.TemporaryDirectory(dir=board.parent) as folder:
         shared = mmap.mmap(file.fileno(), _COUNTER.size)
         for case in range(first, first + cases):
             _COUNTER.pack_into(shared, 0, case)
@@ -169,6 +170,7 @@ class Watched:
     def _one_process(self) -> str:
         """Runs cases until one goes wrong (says how) or the time is over (says nothing)."""
         with tempfile.TemporaryDirectory(prefix="iolab-fuzz-") as folder:
+            Path(folder).chmod(0o711)  # Cases of other users lie below it.
             board, log = Path(folder) / "board", Path(folder) / "log"
             board.write_bytes(_COUNTER.pack(self.next_case))
             with log.open("wb") as errors:

@@ -1,6 +1,5 @@
 """Modules of the standard library that `pathlib` and `subprocess` import for functions that no
-command calls: addresses in URLs, and the encoding of a locale. They take two hundredths of a short
-command.
+command calls: addresses in URLs, and the encoding of a locale.
 """
 
 from __future__ import annotations

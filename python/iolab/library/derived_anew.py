@@ -29,7 +29,7 @@ Metrics: TypeAlias = Mapping[str, Mapping[str, float]]
 TOLERANCE: Final = 1e-6
 """Of processors and mathematical libraries, which round in other ways."""
 USUAL_RECORDS: Final = 300
-"""Records that are looked at wherever an archive is read: as many as take a second."""
+"""Records that are looked at wherever an archive is read, so that a large one is read soon."""
 _CHANGED: Final = "what is stored is not what its record gives"
 
 

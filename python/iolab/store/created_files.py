@@ -213,7 +213,7 @@ def _read() -> Mapping[str, Numbers]:
 @lru_cache(maxsize=1)
 def _understood(content: bytes) -> Mapping[str, Numbers]:
     lines = content.splitlines()
-    try:  # All at once takes a fifth of the time.
+    try:  # All at once, which takes less time than one by one.
         rows = json.loads(b"[%b]" % b",".join(lines))
     except ValueError:
         rows = []

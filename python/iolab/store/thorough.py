@@ -21,7 +21,7 @@ from iolab.store.owner import distrusted
 from iolab.store.shape import PROBLEMS_MAX, problems_of_pages
 
 _SHARE_HERE: Final = 0.46
-"""Part of the records that takes as long as the others do without what is no record."""
+"""Part of the records; less than half, since all that is no record is looked at here, too."""
 LARGE_BYTES: Final = 64 << 20
 """Size of a database, some 4,000 trials, from which on a second worker saves time."""
 
