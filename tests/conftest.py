@@ -222,16 +222,28 @@ def loaded(name: str, path: Path) -> ModuleType:
 @pytest.fixture
 def digests_anew():
     """Return a function that makes the digests of a database again, as a forger would."""
-    from iolab.store import digests
+    from iolab.store import digests, facts
+
+    def rename(connection, table, old, new):
+        if new == old:
+            return
+        for place, column in (
+            (table, "digest"),
+            ("fact_set", "facts_json"),
+            ("record_facts", "fact_set"),
+            ("record_facts", "more_json"),
+        ):
+            connection.execute(f"UPDATE {place} SET {column} = replace({column}, ?, ?)", (old, new))
 
     def make(connection):
-        for trigger in ("digest_no_delete", "fact_no_update", "record_fact_no_update"):
-            connection.execute(f"DROP TRIGGER IF EXISTS {trigger}")
+        for table in ("digest", "fact", "fact_set", "record_facts"):
+            for event in ("update", "delete"):
+                connection.execute(f"DROP TRIGGER IF EXISTS {table}_no_{event}")
         connection.execute("DELETE FROM digest")
         for old, name, value in connection.execute("SELECT digest, name, value FROM fact"):
-            new = digests.fact_digest(name, value)
-            for table in ("fact", "record_fact") if new != old else ():
-                connection.execute(f"UPDATE {table} SET digest = ? WHERE digest = ?", (new, old))
+            rename(connection, "fact", old, facts.fact_digest(name, value))
+        for old, text in connection.execute("SELECT digest, facts_json FROM fact_set").fetchall():
+            rename(connection, "fact_set", old, facts.set_digest(text))
         for part in ("study", "session", "round", "record"):
             digests.store_digests(connection, part)
 

@@ -264,7 +264,7 @@ def test_facts_and_manifest_say_where_it_comes_from(iolab):
 
 def test_a_study_without_any_record_is_packed(iolab, digests_anew):
     with sqlite3.connect("o/study.db") as connection:
-        for table in ("measurement", "series", "phase", "record_fact", "record"):
+        for table in ("measurement", "series", "phase", "record_facts", "record"):
             connection.execute(f"DROP TRIGGER IF EXISTS {table}_no_delete")
             connection.execute(f"DELETE FROM {table}")
         digests_anew(connection)

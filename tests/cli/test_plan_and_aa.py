@@ -14,6 +14,7 @@ from iolab.cli.main import main
 from iolab.errors import StudyError
 from iolab.library import calibrations
 from iolab.run.same_machine import check_same_machine
+from iolab.store import facts
 from iolab.store.db import Store
 from iolab.testbed.model import LoopTestbed, make_testbed
 
@@ -248,8 +249,9 @@ def test_another_kernel_is_not_resumed_on(iolab, digests_anew):
     """A simulated study with the facts of a real one: 6.14 stored, 6.17 here."""
     assert iolab(*AA, "--out", "o")[0] == 0
     with sqlite3.connect("o/study.db") as connection:
-        connection.execute("INSERT INTO fact VALUES ('d', 'kernel.release', '6.14.0')")
-        connection.execute("INSERT INTO record_fact VALUES (1, 'd')")
+        connection.execute("DROP TRIGGER record_facts_no_delete")
+        connection.execute("DELETE FROM record_facts WHERE record_id = 1")
+        facts.insert(connection, 1, {"kernel.release": "6.14.0"})
         digests_anew(connection)
     with Store.open_reader(Path("o/study.db")) as store:
         check_same_machine(store, {"kernel.release": "6.14.0", "cpu.model": "any"})

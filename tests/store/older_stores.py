@@ -3,7 +3,7 @@
 import sqlite3
 from pathlib import Path
 
-from iolab.store import digests, natures, schema
+from iolab.store import digests, facts, long_form, natures, schema
 
 _NATURES = ("kind", "access")
 
@@ -14,7 +14,10 @@ def as_version(path: Path, version: int) -> None:
     for table in schema._tables(connection):
         for event in ("update", "delete", "replace"):
             connection.execute(f"DROP TRIGGER IF EXISTS {table}_no_{event}")
-    connection.execute("DROP VIEW IF EXISTS long_form")
+    if version < long_form.FIRST_VERSION:
+        connection.execute("DROP VIEW IF EXISTS long_form")
+    if version < facts.FIRST_VERSION and facts.has_sets(connection):
+        _forget_sets(connection)
     if version < natures.FIRST_VERSION and natures.has_natures(connection):
         for column in _NATURES:
             connection.execute(f"ALTER TABLE phase DROP COLUMN {column}")
@@ -40,3 +43,14 @@ def _forget_imports(connection: sqlite3.Connection) -> None:
         + first.replace(", 'imported'", "")
         + "INSERT INTO study SELECT * FROM other; DROP TABLE other;"
     )
+
+
+def _forget_sets(connection: sqlite3.Connection) -> None:
+    """Give the facts of records the table that had a row for each of them."""
+    script = (schema._HERE / "schema.sql").read_text()
+    begin = script.index("CREATE TABLE record_fact (")
+    rows = connection.execute("SELECT record_id, digest FROM record_fact").fetchall()
+    for kind, name in (("VIEW", "record_fact"), ("TABLE", "record_facts"), ("TABLE", "fact_set")):
+        connection.execute(f"DROP {kind} {name}")
+    connection.execute(script[begin : script.index(";", begin)])
+    connection.executemany("INSERT INTO record_fact VALUES (?, ?)", rows)

@@ -16,7 +16,7 @@ import pytest
 from iolab.cli.console import Console
 from iolab.cli.main import main
 from iolab.errors import DamageError
-from iolab.store import beside, checked_reading, thorough
+from iolab.store import beside, checked_reading, schema, thorough
 from iolab.store.db import Store
 
 
@@ -166,18 +166,28 @@ def test_no_process_is_left_of_a_block_that_fails(database, is_large, monkeypatc
     assert processes[0].poll() is not None
 
 
-def test_what_is_wrong_in_either_half_is_told_once_and_in_order(database, monkeypatch):
+@pytest.mark.parametrize("version", [3, schema.SCHEMA_VERSION])
+def test_what_is_wrong_in_either_half_is_told_once_and_in_order(database, monkeypatch, version):
     """Rows, facts that are not there and digests without a record, each in both halves."""
+    if version == schema.SCHEMA_VERSION:
+        Store.open_writer(database).close()
     with sqlite3.connect(database) as connection:
         (last,) = connection.execute("SELECT max(record_id) FROM record").fetchone()
-        for table in ("measurement", "record_fact"):
+        for table in ("measurement", "record_fact", "record_facts"):
             for event in ("update", "delete", "replace"):
                 connection.execute(f"DROP TRIGGER IF EXISTS {table}_no_{event}")
         for record in (1, last):
             connection.execute(
                 "UPDATE measurement SET value = value * 2 WHERE record_id = ?", (record,)
             )
-            connection.execute("INSERT INTO record_fact VALUES (?, ?)", (record, f"{record:032x}"))
+            fact = f"{record:032x}"
+            if version == 3:
+                connection.execute("INSERT INTO record_fact VALUES (?, ?)", (record, fact))
+            else:
+                connection.execute(
+                    "UPDATE record_facts SET more_json = ? WHERE record_id = ?",
+                    (f'["{fact}"]', record),
+                )
             connection.execute(
                 "INSERT INTO digest VALUES ('record', ?, 'with_rows', x'00')", (record * 1000,)
             )

@@ -84,7 +84,10 @@ def test_no_damaged_copy_is_reported_as_something_else():
         ("UPDATE phase SET cache_share = 0.5 WHERE record_id = 2", "2): rows of table phase"),
         ("UPDATE record SET elapsed_ns = 1 WHERE record_id = 4", "4): rows of table record"),
         ("DELETE FROM series WHERE record_id = 1", "trial t0001 (record 1): rows of table series"),
-        ("DELETE FROM record_fact WHERE record_id = 1", "rows of table record_fact"),
+        ("DELETE FROM record_facts WHERE record_id = 1", "rows of table record_facts"),
+        ("UPDATE record_facts SET more_json = '[]'", "rows of table record_facts"),
+        ("UPDATE fact_set SET facts_json = '[]'", "table fact_set, "),
+        ("DELETE FROM fact_set", "of the sets that records name are not there"),
         ("UPDATE fact SET value = value || '!' WHERE rowid = 1", "table fact, "),
         ("DELETE FROM fact WHERE rowid = 1", "table fact: 1 of the facts that records name"),
         ("UPDATE study SET margin = 0.06", "table study: not as it was stored"),
@@ -227,7 +230,7 @@ def test_a_flipped_version_hides_no_digests(copy):
     with sqlite3.connect(copy) as connection:
         connection.execute("PRAGMA user_version = 2")
     connection.close()
-    with pytest.raises(DamageError, match="table digest that iolab never makes"):
+    with pytest.raises(DamageError, match=r"it has schema 2, but the tables of schema \d"):
         Store.open_reader(copy)
 
 

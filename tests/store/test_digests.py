@@ -41,3 +41,13 @@ def test_a_value_that_is_missing_changes_the_digest(connection):
     before = list(digests._pieces(connection, "record_fact", digests._ALL))
     connection.execute("UPDATE record_fact SET digest = NULL")
     assert list(digests._pieces(connection, "record_fact", digests._ALL)) != before
+
+
+def test_a_set_and_the_facts_beside_it_are_in_the_digest(connection):
+    connection.execute("CREATE TABLE record_facts (record_id, fact_set, more_json)")
+    connection.execute("INSERT INTO record_facts VALUES (1, 'ab', '[]')")
+    found = [list(digests._pieces(connection, "record_facts", digests._ALL))]
+    for change in ("more_json = '[\"cd\"]'", "fact_set = 'abc'", "more_json = NULL"):
+        connection.execute(f"UPDATE record_facts SET {change}")
+        found.append(list(digests._pieces(connection, "record_facts", digests._ALL)))
+    assert len({piece for [(_, piece)] in found}) == len(found)

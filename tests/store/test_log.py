@@ -27,6 +27,7 @@ from iolab.errors import DamageError
 from iolab.store.db import Store
 from iolab.store.lock import is_held, noted
 from iolab.store.log import lost_in, read_log
+from iolab.store.schema import SCHEMA_VERSION
 
 FRAME = 24 + 4096
 HEADER = 32
@@ -92,7 +93,8 @@ def test_a_reader_leaves_the_log_of_a_killed_study_as_it_is(killed):
 @pytest.mark.parametrize("seed", range(6))
 def test_a_flipped_bit_before_the_last_write_is_named_and_nothing_changed(killed, seed):
     content = log_of(killed).read_bytes()
-    last = HEADER + (commits(content)[-2] + 1) * FRAME
+    # Of the frame that ends a write SQLite lacks that write only: the note decides about it.
+    last = HEADER + commits(content)[-2] * FRAME
     at = random.Random(seed).randrange(last)
     log_of(killed).write_bytes(flip(content, at))
     before = listing(killed)
@@ -235,7 +237,7 @@ def test_a_journal_that_iolab_never_leaves_is_not_applied(killed):
         ("cut to 3000", "damaged"),
         ("cut in half", "damaged"),
         ("application_id", "the tables of a study, and not the mark of one"),
-        ("user_version", "schema 69, but the tables of schema 5"),
+        ("user_version", f"but the tables of schema {SCHEMA_VERSION}"),
     ],
 )
 def test_a_damaged_header_is_damage_and_not_a_foreign_file(killed, how, named):

@@ -46,14 +46,14 @@ def phase(operation, **metrics):
     )
 
 
-def fill(path, text=STUDY, status="ok"):
-    """A stored study whose trials took place in another order than planned."""
+def fill(path, text=STUDY, status="ok", step=-1):
+    """A stored study whose trials took place in another order than planned, unless `step` is 1."""
     plan = make_plan(parse_study(text))
     with Store.create(path, plan, Origin("0.1.0", "loop:1g")) as store:
         session = store.begin_session("r", iolab_version="0.1.0", testbed={"class": "B"})
         trials = list(plan.trials(2))
         store.add_trials(trials)
-        for trial in reversed(trials[:-1]):
+        for trial in trials[:-1][::step]:
             phases = (
                 phase("write", throughput_bytes_per_s=1e6 + trial.ordinal, ops_per_s=9.5),
                 phase("again", ops_per_s=1.0),
@@ -110,6 +110,27 @@ def test_a_study_of_an_older_version_gives_the_same_rows_and_gets_the_view(path,
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT count(*) FROM long_form").fetchone() == (len(before[1]),)
     connection.close()
+
+
+@pytest.mark.parametrize("step", [1, -1])
+@pytest.mark.parametrize("operation", ["again", "first", "since", "write", "zero"])
+def test_values_without_a_phase_are_in_no_row(path, step, operation):
+    """Read record by record, or all at once where they are in order."""
+    fill(path, step=step)
+    _, before = read(path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TRIGGER phase_no_delete")
+        connection.execute("DELETE FROM phase WHERE operation = ?", (operation,))
+        if operation in ("first", "since", "zero"):
+            connection.executemany(
+                "INSERT INTO measurement VALUES (?, ?, 'ops_per_s', 3.0)",
+                [(record, operation) for record in (1, 2, 7)],
+            )
+    connection.close()
+    with Store.open_reader(path, is_checked=False) as store:
+        _, groups = store.contents.values()
+        rows = [(*shared, *pair) for shared, values in groups for pair in values]
+    assert rows == [row for row in before if row[6] != operation]
 
 
 def test_a_study_that_compares_nothing_has_no_column_of_a_factor(path):

@@ -179,7 +179,12 @@ def _json_lines(columns: Sequence[str], groups: Iterator[LongGroup]) -> Iterator
     for shared, values in groups:
         shown = [cells[c] if type(c) is str else _json(c) for c in shared]
         begin = "{" + "".join([f"{a}{b}, " for a, b in zip(names, shown, strict=False)])
-        yield [f"{begin}{metrics[metric]}{_json(value)}}}" for metric, value in values]
+        yield [
+            f"{begin}{metrics[metric]}{value!r}}}"
+            if value - value == 0  # Finite.
+            else f"{begin}{metrics[metric]}null}}"
+            for metric, value in values
+        ]
 
 
 def _csv_cell(value: Value) -> str:

@@ -265,5 +265,7 @@ SHAPES: Final[dict[str, tuple[str, Callable[[Any], bool]]]] = {
     "ops_json": ("a list of whole numbers", are_whole),
     "bytes_json": ("a list of whole numbers", are_whole),
     "latency_ns_max_json": ("a list of whole numbers", are_whole),
+    "facts_json": ("a list of facts", lambda value: _is_list(value, _is_text)),
+    "more_json": ("a list of facts", lambda value: _is_list(value, _is_text)),
 }
 """Every JSON column there is: what it holds, and whether a value is such."""

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from iolab.errors import DamageError, RefusedError, StoreError
 from iolab.frozen import frozen
-from iolab.store import digests, long_form, schema
+from iolab.store import digests, facts, long_form, schema
 from iolab.store.cells import pack_record, unpack_record
 from iolab.store.contents import Contents
 from iolab.store.derived import DerivedRecord, PhaseRow, SeriesPart
@@ -343,7 +343,7 @@ class Store:
                 _insert_phase(connection, record_id, ordinal, phase)
             for part in derived.series:
                 _insert_series(connection, record_id, part)
-            _insert_facts(connection, record_id, derived.facts)
+            facts.insert(connection, record_id, derived.facts)
             digests.store_digests(connection, "record", record_id)
 
     # Reading.
@@ -414,17 +414,8 @@ class Store:
 
     def fact_values(self, names: Iterable[str]) -> dict[str, list[str]]:
         """Every value of some facts in the finished trials, in the order of first appearance."""
-        found: dict[str, list[str]] = {}
         with errors_named(self.path):
-            for name in names:
-                rows = self._connection.execute(
-                    "SELECT value FROM record_fact JOIN fact USING (digest) JOIN record USING "
-                    "(record_id) WHERE status = 'ok' AND name = ? GROUP BY value "
-                    "ORDER BY min(record_id)",
-                    (name,),
-                )
-                found[name] = [value for (value,) in rows]
-        return found
+            return {name: facts.values_of(self._connection, name) for name in names}
 
     def shard_texts(self) -> list[str]:
         """Part of the study that each session ran, as in ``2/4``; empty texts are all of it."""
@@ -585,18 +576,6 @@ def _insert_series(connection: sqlite3.Connection, record_id: int, part: SeriesP
             _json(part.bytes),
             _json(part.latency_ns_max),
         ),
-    )
-
-
-def _insert_facts(connection: sqlite3.Connection, record_id: int, facts: Mapping[str, str]) -> None:
-    rows = [(digests.fact_digest(name, value), name, value) for name, value in facts.items()]
-    connection.executemany(
-        "INSERT INTO fact SELECT ?1, ?2, ?3 WHERE NOT EXISTS "
-        "(SELECT 1 FROM fact WHERE digest = ?1)",
-        rows,
-    )
-    connection.executemany(
-        "INSERT INTO record_fact VALUES (?, ?)", [(record_id, digest) for digest, *_ in rows]
     )
 
 

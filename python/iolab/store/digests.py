@@ -13,9 +13,10 @@ from itertools import groupby, zip_longest
 from operator import itemgetter
 from typing import Final, Literal
 
-from iolab.digest import blake2b, sha256
+from iolab.digest import blake2b
 from iolab.frozen import frozen
 from iolab.json_text import compact_encoder
+from iolab.store import facts
 from iolab.store.natures import has_natures
 
 Made = Literal["with_rows", "later"]
@@ -27,7 +28,6 @@ FIRST_VERSION: Final = 3
 """Schema version from which on there are digests."""
 PIECE_BYTES: Final = 8
 """Of the digest of a table's rows; chance lets a damage pass once in 2**64."""
-_FACT_DIGITS: Final = 32
 _ENCODE: Final = compact_encoder()
 _NUMBER: Final = itemgetter(0)
 _END: Final = (1 << 64, b"")
@@ -36,8 +36,10 @@ Chosen = tuple[str, Sequence[int]]
 """Condition for rows, with its values."""
 _ALL: Final[Chosen] = ("", ())
 
-RECORD_TABLES: Final = ("record", "phase", "measurement", "series", "record_fact")
-"""Tables with rows of a record; its digest is a piece for each of them, in this order."""
+_RECORD_TABLES: Final = ("record", "phase", "measurement", "series")
+"""Tables with rows of a record; its digest is a piece for each of them, in this order, and one for
+its facts.
+"""
 _COLUMNS: Final = {
     "record": "record_id, trial_id, session_id, status, started_at_unix_ns, elapsed_ns, error, "
     "caveats_json, record_zlib",
@@ -45,12 +47,13 @@ _COLUMNS: Final = {
     "harness_ns_per_op, cpu_user_ns, cpu_system_ns, device_read_bytes, device_write_bytes, "
     "device_flushed_write_bytes, depth_reached_mean, workers_json, caveats_json",
     "measurement": "record_id, operation, metric, value",
-    # Two tables of long texts, put together by SQLite: keys of facts are plain digits in whose line
-    # an encoder quotes nothing, and texts of a series need no quotes to be told apart.
+    # Tables of long texts, put together by SQLite: keys of facts are plain digits in whose line an
+    # encoder quotes nothing, and texts of a series need no quotes to be told apart.
     "series": "record_id, CAST(operation || x'1f' || interval_ns || x'1f' || ops_json || x'1f' || "
     "bytes_json || x'1f' || latency_ns_max_json AS BLOB)",
     "record_fact": "record_id, CAST("
     "'[[' || record_id || ',\"' || group_concat(digest) || '\"]]' || x'0a' AS BLOB)",
+    "record_facts": "record_id, CAST(record_id || x'1f' || fact_set || x'1f' || more_json AS BLOB)",
 }
 _ORDERS: Final = {
     "record": "ORDER BY record_id",
@@ -58,7 +61,13 @@ _ORDERS: Final = {
     "measurement": "ORDER BY record_id, operation, metric",
     "series": "ORDER BY record_id, operation",
     "record_fact": "GROUP BY record_id",
+    "record_facts": "ORDER BY record_id",
 }
+_LOOKS: Final = {
+    "record_fact": facts.NamedFacts.look_at_joined,
+    "record_facts": facts.NamedFacts.look_at_set,
+}
+"""Functions that look at the facts in the line of a record."""
 
 
 @frozen
@@ -144,7 +153,7 @@ class RecordFaults:
     changed: list[str]
     """Records that are not as they were stored, in their order."""
     missing: list[str]
-    """Keys of facts that they name and that are not there."""
+    """Table and key of the facts and sets of facts that they name and that are not there."""
     lost: list[int]
     """Numbers of records of which only the digest is there."""
 
@@ -162,14 +171,13 @@ def problems(connection: sqlite3.Connection, looks: FaultsOfRecords | None = Non
         for number, digest in _computed(connection, part.name):
             if stored.pop((part.name, number), None) != digest:
                 yield f"{part.told(number)}: not as it was stored (another digest)"
-    yield from _problems_of_facts(connection)
+    yield from facts.problems(connection)
     missing, lost = set[str](), set[tuple[str, int]]()
     for look in looks() if looks is not None else [look_at_records(connection)]:
         yield from look.changed
         missing.update(look.missing)
         lost.update(("record", number) for number in look.lost)
-    if missing:
-        yield f"table fact: {len(missing)} of the facts that records name are not there"
+    yield from facts.problems_of_missing(missing)
     yield from _problems_of_names(connection)
     for name, number in sorted(lost.union(stored)):
         yield f"table digest, {name} {number}: what it was made of is not there"
@@ -195,12 +203,13 @@ def look_at_records(
             bounds.append(bound)
     stored = _stored(connection, part)
     chosen = (" WHERE " + " AND ".join(where) if where else "", bounds)
-    named = _Named(row[0].encode() for row in connection.execute("SELECT digest FROM fact"))
-    changed = list[str]()
+    named, changed = facts.NamedFacts(connection), list[str]()
     for number, digest in _computed_of_records(connection, chosen, named):
         known = stored.pop(("record", number), b"")
         if known != digest:
-            changed.append(f"{_trial_of(connection, number)}: {_changed_tables(known, digest)}")
+            changed.append(
+                f"{_trial_of(connection, number)}: {_changed_tables(connection, known, digest)}"
+            )
             if most is not None and len(changed) >= most:
                 return RecordFaults(changed, [], [])
     return RecordFaults(changed, named.missing(), [number for _, number in stored])
@@ -211,12 +220,17 @@ def _stored(connection: sqlite3.Connection, where: str) -> dict[tuple[str, int],
     return {(part, number): digest for part, number, digest in rows}
 
 
-def _changed_tables(stored: bytes, found: bytes) -> str:
+def _record_tables(connection: sqlite3.Connection) -> tuple[str, ...]:
+    of_facts = "record_facts" if facts.has_sets(connection) else "record_fact"
+    return (*_RECORD_TABLES, of_facts)
+
+
+def _changed_tables(connection: sqlite3.Connection, stored: bytes, found: bytes) -> str:
     if len(stored) != len(found):
         return "its rows have no digest, or a damaged one"
     tables = [
         table
-        for index, table in enumerate(RECORD_TABLES)
+        for index, table in enumerate(_record_tables(connection))
         if _piece(stored, index) != _piece(found, index)
     ]
     return f"rows of table {', '.join(tables)} are not as they were stored (another digest)"
@@ -233,31 +247,6 @@ def _trial_of(connection: sqlite3.Connection, record_id: int) -> str:
     return f"trial {row[0] if row else '?'} (record {record_id})"
 
 
-def _problems_of_facts(connection: sqlite3.Connection) -> Iterator[str]:
-    """Facts have digests of their own, by which records name them."""
-    for digest, name, value in connection.execute("SELECT digest, name, value FROM fact"):
-        if fact_digest(name, value) != digest:
-            yield f"table fact, {name}: not as it was stored (another digest)"
-
-
-class _Named:
-    """Facts that records name, of which each is to be there."""
-
-    def __init__(self, there: Iterable[bytes]) -> None:
-        self._there = frozenset(there)
-        self._missing = set[bytes]()
-
-    def look(self, line: bytes) -> None:
-        """Look at the line of a record's keys (`_COLUMNS`)."""
-        keys = line.partition(b'"')[2].rpartition(b'"')[0].split(b",") if line else ()
-        if not self._there.issuperset(keys):
-            self._missing |= {*keys} - self._there
-
-    def missing(self) -> list[str]:
-        """Keys of those that are not there."""
-        return sorted(key.decode(errors="replace") for key in self._missing)
-
-
 def _problems_of_names(connection: sqlite3.Connection) -> Iterator[str]:
     """Operations that would make one row of a series look like two, or two like one.
 
@@ -270,11 +259,6 @@ def _problems_of_names(connection: sqlite3.Connection) -> Iterator[str]:
     )
     for (number,) in connection.execute(query):
         yield f"{_trial_of(connection, number)}: table series names an operation of several lines"
-
-
-def fact_digest(name: str, value: str) -> str:
-    """Key of a fact in table ``fact``."""
-    return sha256(f"{name}\0{value}".encode()).hexdigest()[:_FACT_DIGITS]
 
 
 def _computed(
@@ -294,13 +278,14 @@ def _computed(
 
 
 def _computed_of_records(
-    connection: sqlite3.Connection, chosen: Chosen, named: _Named | None = None
+    connection: sqlite3.Connection, chosen: Chosen, named: facts.NamedFacts | None = None
 ) -> Iterator[tuple[int, bytes]]:
     """Pieces of all tables, put together record by record: each table comes in their order.
 
     `named` looks at the facts of each record.
     """
-    tables = [_pieces(connection, table, chosen, named) for table in RECORD_TABLES]
+    names = _record_tables(connection)
+    tables = [_pieces(connection, table, chosen, named) for table in names]
     nothing = bytes(PIECE_BYTES)
     while True:
         heads = list[tuple[int, bytes]]()
@@ -326,7 +311,10 @@ def _computed_of_records(
 
 
 def _pieces(
-    connection: sqlite3.Connection, table: str, chosen: Chosen, named: _Named | None = None
+    connection: sqlite3.Connection,
+    table: str,
+    chosen: Chosen,
+    named: facts.NamedFacts | None = None,
 ) -> Iterator[tuple[int, bytes]]:
     """Digest of each record's rows in one table, in the order of their keys."""
     where, values = chosen
@@ -344,10 +332,11 @@ def _pieces(
     elif table == "series":
         for record_id, group in groupby(rows, _NUMBER):
             yield record_id, _digest(b"\n".join([_known(line) for _, line in group]) + b"\n")
-    elif table == "record_fact":
+    elif table in _LOOKS:
+        look = _LOOKS[table]
         for record_id, line in rows:
             if named is not None:
-                named.look(_known(line))
+                look(named, _known(line))
             yield record_id, _digest(_known(line))
     else:
         for record_id, group in groupby(rows, _NUMBER):

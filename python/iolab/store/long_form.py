@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from operator import itemgetter
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from iolab.store.cells import CellError, read_json
 from iolab.store.natures import has_natures, unknown_natures
@@ -127,15 +127,13 @@ def long_groups(connection: sqlite3.Connection) -> Iterator[LongGroup]:
 _Phase: TypeAlias = tuple[str, Value, Value, Value, Value]
 _Phases: TypeAlias = list[tuple[_Phase, list[tuple[str, float]]]]
 _IN_ONE_GO: Final = (
-    "SELECT record_id, ordinal, operation, {natures}, io_size_bytes, cache_share, (SELECT count(*) "
-    "FROM measurement AS m WHERE m.record_id = p.record_id AND m.operation = p.operation) "
-    "FROM phase AS p ORDER BY record_id, operation",
+    "SELECT record_id, operation, ordinal, {natures}, io_size_bytes, cache_share FROM phase "
+    "ORDER BY record_id, operation",
+    "SELECT record_id, operation, count(*) FROM measurement GROUP BY record_id, operation "
+    "ORDER BY record_id, operation",
     "SELECT metric, value FROM measurement ORDER BY record_id, operation, metric",
 )
-_ALL_BELONG: Final = (
-    "SELECT (SELECT count(*) FROM measurement) = (SELECT count(*) FROM phase "
-    "JOIN measurement USING (record_id, operation))"
-)
+"""Phases, numbers of values and values, all in one order."""
 
 
 def _phases(
@@ -143,10 +141,9 @@ def _phases(
 ) -> Callable[[int], _Phases]:
     """Function that reads the phases of a record with their values, when it is asked for it.
 
-    Records in increasing order, as nearly all are, come from two queries for all of them.
+    Records in increasing order, as nearly all are, come from a few queries for all of them.
     """
-    is_increasing = all(a < b for a, b in pairwise(order))
-    if is_increasing and connection.execute(_ALL_BELONG).fetchone()[0]:
+    if all(a < b for a, b in pairwise(order)):
         return _InOneGo(connection, natures).take
     columns = f"operation, {natures}, io_size_bytes, cache_share"
     one = f"SELECT {columns} FROM phase WHERE record_id = ? ORDER BY ordinal"
@@ -165,26 +162,39 @@ def _phases(
 class _InOneGo:
     """Phases and values that come in the order of their records, taken record by record.
 
-    Each phase says how many values it has, so that these come without names, which cost as much as
-    they do; every value belongs to a phase.
+    How many values a phase has is asked for beside them, so that these come without names, which
+    cost as much as they do.
     """
 
     def __init__(self, connection: sqlite3.Connection, natures: str) -> None:
-        phases, values = _IN_ONE_GO
+        phases, counts, values = _IN_ONE_GO
         self._phases = connection.execute(phases.format(natures=natures))
+        self._counts = connection.execute(counts)
         self._values = connection.execute(values)
-        self._next = self._phases.fetchone()
+        self._next: tuple[Any, ...] | None = self._phases.fetchone()
+        self._count: tuple[Any, ...] | None = self._counts.fetchone()
 
     def take(self, record_id: int) -> _Phases:
         """Phases of a record in their order; those of records before it are passed over."""
         found = list[tuple[int, tuple[_Phase, list[tuple[str, float]]]]]()
         row = self._next
         while row is not None and row[0] <= record_id:
-            values = list(islice(self._values, row[-1]))
+            values = self._values_of(row[0], row[1])
             if row[0] == record_id:
-                found.append((row[1], (row[2:-1], values)))
+                found.append((row[2], ((row[1], *row[3:]), values)))
             row = self._phases.fetchone()
         self._next = row
         if len(found) > 1:
             found.sort(key=itemgetter(0))
         return [phase for _, phase in found]
+
+    def _values_of(self, record_id: int, operation: str) -> list[tuple[str, float]]:
+        """Values of a phase; those of none before it are passed over."""
+        place, values = (record_id, operation), list[tuple[str, float]]()
+        while self._count is not None and self._count[:2] <= place:
+            values = list(islice(self._values, self._count[2]))
+            is_of_it = self._count[:2] == place
+            self._count = self._counts.fetchone()
+            if is_of_it:
+                return values
+        return []

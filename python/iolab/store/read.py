@@ -26,6 +26,7 @@ from iolab.store.cells import (
     understood,
     unpack_record,
 )
+from iolab.store.facts import read as read_facts
 from iolab.store.natures import has_natures, unknown_natures
 from iolab.store.rows import (
     Caveat,
@@ -480,29 +481,27 @@ def _facts(
         for digest, name, value in connection.execute("SELECT digest, name, value FROM fact")
     }
     # Most trials see what the first one saw: only differences are kept.
-    usual: set[str] | None = None
-    changed: list[tuple[str, set[str], set[str]]] = []
+    usual: frozenset[str] | None = None
+    changed: list[tuple[str, frozenset[str], frozenset[str]]] = []
+    nothing = frozenset[str]()
     without = set(finished)
-    for record_id, joined in connection.execute(
-        "SELECT record_id, group_concat(digest) FROM record_fact GROUP BY record_id"
-    ):
+    for record_id, seen in read_facts(connection):
         if record_id not in finished:
             continue
         without.discard(record_id)
-        digests = set(joined.split(","))
         if usual is None:
-            usual = digests
-        if digests != usual:
-            changed.append((finished[record_id].trial_id, digests - usual, usual - digests))
-    usual = usual or set()
-    changed += [(finished[record_id].trial_id, set(), usual) for record_id in without]
-    sometimes = set[str]().union(*(missing for _, _, missing in changed))
+            usual = seen
+        if seen != usual:
+            changed.append((finished[record_id].trial_id, seen - usual, usual - seen))
+    usual = usual or nothing
+    changed += [(finished[record_id].trial_id, nothing, usual) for record_id in without]
+    sometimes = nothing.union(*(missing for _, _, missing in changed))
     constant = dict(sorted(known[d] for d in usual - sometimes if d in known))
     differences = {trial_id: (more, missing) for trial_id, more, missing in changed}
     varying: dict[str, dict[str, str]] = {}
     for record_id in sorted(finished):
         trial_id = finished[record_id].trial_id
-        more, missing = differences.get(trial_id, (set[str](), set[str]()))
+        more, missing = differences.get(trial_id, (nothing, nothing))
         for digest in (sometimes - missing) | more:
             if digest in known:
                 name, value = known[digest]

@@ -6,9 +6,9 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from iolab.store import digests, long_form, natures
+from iolab.store import digests, facts, long_form, natures
 
-SCHEMA_VERSION: Final = 5
+SCHEMA_VERSION: Final = 6
 FIRST_VERSION: Final = 1
 BASE_VERSION: Final = 2
 """Version that `schema.sql` makes."""
@@ -26,9 +26,11 @@ TABLES: Final = {
     "series": ("record_id", "operation"),
     "fact": ("digest",),
     "record_fact": ("record_id", "digest"),
+    "fact_set": ("digest",),
+    "record_facts": ("record_id",),
     "digest": ("part", "number"),
 }
-"""Every table and its key."""
+"""Every table and its key; `record_fact` is a view where there is `record_facts`."""
 
 
 def create_schema(connection: sqlite3.Connection, version: int = SCHEMA_VERSION) -> None:
@@ -70,6 +72,9 @@ def _take_steps(connection: sqlite3.Connection, version: int, newest: int, folde
             _add_natures(connection)
         if step == long_form.FIRST_VERSION and long_form.has_study(connection):
             long_form.create_view(connection)
+        if step == facts.FIRST_VERSION:
+            facts.take_over(connection)
+            digests.store_again(connection, "record")
         connection.execute(f"PRAGMA user_version = {step}")
 
 

@@ -2,7 +2,8 @@
 -- `migrations/`, which a new study runs through, too.
 -- Everything is append-only: the triggers at the end refuse UPDATE, DELETE and REPLACE.
 -- `record.record_zlib` is the whole record as the agent sent it (zlib-compressed JSON); the tables
--- measurement, phase, series and record_fact are derived from it for those who query with SQL.
+-- measurement, phase, series and record_fact (a view since step 6) are derived from it for those who
+-- query with SQL.
 
 CREATE TABLE study (
     study_id           TEXT PRIMARY KEY,
