@@ -5,7 +5,9 @@ use serde::Serialize;
 
 use crate::access::{File, StableWaits};
 use crate::analysis::PatternAnalysis;
-use crate::stream::class::{AccessClass, AccessPattern, ClassShare};
+use crate::stream::class::{
+    AccessClass, AccessPattern, ClassShare, directions_of, with_directions,
+};
 use crate::stream::sizes::{DirectionSizes, SizeCounts, SizeShare};
 use crate::stream::tally::FileTally;
 use crate::text::scan::find;
@@ -13,7 +15,7 @@ use crate::text::scan::find;
 pub mod phases;
 
 pub use phases::PatternPhase;
-use phases::{directions_of, phases_of, with_directions};
+use phases::phases_of;
 
 /// Access patterns of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]

@@ -249,9 +249,13 @@ fn phases(rows: &[PatternPhase]) -> String {
             Some(size) => exact(size),
             None => format!("{} on average", bytes(row.mean_bytes)),
         };
-        match row.pattern {
-            AccessPattern::Same => format!("{} {what} of {size} at the same place", row.accesses),
-            pattern => format!("{} {pattern} {what} of {size}", row.accesses),
+        let accesses = row.accesses;
+        match (row.directions, row.pattern) {
+            (Some((reads, writes)), _) => {
+                format!("{accesses} accesses of {size} ({reads} reads, {writes} writes)")
+            }
+            (None, AccessPattern::Same) => format!("{accesses} {what} of {size} at the same place"),
+            (None, pattern) => format!("{accesses} {pattern} {what} of {size}"),
         }
     };
     let named: Vec<String> = rows.iter().take(PHASES_NAMED).map(row).collect();

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::access::StableWaits;
-use crate::stream::class::{AccessPattern, ClassCounts, LABEL_SHARE};
+use crate::stream::class::{AccessPattern, LABEL_SHARE, directions_of};
 use crate::stream::phases::{StreamPhase, phases};
 use crate::stream::sizes::DirectionSizes;
 use crate::stream::tally::FileTally;
@@ -42,7 +42,8 @@ const PHASES_LISTED: usize = 32;
 
 /// Phases of a file; none if it has one only, or if they are a matter of chance.
 pub fn phases_of(tally: &FileTally, pattern: AccessPattern) -> Vec<PatternPhase> {
-    let found = phases(tally.joint.runs.all());
+    let Some(runs) = tally.joint.runs.all() else { return Vec::new() };
+    let found = phases(runs);
     let is_mixture = |phase: &StreamPhase| {
         let share = phase.reads as f64 / (phase.reads + phase.writes).max(1) as f64;
         (1.0 - LABEL_SHARE..=LABEL_SHARE).contains(&share)
@@ -57,42 +58,11 @@ pub fn phases_of(tally: &FileTally, pattern: AccessPattern) -> Vec<PatternPhase>
     found.iter().filter_map(|phase| phase_row(tally, phase)).collect()
 }
 
-/// Patterns of reads and writes, where together they have none.
-pub fn directions_of(
-    pattern: AccessPattern,
-    counts: &[ClassCounts; 2],
-) -> Option<(AccessPattern, AccessPattern)> {
-    let [reads, writes] = counts.map(|counts| counts.label_of_direction());
-    let found = reads.zip(writes)?;
-    (pattern == AccessPattern::Mixed && found.0 != found.1).then_some(found)
-}
-
-/// Pattern of a file, given that of all its accesses in their order and those of its reads alone
-/// and its writes alone.
-///
-/// Seen together, accesses that take turns with others lie anywhere, and writes to what was just
-/// read lie at the same place.
-pub fn with_directions(pattern: AccessPattern, counts: &[ClassCounts; 2]) -> AccessPattern {
-    let is_open = matches!(
-        pattern,
-        AccessPattern::Mixed | AccessPattern::Random | AccessPattern::Near | AccessPattern::Same
-    );
-    let [reads, writes] = counts.map(|counts| counts.label_of_direction());
-    let Some((reads, writes)) = reads.zip(writes).filter(|_| is_open) else { return pattern };
-    let is_anywhere =
-        |one: AccessPattern| matches!(one, AccessPattern::Random | AccessPattern::Near);
-    match () {
-        () if reads == writes => reads,
-        () if is_anywhere(reads) && is_anywhere(writes) => pattern,
-        () => AccessPattern::Mixed,
-    }
-}
-
 /// A phase as data; None if the trace has too many accesses to tell its sizes.
 fn phase_row(tally: &FileTally, phase: &StreamPhase) -> Option<PatternPhase> {
     let accesses = phase.counts.total();
     let ([reads, writes], waits) = tally.joint.order.part(phase.first, accesses)?;
-    let pattern = phase.counts.label();
+    let pattern = phase.label();
     Some(PatternPhase {
         pattern,
         directions: directions_of(pattern, &phase.directions),

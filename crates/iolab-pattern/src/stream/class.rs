@@ -269,6 +269,37 @@ impl ClassCounts {
     }
 }
 
+/// Patterns of reads and writes, where together they have none.
+pub fn directions_of(
+    pattern: AccessPattern,
+    counts: &[ClassCounts; 2],
+) -> Option<(AccessPattern, AccessPattern)> {
+    let [reads, writes] = counts.map(|counts| counts.label_of_direction());
+    let found = reads.zip(writes)?;
+    (pattern == AccessPattern::Mixed && found.0 != found.1).then_some(found)
+}
+
+/// Pattern of accesses, given that of all in their order and those of the reads alone and the
+/// writes alone.
+///
+/// Seen together, accesses that take turns with others lie anywhere, and writes to what was just
+/// read lie at the same place.
+pub fn with_directions(pattern: AccessPattern, counts: &[ClassCounts; 2]) -> AccessPattern {
+    let is_open = matches!(
+        pattern,
+        AccessPattern::Mixed | AccessPattern::Random | AccessPattern::Near | AccessPattern::Same
+    );
+    let [reads, writes] = counts.map(|counts| counts.label_of_direction());
+    let Some((reads, writes)) = reads.zip(writes).filter(|_| is_open) else { return pattern };
+    let is_anywhere =
+        |one: AccessPattern| matches!(one, AccessPattern::Random | AccessPattern::Near);
+    match () {
+        () if reads == writes => reads,
+        () if is_anywhere(reads) && is_anywhere(writes) => pattern,
+        () => AccessPattern::Mixed,
+    }
+}
+
 /// One row of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ClassShare {

@@ -6,7 +6,9 @@
 //! name of a phase comes from its own counts, and neighbours of one name are one phase, because the
 //! division of a mixture is a matter of chance.
 
-use super::class::{AccessClass, AccessPattern, ClassCounts, Classified, LABEL_SHARE};
+use super::class::{
+    AccessClass, AccessPattern, ClassCounts, Classified, LABEL_SHARE, with_directions,
+};
 
 /// Accesses in a row that are alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +55,58 @@ impl AlikeRuns {
         self.runs.push(AlikeRun { class, is_write, accesses: 1, bytes, size: Some(bytes), stride });
     }
 
-    /// Runs so far; empty if there were too many.
-    pub fn all(&self) -> &[AlikeRun] {
-        if self.is_full { &[] } else { &self.runs }
+    /// Runs so far; none if there were too many.
+    fn all(&self) -> Option<&[AlikeRun]> {
+        (!self.is_full).then_some(&self.runs)
+    }
+}
+
+/// Runs of a file in the order of all its accesses, and those of its reads and of its writes, each
+/// in an order of their own.
+#[derive(Clone, Debug, Default)]
+pub struct JointRuns {
+    /// Of all accesses.
+    pub joint: AlikeRuns,
+    /// Of the reads alone and of the writes alone, whatever lies between them.
+    pub directions: [AlikeRuns; 2],
+}
+
+/// The same, none left out.
+#[derive(Clone, Copy, Debug)]
+pub struct AllRuns<'a> {
+    joint: &'a [AlikeRun],
+    directions: [&'a [AlikeRun]; 2],
+}
+
+impl JointRuns {
+    /// Runs so far; None if there were too many.
+    pub fn all(&self) -> Option<AllRuns<'_>> {
+        let [reads, writes] = &self.directions;
+        Some(AllRuns { joint: self.joint.all()?, directions: [reads.all()?, writes.all()?] })
+    }
+}
+
+/// Gives the accesses of one direction, a phase's at a time.
+struct OneDirection<'a> {
+    runs: &'a [AlikeRun],
+    /// Accesses of the first run that were given.
+    given: u64,
+}
+
+impl OneDirection<'_> {
+    /// Counts the next accesses and the longest stride in them.
+    fn count(&mut self, mut accesses: u64, phase: &mut StreamPhase, direction: usize) {
+        while let ([run, others @ ..], true) = (self.runs, accesses > 0) {
+            let own = accesses.min(run.accesses - self.given);
+            let bytes = run.bytes / run.accesses * own;
+            phase.directions[direction].add_many(run.class, own, bytes);
+            phase.take_stride((run.stride != 0).then_some((run.stride, own)));
+            accesses -= own;
+            self.given += own;
+            if self.given == run.accesses {
+                (self.runs, self.given) = (others, 0);
+            }
+        }
     }
 }
 
@@ -117,7 +168,8 @@ fn cost(state: usize, run: &AlikeRun) -> f64 {
 }
 
 /// Divides a stream into phases.
-pub fn phases(runs: &[AlikeRun]) -> Vec<StreamPhase> {
+pub fn phases(all: AllRuns<'_>) -> Vec<StreamPhase> {
+    let runs = all.joint;
     let total: u64 = runs.iter().map(|run| run.accesses).sum();
     let change = CHANGE_COST.max(CHANGE_GROWTH * (total as f64 / SHORT).ln());
     let mut costs = [0.0; STATES];
@@ -140,7 +192,7 @@ pub fn phases(runs: &[AlikeRun]) -> Vec<StreamPhase> {
         states[at] = state;
         state = usize::from(origin[state]);
     }
-    without_chance(merged(gathered(runs, &states)))
+    without_chance(merged(gathered(all, &states)))
 }
 
 fn least_of(costs: &[f64; STATES]) -> (usize, f64) {
@@ -149,21 +201,16 @@ fn least_of(costs: &[f64; STATES]) -> (usize, f64) {
     states.fold(start, |least, one| if one.1 < least.1 { one } else { least })
 }
 
-fn gathered(runs: &[AlikeRun], states: &[usize]) -> Vec<StreamPhase> {
+fn gathered(all: AllRuns<'_>, states: &[usize]) -> Vec<StreamPhase> {
     let mut phases: Vec<StreamPhase> = Vec::new();
     let (mut before, mut first) = (None, 0);
-    for (run, state) in runs.iter().zip(states) {
+    for (run, state) in all.joint.iter().zip(states) {
         if before != Some(*state) {
             phases.push(StreamPhase { first, size: run.size, ..StreamPhase::default() });
             before = Some(*state);
         }
         if let Some(phase) = phases.last_mut() {
             phase.counts.add_many(run.class, run.accesses, run.bytes);
-            phase.directions[usize::from(run.is_write)].add_many(
-                run.class,
-                run.accesses,
-                run.bytes,
-            );
             phase.take_stride((run.stride != 0).then_some((run.stride, run.accesses)));
             phase.size = phase.size.filter(|size| run.size == Some(*size));
             if run.is_write {
@@ -173,6 +220,13 @@ fn gathered(runs: &[AlikeRun], states: &[usize]) -> Vec<StreamPhase> {
             }
         }
         first += run.accesses;
+    }
+    let [reads, writes] = all.directions.map(|runs| OneDirection { runs, given: 0 });
+    for (direction, mut own) in [reads, writes].into_iter().enumerate() {
+        for phase in &mut phases {
+            let accesses = [phase.reads, phase.writes][direction];
+            own.count(accesses, phase, direction);
+        }
     }
     phases
 }
@@ -191,9 +245,8 @@ fn direction(phase: &StreamPhase) -> usize {
 const SIZE_FACTOR: u64 = 2;
 
 fn is_alike(one: &StreamPhase, other: &StreamPhase) -> bool {
-    let sides = |phase: &StreamPhase| -> (AccessPattern, usize) {
-        (phase.counts.label(), direction(phase))
-    };
+    let sides =
+        |phase: &StreamPhase| -> (AccessPattern, usize) { (phase.label(), direction(phase)) };
     let (one_size, other_size) = (one.mean_bytes(), other.mean_bytes());
     let (small, large) = (one_size.min(other_size), one_size.max(other_size));
     sides(one) == sides(other) && large < SIZE_FACTOR * small.max(1)
@@ -221,9 +274,8 @@ const CHANCE: u64 = 16;
 
 /// Joins stretches that are a matter of chance with the mixture beside them.
 fn without_chance(phases: Vec<StreamPhase>) -> Vec<StreamPhase> {
-    let is_mixture = |phase: &StreamPhase| {
-        phase.counts.label() == AccessPattern::Mixed || direction(phase) == BOTH
-    };
+    let is_mixture =
+        |phase: &StreamPhase| phase.label() == AccessPattern::Mixed || direction(phase) == BOTH;
     let mixed = phases.iter().filter(|phase| is_mixture(phase));
     let longest = mixed.map(|phase| phase.counts.total()).max().unwrap_or(0);
     let mut out: Vec<StreamPhase> = Vec::with_capacity(phases.len());
@@ -260,6 +312,11 @@ impl StreamPhase {
         self.take_stride(other.stride);
     }
 
+    /// Pattern of its accesses.
+    pub fn label(&self) -> AccessPattern {
+        with_directions(self.counts.label(), &self.directions)
+    }
+
     /// Mean bytes of an access.
     pub fn mean_bytes(&self) -> u64 {
         let bytes: u64 = AccessClass::ALL.iter().map(|class| self.counts.bytes(*class)).sum();
@@ -275,6 +332,15 @@ mod tests {
         AlikeRun { class, is_write, accesses, bytes: accesses * 4096, size: Some(4096), stride: 0 }
     }
 
+    /// Runs of which those of each direction are in the order of the whole, too.
+    fn divided(joint: &[AlikeRun]) -> Vec<StreamPhase> {
+        let of = |is_write| -> Vec<AlikeRun> {
+            joint.iter().filter(|run| run.is_write == is_write).copied().collect()
+        };
+        let (reads, writes) = (of(false), of(true));
+        phases(AllRuns { joint, directions: [&reads, &writes] })
+    }
+
     #[test]
     fn a_program_with_phases_is_divided_where_it_changes() {
         let runs = [
@@ -286,7 +352,7 @@ mod tests {
             run(AccessClass::Backward, false, 8),
             run(AccessClass::Random, false, 9),
         ];
-        let found = phases(&runs);
+        let found = divided(&runs);
         let firsts: Vec<u64> = found.iter().map(|phase| phase.first).collect();
         assert_eq!(found.len(), 5, "{found:?}");
         assert_eq!(firsts[0], 0);
@@ -307,6 +373,28 @@ mod tests {
             let one = Classified { class, is_write, bytes: 4096, depth: 0, delta: 0 };
             runs.add(&one, &mut left);
         }
-        assert_eq!(phases(runs.all()).len(), 1);
+        assert_eq!(divided(runs.all().unwrap()).len(), 1);
+    }
+
+    #[test]
+    fn reads_and_writes_of_a_phase_have_orders_of_their_own() {
+        let joint = [run(AccessClass::Sequential, true, 100), run(AccessClass::Random, false, 1)];
+        let mut turns = joint.to_vec();
+        for _ in 0..100 {
+            turns.push(run(AccessClass::Random, true, 1));
+            turns.push(run(AccessClass::Random, false, 1));
+        }
+        let mut strided = run(AccessClass::Strided, false, 101);
+        strided.stride = 1 << 16;
+        let writes = [run(AccessClass::Sequential, true, 100), run(AccessClass::Random, true, 100)];
+        let found = phases(AllRuns { joint: &turns, directions: [&[strided], &writes] });
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!(found[0].label(), AccessPattern::Sequential);
+        assert_eq!(found[1].label(), AccessPattern::Mixed);
+        assert_eq!(
+            found[1].directions.map(|one| one.label()),
+            [AccessPattern::Strided, AccessPattern::Random]
+        );
+        assert_eq!(found[1].stride, Some((1 << 16, 101)));
     }
 }

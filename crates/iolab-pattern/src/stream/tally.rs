@@ -8,7 +8,7 @@ use iolab_trace::density::Density;
 
 use super::class::{CURSORS, ClassCounts, Classified, Classifier};
 use super::order::OrderLog;
-use super::phases::AlikeRuns;
+use super::phases::JointRuns;
 use super::reuse::ReuseDistances;
 use super::sizes::SizeCounts;
 use crate::access::{FileAccess, StableWait, StableWaits};
@@ -131,10 +131,12 @@ impl Stream {
 #[derive(Clone, Debug, Default)]
 pub struct Joint {
     classifier: Classifier,
+    /// Reads alone and writes alone, whatever lies between them.
+    directions: [Classifier; 2],
     /// Counts of classes.
     pub counts: ClassCounts,
     /// Runs of equal accesses.
-    pub runs: AlikeRuns,
+    pub runs: JointRuns,
     /// Sizes and waits in their order.
     pub order: OrderLog,
     /// Number of streams back that interleaved accesses continue.
@@ -144,13 +146,20 @@ pub struct Joint {
 impl Joint {
     fn add(&mut self, access: &FileAccess, runs_left: &mut usize) {
         self.order.arrive();
-        let Self { classifier, counts, runs, order, depths } = self;
+        let Self { classifier, directions, counts, runs, order, depths } = self;
+        let (offset, bytes, is_write) = (access.offset, access.bytes, access.is_write);
+        let own = &mut runs.directions[usize::from(is_write)];
+        directions[usize::from(is_write)]
+            .add(offset, bytes, is_write, |one| own.add(&one, runs_left));
         let taken = |one: Classified| taken(&one, counts, (runs, order, runs_left), depths);
-        classifier.add(access.offset, access.bytes, access.is_write, taken);
+        classifier.add(offset, bytes, is_write, taken);
     }
 
     fn finish(&mut self, runs_left: &mut usize) {
-        let Self { classifier, counts, runs, order, depths } = self;
+        let Self { classifier, directions, counts, runs, order, depths } = self;
+        for (classifier, own) in directions.iter_mut().zip(&mut runs.directions) {
+            classifier.finish(|one| own.add(&one, runs_left));
+        }
         classifier.finish(|one| taken(&one, counts, (runs, order, runs_left), depths));
     }
 
@@ -165,11 +174,11 @@ impl Joint {
 fn taken(
     one: &Classified,
     counts: &mut ClassCounts,
-    (runs, order, runs_left): (&mut AlikeRuns, &mut OrderLog, &mut usize),
+    (runs, order, runs_left): (&mut JointRuns, &mut OrderLog, &mut usize),
     depths: &mut [u64; CURSORS],
 ) {
     counts.add(one);
-    runs.add(one, runs_left);
+    runs.joint.add(one, runs_left);
     order.add(one, runs_left);
     depths[one.depth] += 1;
 }
