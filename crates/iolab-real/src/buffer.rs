@@ -15,18 +15,54 @@ use iolab_model::{Bytes, Error};
 /// Direct I/O never needs more than a page (statx reports up to 4096 today).
 const ALIGNMENT: usize = 4096;
 
-/// The buffers of a lane.
-pub struct Buffers {
+/// Memory that begins at a page, fetched.
+pub struct PageMemory {
     start: NonNull<u8>,
     layout: Layout,
+}
+
+// SAFETY: the memory is owned by this value alone and has no thread affinity.
+unsafe impl Send for PageMemory {}
+
+impl PageMemory {
+    /// So many bytes, more than 0; `None` if no address space has them.
+    pub fn new(bytes: usize) -> Option<Self> {
+        let layout = Layout::from_size_align(bytes, ALIGNMENT).ok().filter(|_| bytes > 0)?;
+        // SAFETY: the layout's size is not 0.
+        let Some(start) = NonNull::new(unsafe { alloc_zeroed(layout) }) else {
+            handle_alloc_error(layout)
+        };
+        let mut memory = Self { start, layout };
+        // Touches every page: otherwise the first op that uses it would pay for it.
+        for byte in memory.bytes().iter_mut().step_by(ALIGNMENT) {
+            *byte = std::hint::black_box(0);
+        }
+        Some(memory)
+    }
+
+    /// All of it.
+    #[inline]
+    pub fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: the allocation has this size, is initialised and borrowed through self.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.layout.size()) }
+    }
+}
+
+impl Drop for PageMemory {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout, freed once.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) };
+    }
+}
+
+/// The buffers of a lane.
+pub struct Buffers {
+    memory: PageMemory,
     size: usize,
     count: u32,
     content: Content,
     stamps: Stream,
 }
-
-// SAFETY: the memory is owned by this value alone and has no thread affinity.
-unsafe impl Send for Buffers {}
 
 impl Buffers {
     /// `request.depth` buffers of `request.buffer_bytes`, rounded up to whole pages.
@@ -37,14 +73,9 @@ impl Buffers {
             what: format!("hold {} buffers of {} bytes", request.depth, size),
         };
         let total = size.checked_mul(request.depth.max(1) as usize).ok_or_else(too_large)?;
-        let layout = Layout::from_size_align(total, ALIGNMENT).map_err(|_| too_large())?;
-        // SAFETY: the layout's size is at least one page, never zero.
-        let Some(start) = NonNull::new(unsafe { alloc_zeroed(layout) }) else {
-            handle_alloc_error(layout)
-        };
+        let memory = PageMemory::new(total).ok_or_else(too_large)?;
         let mut buffers = Self {
-            start,
-            layout,
+            memory,
             size,
             count: request.depth.max(1),
             content: request.content,
@@ -55,19 +86,8 @@ impl Buffers {
             for slot in 0..buffers.count {
                 random.fill(buffers.slot(Token(slot)));
             }
-        } else {
-            buffers.fetch_pages();
         }
         Ok(buffers)
-    }
-
-    /// Touches every page: otherwise the first op that uses it would pay for it.
-    fn fetch_pages(&mut self) {
-        for slot in 0..self.count {
-            for byte in self.slot(Token(slot)).iter_mut().step_by(ALIGNMENT) {
-                *byte = std::hint::black_box(0);
-            }
-        }
     }
 
     /// Size of each buffer.
@@ -83,14 +103,8 @@ impl Buffers {
     #[inline]
     pub fn slot(&mut self, token: Token) -> &mut [u8] {
         assert!(token.0 < self.count, "slot {} of {}", token.0, self.count);
-        // SAFETY: the slot lies inside the allocation, which is initialised and borrowed through
-        // self.
-        unsafe {
-            std::slice::from_raw_parts_mut(
-                self.start.as_ptr().add(self.size * token.0 as usize),
-                self.size,
-            )
-        }
+        let start = self.size * token.0 as usize;
+        &mut self.memory.bytes()[start..start + self.size]
     }
 
     /// The buffer of a slot, stamped and ready to be written; `None` if it is too small.
@@ -109,12 +123,5 @@ impl Buffers {
             pattern.fill(self.slot(token).get_mut(..length)?);
         }
         self.slot(token).get_mut(..length)
-    }
-}
-
-impl Drop for Buffers {
-    fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this layout, freed once.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) };
     }
 }

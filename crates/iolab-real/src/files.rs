@@ -87,7 +87,8 @@ impl Opened {
     }
 
     /// Reads through the stream or the mapping.
-    #[inline]
+    #[allow(clippy::inline_always, reason = "a return after a system call: crate::kernel")]
+    #[inline(always)]
     pub fn read(&mut self, at: Position, into: &mut [u8]) -> Result<Bytes, Errno> {
         let offset = self.offset(at);
         match &mut self.via {
@@ -102,7 +103,8 @@ impl Opened {
     }
 
     /// Writes through the stream or the mapping.
-    #[inline]
+    #[allow(clippy::inline_always, reason = "a return after a system call: crate::kernel")]
+    #[inline(always)]
     pub fn write(&mut self, at: Position, from: &[u8]) -> Result<Bytes, Errno> {
         let offset = self.offset(at);
         match &mut self.via {

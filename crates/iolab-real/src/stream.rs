@@ -1,6 +1,10 @@
 //! A stdio stream: the C library's `FILE`, with a buffer of a known size.
 //!
 //! The buffer is ours, because setvbuf(3) of the GNU library takes no notice of a size without one.
+//! It begins at a page, as what it is copied from and to does: a copy between places that differ by
+//! a few bytes within their pages takes several times as long, since each load then waits for an
+//! earlier store that has the same last 12 bits of its address (Intel 64 and IA-32 Architectures
+//! Optimization Reference Manual, 4-KByte aliasing).
 //! The stream is moved (fseeko) only when a transfer starts elsewhere, or where the C standard asks
 //! for it, between a read and a write. What is still in the buffer reaches the file at fflush or
 //! fclose, and only there a full file system may show. Left out: appending streams, line buffering.
@@ -15,6 +19,7 @@ use iolab_model::op::OpenHow;
 use iolab_model::{Bytes, error::Errno};
 
 use crate::affinity::last_errno;
+use crate::buffer::PageMemory;
 
 unsafe extern "C" {
     // Of glibc and musl (unlocked_stdio(3)); the crate libc has them for other systems only.
@@ -40,7 +45,7 @@ pub struct Stream {
     file: NonNull<libc::FILE>,
     is_open: bool,
     /// Used by the library until the stream is closed; empty if the library has its own.
-    _buffer: Box<[u8]>,
+    _buffer: Option<PageMemory>,
     /// Begin of the next transfer, unless an error made that unknown.
     position: Option<u64>,
     direction: Option<Direction>,
@@ -58,8 +63,7 @@ impl Stream {
             (false, true) => c"w",
         };
         let size = usize::try_from(how.stream_buffer_bytes.0).map_err(|_| Errno::EINVAL)?;
-        // Anything but zeros, which would be written by the first transfer: memory is fetched here.
-        let mut buffer = vec![u8::MAX; size].into_boxed_slice();
+        let mut buffer = PageMemory::new(size);
         let raw = fd.into_raw_fd();
         // SAFETY: the descriptor is open and ours, the mode a C string.
         let Some(file) = NonNull::new(unsafe { libc::fdopen(raw, mode.as_ptr()) }) else {
@@ -68,8 +72,8 @@ impl Stream {
             unsafe { libc::close(raw) };
             return Err(errno);
         };
-        if size > 0 {
-            let (start, full) = (buffer.as_mut_ptr().cast(), libc::_IOFBF);
+        if let Some(memory) = &mut buffer {
+            let (start, full) = (memory.bytes().as_mut_ptr().cast(), libc::_IOFBF);
             // SAFETY: nothing was transferred yet; the buffer lives until after fclose.
             unsafe { libc::setvbuf(file.as_ptr(), start, full, size) };
         }
@@ -77,6 +81,8 @@ impl Stream {
     }
 
     /// Reads at a byte, or where the stream is; fewer bytes only at the end of the file.
+    #[allow(clippy::inline_always, reason = "a return after a system call: crate::kernel")]
+    #[inline(always)]
     pub fn read(&mut self, at: Option<u64>, into: &mut [u8]) -> Result<Bytes, Errno> {
         self.move_to(at, Direction::Reading)?;
         let mut done = 0;
@@ -93,6 +99,8 @@ impl Stream {
     }
 
     /// Writes at a byte, or where the stream is.
+    #[allow(clippy::inline_always, reason = "a return after a system call: crate::kernel")]
+    #[inline(always)]
     pub fn write(&mut self, at: Option<u64>, from: &[u8]) -> Result<Bytes, Errno> {
         self.move_to(at, Direction::Writing)?;
         let mut done = 0;
