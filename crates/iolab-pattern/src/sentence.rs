@@ -6,7 +6,7 @@ use iolab_trace::stages::text::{bytes, duration};
 
 use crate::access::StableWaits;
 use crate::report::{FilePattern, Moved, PatternPhase};
-use crate::stream::class::AccessPattern;
+use crate::stream::class::{AccessClass, AccessPattern, ClassShare};
 use crate::stream::sizes::{DirectionSizes, SizeShare};
 
 /// Share of one direction from which on the other is not worth a word.
@@ -22,6 +22,8 @@ const SIZE_NAMED: f64 = 0.005;
 const SIZES_SHARE: f64 = 0.98;
 /// Share of repeated touches from which on a cache is worth a word.
 const REUSED: f64 = 0.1;
+/// Share of accesses at random places from which on they are worth a word beside an order.
+const ELSEWHERE: f64 = 0.05;
 /// Phases that a sentence names.
 const PHASES_NAMED: usize = 6;
 
@@ -71,16 +73,29 @@ fn direction_and_order(found: &FilePattern) -> String {
 }
 
 fn order(found: &FilePattern) -> String {
+    let (of_reads, of_writes) = found.random_shares;
     match found.directions {
         Some((reads, writes)) => {
-            format!("reads {}, writes {}", order_of(found, reads), order_of(found, writes))
+            let reads = order_of(found, reads, (of_reads, found.reads.count));
+            let writes = order_of(found, writes, (of_writes, found.writes.count));
+            format!("reads {reads}, writes {writes}")
         }
-        None => order_of(found, found.pattern),
+        None => {
+            let is_anywhere =
+                |row: &&ClassShare| matches!(row.class, AccessClass::Near | AccessClass::Random);
+            let elsewhere = found.classes.iter().filter(is_anywhere).map(|row| row.share).sum();
+            order_of(found, found.pattern, (elsewhere, found.reads.count + found.writes.count))
+        }
     }
 }
 
-fn order_of(found: &FilePattern, pattern: AccessPattern) -> String {
-    match pattern {
+/// An order in words, with the share of so many accesses that are elsewhere, if these are some.
+fn order_of(
+    found: &FilePattern,
+    pattern: AccessPattern,
+    (elsewhere, accesses): (f64, u64),
+) -> String {
+    let order = match pattern {
         AccessPattern::Sequential => "one after the other".to_owned(),
         AccessPattern::Interleaved => {
             format!("{} sequential streams that take turns", found.streams.max(2))
@@ -98,10 +113,15 @@ fn order_of(found: &FilePattern, pattern: AccessPattern) -> String {
             let how = if is_one_place { "always" } else { "again and again" };
             format!("{how} at the same place")
         }
-        AccessPattern::Near => "in jumps of at most 128 KiB".to_owned(),
-        AccessPattern::Random => "at random places".to_owned(),
-        AccessPattern::Mixed => "in no single order".to_owned(),
+        AccessPattern::Near => return "in jumps of at most 128 KiB".to_owned(),
+        AccessPattern::Random => return "at random places".to_owned(),
+        AccessPattern::Mixed => return "in no single order".to_owned(),
+    };
+    // One access is where the others begin.
+    if elsewhere < ELSEWHERE || elsewhere * (accesses as f64) < 1.5 {
+        return order;
     }
+    format!("mostly {order} ({:.0} % at random places)", elsewhere * 100.0)
 }
 
 fn counted(moved: Moved, name: &str) -> String {
