@@ -141,6 +141,9 @@ impl TracedProcesses {
             return;
         }
         self.calls += 1;
+        if let Some(lasted) = call.duration_ns().filter(|_| effect.is_aside()) {
+            self.happenings.push(Happening::Busy(moment.task, lasted));
+        }
         match call.outcome() {
             Some(CallOutcome::Done(result)) => self.done(moment, call, effect, result as u64),
             _ if effect == CallEffect::Fork => {

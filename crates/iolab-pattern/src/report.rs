@@ -119,8 +119,12 @@ pub struct FilePattern {
     /// Number of times that its content was thrown away after it had been accessed: cut to
     /// nothing, or removed and made anew.
     pub emptied: u64,
-    /// Writes for each of them.
+    /// Those of the waits before which nothing had been written since the one before.
+    pub idle_waits: StableWaits,
+    /// Writes for each of the others.
     pub writes_per_sync: Option<f64>,
+    /// Number of writes to the place that was read just before.
+    pub written_back: u64,
     /// Share of 4 KiB blocks touched that had been touched before.
     pub reused_share: Option<f64>,
     /// Size of a least-recently-used cache, a power of two, that would serve half of those.
@@ -188,8 +192,7 @@ impl PatternReport {
         // Many small files that are alike: none of them is beside the point.
         let large = if is_every || large == 0 { order.len() } else { large };
         let left_out = order.split_off(large.min(files_max));
-        let pattern =
-            |file: &usize| FilePattern::of(&analysis.files[*file], &analysis.tallies[*file]);
+        let pattern = |file: &usize| FilePattern::of(analysis, *file);
         Self {
             calls: analysis.calls,
             files: order.iter().map(pattern).collect(),
@@ -261,6 +264,20 @@ fn notes(analysis: &PatternAnalysis) -> Vec<String> {
              of system calls"
         ));
     }
+    notes.extend(notes_of_order(analysis));
+    notes
+}
+
+/// Sentences about the order of calls, where the text leaves it open.
+fn notes_of_order(analysis: &PatternAnalysis) -> Vec<String> {
+    let mut notes = Vec::new();
+    if analysis.is_unordered {
+        notes.push(
+            "several files without times: which accesses came first is not known, and no phases \
+             are told; add -ttt to the options of strace"
+                .to_owned(),
+        );
+    }
     if analysis.guessed > 0 {
         notes.push(
             "several processes were made at the same time; which of them used which descriptor is \
@@ -308,7 +325,8 @@ impl FilePattern {
         self.name.chars().map(|one| if one.is_control() { '?' } else { one }).collect()
     }
 
-    fn of(file: &File, tally: &FileTally) -> Self {
+    fn of(analysis: &PatternAnalysis, number: usize) -> Self {
+        let (file, tally) = (&analysis.files[number], &analysis.tallies[number]);
         let (pattern, streams) = pattern_of(tally);
         let pattern = with_directions(pattern, &tally.directions);
         let placed: u64 = tally.alignments.iter().sum();
@@ -317,6 +335,9 @@ impl FilePattern {
         let all_sizes = tally.all_sizes();
         let [reads, writes] = &tally.sizes;
         let syncs = tally.waits.total();
+        // What was written through memory is not in the trace.
+        let idle_waits = if file.is_mapped { StableWaits::default() } else { tally.idle_waits };
+        let after_writes = tally.waits.without(&idle_waits).total();
         let mut found = Self {
             name: String::from_utf8_lossy(&file.name).into_owned(),
             pattern,
@@ -342,8 +363,10 @@ impl FilePattern {
             syncs,
             waits: tally.waits,
             emptied: tally.emptied,
-            writes_per_sync: (syncs > 0 && tally.writes.0 > 0)
-                .then(|| tally.writes.0 as f64 / syncs as f64),
+            idle_waits,
+            writes_per_sync: (after_writes > 0 && tally.writes.0 > 0)
+                .then(|| tally.writes.0 as f64 / after_writes as f64),
+            written_back: tally.written_back,
             reused_share: (touches > 0).then(|| tally.reuse.repeated() as f64 / touches as f64),
             reuse_bytes: tally.reuse.median_bytes(),
             is_reuse_cut: tally.reuse.is_cut,
@@ -360,7 +383,9 @@ impl FilePattern {
             picture: tally.density().map(Density::picture),
             sentence: String::new(),
         };
-        found.phases = phases_of(tally, pattern);
+        if !analysis.is_unordered {
+            found.phases = phases_of(tally, pattern);
+        }
         found.sentence = crate::sentence::of(&found);
         found
     }

@@ -45,7 +45,7 @@ impl Part {
             accesses,
             reads: sizes_of(&file.read_sizes, file.is_direct),
             writes: sizes_of(&file.write_sizes, file.is_direct),
-            waits: file.waits,
+            waits: file.waits.without(&file.idle_waits),
         }]
     }
 

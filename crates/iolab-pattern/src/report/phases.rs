@@ -42,7 +42,9 @@ const PHASES_LISTED: usize = 32;
 
 /// Phases of a file; none if it has one only, or if they are a matter of chance.
 pub fn phases_of(tally: &FileTally, pattern: AccessPattern) -> Vec<PatternPhase> {
-    let Some(runs) = tally.joint.runs.all() else { return Vec::new() };
+    let Some(runs) = tally.joint.runs.all().filter(|_| !tally.has_readers_and_writers()) else {
+        return Vec::new();
+    };
     let found = phases(runs);
     let is_mixture = |phase: &StreamPhase| {
         let share = phase.reads as f64 / (phase.reads + phase.writes).max(1) as f64;
