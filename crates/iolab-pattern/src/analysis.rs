@@ -37,6 +37,10 @@ pub struct PatternAnalysis {
     pub of_standard: u64,
     /// Reads and writes that failed, by the name of the error.
     pub failed: BTreeMap<String, u64>,
+    /// Reads and writes that moved more than they were asked for.
+    pub impossible: u64,
+    /// Processes whose descriptors are not known, because there are too many.
+    pub unfollowed: u64,
     /// Reads and writes that had not ended.
     pub cut_off: u64,
     /// True of a recording of the kernel's trace points.
@@ -97,7 +101,8 @@ impl PatternAnalysis {
         self.files = processes.files().to_vec();
         (self.calls, self.hidden) = (processes.calls, processes.hidden);
         (self.unplaced, self.has_ring) = (processes.unplaced, processes.has_ring);
-        self.guessed = processes.guessed();
+        (self.guessed, self.unfollowed) = (processes.guessed(), processes.unfollowed());
+        self.impossible = processes.impossible;
         (self.of_standard, self.failed) = (processes.of_standard, processes.failed.clone());
         self.finish();
         self

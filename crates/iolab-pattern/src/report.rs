@@ -1,5 +1,6 @@
 //! Findings about a trace, as plain data.
 
+use iolab_model::visible::harmless;
 use iolab_trace::density::{Density, Picture};
 use serde::Serialize;
 
@@ -254,10 +255,7 @@ fn notes(analysis: &PatternAnalysis) -> Vec<String> {
             1 => " and another file".to_owned(),
             count => format!(" and {count} more files"),
         };
-        let name: String = String::from_utf8_lossy(&first.name)
-            .chars()
-            .map(|one| if one.is_control() { '?' } else { one })
-            .collect();
+        let name = harmless(&String::from_utf8_lossy(&first.name));
         let were = if mapped.len() == 1 { "was" } else { "were" };
         notes.push(format!(
             "{name}{others} {were} mapped into memory; accesses through memory are not in a trace \
@@ -268,9 +266,28 @@ fn notes(analysis: &PatternAnalysis) -> Vec<String> {
     notes
 }
 
-/// Sentences about the order of calls, where the text leaves it open.
+/// Sentences about the order of calls, where the text leaves it open, and about what is left out.
 fn notes_of_order(analysis: &PatternAnalysis) -> Vec<String> {
     let mut notes = Vec::new();
+    match analysis.impossible {
+        0 => {}
+        1 => notes.push(
+            "one read or write is not counted: it moved more than it was asked for, which no \
+             system does"
+                .to_owned(),
+        ),
+        many => notes.push(format!(
+            "{many} reads or writes are not counted: they moved more than they were asked for, \
+             which no system does"
+        )),
+    }
+    if analysis.unfollowed > 0 {
+        notes.push(format!(
+            "{} processes came after too many with too many open files: what they use of their \
+             parents' files is not known",
+            analysis.unfollowed
+        ));
+    }
     if analysis.is_unordered {
         notes.push(
             "several files without times: which accesses came first is not known, and no phases \
@@ -322,7 +339,7 @@ fn notes_of_points(analysis: &PatternAnalysis) -> Vec<String> {
 impl FilePattern {
     /// Its name without characters that would move a terminal's cursor.
     pub fn shown_name(&self) -> String {
-        self.name.chars().map(|one| if one.is_control() { '?' } else { one }).collect()
+        harmless(&self.name)
     }
 
     fn of(analysis: &PatternAnalysis, number: usize) -> Self {

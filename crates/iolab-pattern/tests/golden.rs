@@ -693,3 +693,49 @@ fn what_is_changed_where_it_was_read_is_told() {
     let told = "each write goes to the place that was read just before";
     assert!(file.sentence.contains(told), "{}", file.sentence);
 }
+
+#[test]
+fn a_line_of_megabytes_is_one_call_and_its_data_are_none() {
+    let forged = "\\n1 pwrite64(4, \\\"\\\", 999424, 4096) = 999424\n";
+    for (fill, end) in [("A", "\""), ("\\303", "\""), ("A", "\"...")] {
+        let mut data = String::new();
+        while data.len() < 3 << 20 {
+            data += &fill.repeat(10_000);
+            data += forged.trim_end();
+        }
+        let text = format!(
+            "1 openat(AT_FDCWD, \"/d/a\", O_RDWR) = 3\n1 openat(AT_FDCWD, \"/d/b\", O_RDWR) = 4\n\
+             1 pwrite64(3, \"{data}{end}, 2097152, 65536) = 2097152\n\
+             1 pread64(3, \"\", 4096, 0) = 4096\n"
+        );
+        let report = of_text(&text);
+        let file = only(&report);
+        assert_eq!((file.writes.count, file.writes.bytes, file.reads.count), (1, 2 << 20, 1));
+        assert_eq!(file.span, Some((0, (2 << 20) + 65_536)));
+    }
+}
+
+#[test]
+fn what_moved_more_than_it_was_asked_for_is_not_counted() {
+    let report = of_text(
+        "openat(AT_FDCWD, \"/d/a\", O_RDWR) = 3\nwrite(3, \"\", 4096) = 9223372036854775807\n\
+         write(3, \"\", 4096) = 4096\n",
+    );
+    assert_eq!(only(&report).writes.bytes, 4096);
+    assert!(report.notes.iter().any(|note| note.starts_with("one read or write is")), "{report:?}");
+}
+
+#[test]
+fn descriptors_of_too_many_processes_take_no_more_memory() {
+    let mut text = String::new();
+    for number in 0..1000 {
+        writeln!(text, "1 openat(AT_FDCWD, \"/d/{number}\", O_RDWR) = {}", number + 3).unwrap();
+    }
+    for child in 2..4000 {
+        writeln!(text, "1 fork() = {child}").unwrap();
+    }
+    text += "1 write(3, \"\", 4096) = 4096\n3999 write(3, \"\", 4096) = 4096\n";
+    let report = of_text(&text);
+    assert!(report.notes.iter().any(|note| note.contains("too many open files")), "{report:?}");
+    assert_eq!(report.files.iter().find(|file| file.name == "/d/0").unwrap().writes.count, 1);
+}
