@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use iolab_model::histogram::Histogram;
 use iolab_trace::density::Density;
 
-use super::class::{CURSORS, ClassCounts, Classified, Classifier};
+use super::class::{AccessClass, CURSORS, ClassCounts, Classified, Classifier, joined};
 use super::order::OrderLog;
 use super::phases::JointRuns;
 use super::reuse::ReuseDistances;
@@ -141,26 +141,37 @@ pub struct Joint {
     pub order: OrderLog,
     /// Number of streams back that interleaved accesses continue.
     depths: [u64; CURSORS],
+    /// Writes to the place of the read just before.
+    pub written_back: u64,
+    is_behind_read: bool,
 }
 
 impl Joint {
     fn add(&mut self, access: &FileAccess, runs_left: &mut usize) {
         self.order.arrive();
-        let Self { classifier, directions, counts, runs, order, depths } = self;
+        let Self { classifier, directions, counts, runs, order, depths, .. } = self;
         let (offset, bytes, is_write) = (access.offset, access.bytes, access.is_write);
         let own = &mut runs.directions[usize::from(is_write)];
         directions[usize::from(is_write)]
             .add(offset, bytes, is_write, |one| own.add(&one, runs_left));
-        let taken = |one: Classified| taken(&one, counts, (runs, order, runs_left), depths);
+        let back = (&mut self.written_back, &mut self.is_behind_read);
+        let taken = |one: Classified| {
+            write_back(&one, back.0, back.1);
+            taken(&one, counts, (runs, order, runs_left), depths);
+        };
         classifier.add(offset, bytes, is_write, taken);
     }
 
     fn finish(&mut self, runs_left: &mut usize) {
-        let Self { classifier, directions, counts, runs, order, depths } = self;
+        let Self { classifier, directions, counts, runs, order, depths, .. } = self;
         for (classifier, own) in directions.iter_mut().zip(&mut runs.directions) {
             classifier.finish(|one| own.add(&one, runs_left));
         }
-        classifier.finish(|one| taken(&one, counts, (runs, order, runs_left), depths));
+        let back = (&mut self.written_back, &mut self.is_behind_read);
+        classifier.finish(|one| {
+            write_back(&one, back.0, back.1);
+            taken(&one, counts, (runs, order, runs_left), depths);
+        });
     }
 
     /// Number of streams that take turns.
@@ -169,6 +180,13 @@ impl Joint {
         let is_usual = |count: &u64| *count * 20 >= total.max(1);
         self.depths.iter().rposition(is_usual).map_or(1, |depth| depth + 1)
     }
+}
+
+/// Counts writes to the place of the read just before.
+fn write_back(one: &Classified, written_back: &mut u64, is_behind_read: &mut bool) {
+    let is_back = one.class == AccessClass::Same && one.is_write && *is_behind_read;
+    *written_back += u64::from(is_back);
+    *is_behind_read = !one.is_write;
 }
 
 fn taken(
@@ -227,6 +245,8 @@ pub struct FileTally {
     pub is_moved: bool,
     /// First and last byte.
     pub span: Option<(u64, u64)>,
+    /// The same of the reads and of the writes.
+    pub spans: [Option<(u64, u64)>; 2],
     /// Time of the first access and of the last one's end.
     pub times_ns: Option<(u64, u64)>,
     /// Largest number of accesses at once.
@@ -300,6 +320,8 @@ impl FileTally {
             let end = offset.saturating_add(access.bytes);
             let (first, last) = self.span.unwrap_or((offset, end));
             self.span = Some((first.min(offset), last.max(end)));
+            let own = &mut self.spans[usize::from(access.is_write)];
+            *own = [*own, Some((offset, end))].into_iter().flatten().reduce(joined);
             self.reuse.add(offset, access.bytes, &mut budget.touches);
         }
         self.count_times(access);
