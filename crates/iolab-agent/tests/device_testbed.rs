@@ -403,7 +403,7 @@ fn needs_root_what_is_in_use_is_refused_under_any_name() {
     let point = disk.place.path().join("point");
     fs::create_dir(&point).unwrap();
     let point = point.to_str().unwrap();
-    // For reading only: a file system that may be written changes by itself (ext4 fills its tables).
+    // For reading only: what may be written changes by itself (ext4 fills its tables).
     run("mount", &["-o", "ro", &twin, point]);
     let why = disk.refusal_of(alias);
     run("umount", &[point]);

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::access::{File, StableWaits};
 use crate::analysis::PatternAnalysis;
 use crate::stream::class::{
-    AccessClass, AccessPattern, ClassShare, directions_of, with_directions,
+    AccessClass, AccessPattern, ClassShare, Span, directions_of, is_stream_each, with_directions,
 };
 use crate::stream::sizes::{DirectionSizes, SizeCounts, SizeShare};
 use crate::stream::tally::FileTally;
@@ -105,6 +105,10 @@ pub struct FilePattern {
     pub aligned_4k_share: Option<f64>,
     /// First byte that was accessed, and the one behind the last.
     pub span: Option<(u64, u64)>,
+    /// The same of the reads and of the writes.
+    pub direction_spans: (Span, Span),
+    /// True if the reads are one sequential stream and the writes another one.
+    pub is_stream_each: bool,
     /// Accesses whose position was set by a call of its own.
     pub sought: u64,
     /// Positions that were set and not used.
@@ -373,6 +377,8 @@ impl FilePattern {
             alignment: alignment_of(tally),
             aligned_4k_share: (placed > 0).then(|| aligned as f64 / placed as f64),
             span: tally.span,
+            direction_spans: tally.spans.into(),
+            is_stream_each: is_stream_each(&tally.directions),
             sought: tally.sought,
             sought_in_vain: tally.sought_in_vain,
             reads_at_end: tally.at_end,

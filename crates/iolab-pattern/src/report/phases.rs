@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::access::StableWaits;
-use crate::stream::class::{AccessPattern, LABEL_SHARE, directions_of};
+use crate::stream::class::{AccessPattern, LABEL_SHARE, Span, directions_of, is_stream_each};
 use crate::stream::phases::{StreamPhase, phases};
 use crate::stream::sizes::DirectionSizes;
 use crate::stream::tally::FileTally;
@@ -33,6 +33,13 @@ pub struct PatternPhase {
     pub read_sizes: DirectionSizes,
     /// Sizes of the writes alone.
     pub write_sizes: DirectionSizes,
+    /// First byte that was accessed, and the one behind the last; None if the place of an access is
+    /// not known.
+    pub span: Option<(u64, u64)>,
+    /// The same of the reads and of the writes.
+    pub direction_spans: (Span, Span),
+    /// True if the reads are one sequential stream and the writes another one.
+    pub is_stream_each: bool,
     /// Numbers of times that stable storage was waited for.
     pub waits: StableWaits,
 }
@@ -77,6 +84,9 @@ fn phase_row(tally: &FileTally, phase: &StreamPhase) -> Option<PatternPhase> {
         size: phase.size,
         read_sizes: DirectionSizes::of(&reads),
         write_sizes: DirectionSizes::of(&writes),
+        span: phase.span(),
+        direction_spans: phase.spans.into(),
+        is_stream_each: is_stream_each(&phase.directions),
         waits,
     })
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use iolab_model::histogram::Histogram;
 use iolab_trace::density::Density;
 
-use super::class::{CURSORS, ClassCounts, Classified, Classifier};
+use super::class::{CURSORS, ClassCounts, Classified, Classifier, joined};
 use super::order::OrderLog;
 use super::phases::JointRuns;
 use super::reuse::ReuseDistances;
@@ -240,6 +240,8 @@ pub struct FileTally {
     pub is_moved: bool,
     /// First and last byte.
     pub span: Option<(u64, u64)>,
+    /// The same of the reads and of the writes.
+    pub spans: [Option<(u64, u64)>; 2],
     /// Time of the first access and of the last one's end.
     pub times_ns: Option<(u64, u64)>,
     /// Largest number of accesses at once.
@@ -314,6 +316,8 @@ impl FileTally {
             let end = offset.saturating_add(access.bytes);
             let (first, last) = self.span.unwrap_or((offset, end));
             self.span = Some((first.min(offset), last.max(end)));
+            let own = &mut self.spans[usize::from(access.is_write)];
+            *own = [*own, Some((offset, end))].into_iter().flatten().reduce(joined);
             self.reuse.add(offset, access.bytes, &mut budget.touches);
         }
         self.count_times(access);
