@@ -21,6 +21,7 @@ from iolab.cli.console import Console
 from iolab.cli.main import main
 from iolab.run.core import load_core
 from iolab.run.kept_recordings import copy_of
+from iolab.store.schema import SCHEMA_VERSION
 from iolab.study.model import RecordingIdentity
 
 COMPARE = [
@@ -151,7 +152,7 @@ def test_a_value_that_no_study_holds_is_named(changed, statement, value, message
         ("ALTER TABLE trial ADD COLUMN more TEXT", "table trial is not the one that iolab makes"),
         ("PRAGMA user_version = 0", "schema 0"),
         ("PRAGMA user_version = -1", "schema -1"),
-        ("PRAGMA user_version = 99", "schema 99, but the tables of schema 5"),
+        ("PRAGMA user_version = 99", f"schema 99, but the tables of schema {SCHEMA_VERSION}"),
         ("PRAGMA application_id = 1", "the tables of a study, and not the mark of one"),
     ],
 )

@@ -107,6 +107,25 @@ def test_what_was_changed_is_named(copy, statement, named):
         assert named in err
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_round_that_was_taken_out_with_its_digests_is_missed(copy, number):
+    """Found by an attacker: an inconvenient round in the middle left no trace, exit code 0."""
+    ids = f"(SELECT record_id FROM record JOIN trial USING (trial_id) WHERE round = {number})"
+    tables = ("measurement", "record_facts", "phase", "series", "record")
+    alter(
+        copy,
+        f"CREATE TEMP TABLE gone AS SELECT * FROM {ids}",
+        *(f"DELETE FROM {table} WHERE record_id IN gone" for table in tables),
+        "DELETE FROM digest WHERE part = 'record' AND number IN gone",
+        f"DELETE FROM trial WHERE round = {number}",
+        f"DELETE FROM digest WHERE part = 'round' AND number = {number}",
+    )
+    for words in (["report", copy.parent], ["archive", copy.parent, "--out", "x.iolab"]):
+        code, out, err = run(*words)
+        assert (code, out) == (5, ""), err
+        assert "of the records up to number" in err
+
+
 def test_two_rows_of_a_series_are_not_one_of_several_lines(copy):
     """Symptom: a row was taken away with its text in the next one's name, and the digest stayed."""
     columns = ("operation", "interval_ns", "ops_json", "bytes_json", "latency_ns_max_json")

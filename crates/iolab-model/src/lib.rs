@@ -23,6 +23,7 @@ pub mod seed;
 pub mod target;
 pub mod trace_event;
 pub mod units;
+pub mod visible;
 
 pub use calendar::Calendar;
 pub use completion::{Completion, Outcome};

@@ -86,6 +86,19 @@ impl StableWaits {
         } += 1;
     }
 
+    /// These but for `others`, which are some of them.
+    #[must_use]
+    pub const fn without(&self, others: &Self) -> Self {
+        Self {
+            fsync: self.fsync.saturating_sub(others.fsync),
+            fdatasync: self.fdatasync.saturating_sub(others.fdatasync),
+            flushes: self.flushes.saturating_sub(others.flushes),
+            dsync_writes: self.dsync_writes.saturating_sub(others.dsync_writes),
+            sync_writes: self.sync_writes.saturating_sub(others.sync_writes),
+            ranges: self.ranges.saturating_sub(others.ranges),
+        }
+    }
+
     /// Number of all waits for stable storage.
     pub const fn total(&self) -> u64 {
         self.calls() + self.writes()
@@ -119,6 +132,8 @@ pub enum Happening {
     Closed(AccessStream),
     /// Requests of a queue that are under way at once.
     Depth(FileId, u64),
+    /// So many nanoseconds of a task in a call about files that moves nothing: no pause.
+    Busy(u32, u64),
 }
 
 /// A file, or a device.

@@ -16,6 +16,7 @@ use crate::stream::tally::{Budget, FileTally, PlacedAccess, Stream};
 use crate::text::reader::{Reader, knows};
 
 /// Tallies of a trace.
+#[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 #[derive(Default)]
 pub struct PatternAnalysis {
     /// Name of the format.
@@ -36,6 +37,10 @@ pub struct PatternAnalysis {
     pub of_standard: u64,
     /// Reads and writes that failed, by the name of the error.
     pub failed: BTreeMap<String, u64>,
+    /// Reads and writes that moved more than they were asked for.
+    pub impossible: u64,
+    /// Processes whose descriptors are not known, because there are too many.
+    pub unfollowed: u64,
     /// Reads and writes that had not ended.
     pub cut_off: u64,
     /// True of a recording of the kernel's trace points.
@@ -50,6 +55,10 @@ pub struct PatternAnalysis {
     budget: Budget,
     /// End of the last access of a task.
     last_end: HashMap<u32, u64>,
+    /// Time that a task has been in other calls about files since then.
+    aside_ns: HashMap<u32, u64>,
+    /// True if it is several texts without times: nobody knows which came first.
+    pub is_unordered: bool,
     begin_ns: Option<u64>,
     ordinal: u64,
 }
@@ -57,6 +66,7 @@ pub struct PatternAnalysis {
 impl PatternAnalysis {
     /// Follows the calls of a text of strace or truss.
     pub fn of_calls(windows: Vec<Window>) -> Result<Self, Error> {
+        let is_several = windows.len() > 1;
         let mut reader = Reader::new(windows);
         let (mut analysis, mut processes) = (Self::default(), TracedProcesses::default());
         analysis.caveats = processes.follow(&mut reader, |happening| {
@@ -65,6 +75,7 @@ impl PatternAnalysis {
         })?;
         let format = if reader.is_of_truss() { "truss" } else { "strace" };
         format.clone_into(&mut analysis.format);
+        analysis.is_unordered = is_several && !analysis.has_times;
         Ok(analysis.with(&processes))
     }
 
@@ -90,7 +101,8 @@ impl PatternAnalysis {
         self.files = processes.files().to_vec();
         (self.calls, self.hidden) = (processes.calls, processes.hidden);
         (self.unplaced, self.has_ring) = (processes.unplaced, processes.has_ring);
-        self.guessed = processes.guessed();
+        (self.guessed, self.unfollowed) = (processes.guessed(), processes.unfollowed());
+        self.impossible = processes.impossible;
         (self.of_standard, self.failed) = (processes.of_standard, processes.failed.clone());
         self.finish();
         self
@@ -187,6 +199,10 @@ impl PatternAnalysis {
                 tally.depth = tally.depth.max(*depth);
                 tally.queue_depth = tally.queue_depth.max(*depth);
             }
+            Happening::Busy(task, lasted) => {
+                let aside = self.aside_ns.entry(*task).or_default();
+                *aside = aside.saturating_add(*lasted);
+            }
         }
     }
 
@@ -195,7 +211,9 @@ impl PatternAnalysis {
         self.has_times |= access.begin_ns.is_some();
         let task = access.task;
         let before = self.last_end.get(&task).copied();
-        let think_ns = access.begin_ns.zip(before).map(|(begin, end)| begin.saturating_sub(end));
+        let aside = self.aside_ns.remove(&task).unwrap_or(0);
+        let pause = |(begin, end): (u64, u64)| begin.saturating_sub(end).saturating_sub(aside);
+        let think_ns = access.begin_ns.zip(before).map(pause);
         if let Some(end) = access.end_ns.or(access.begin_ns) {
             self.last_end.insert(task, end);
         }

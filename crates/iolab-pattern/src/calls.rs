@@ -63,6 +63,26 @@ pub enum CallEffect {
     Ring,
 }
 
+impl CallEffect {
+    /// True of calls about files that move nothing: a program that is in one of them does not
+    /// pause.
+    pub const fn is_aside(self) -> bool {
+        matches!(
+            self,
+            Self::Open(..)
+                | Self::Close
+                | Self::CloseRange
+                | Self::Truncate
+                | Self::Remove(_)
+                | Self::Link(..)
+                | Self::Sync(_)
+                | Self::SyncAll
+                | Self::SyncMapped(_)
+                | Self::Reap
+        )
+    }
+}
+
 const fn transfer(is_write: bool, offset: Option<usize>, is_vector: bool) -> CallEffect {
     CallEffect::Transfer(Transfer { is_write, offset, is_vector })
 }

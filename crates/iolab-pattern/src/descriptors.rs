@@ -29,6 +29,8 @@ struct Table {
     entries: HashMap<u64, (usize, bool)>,
     /// Tasks that use it; without one its place is used again.
     users: u32,
+    /// Entries that it had at first.
+    copied: usize,
 }
 
 /// Tables of all tasks.
@@ -40,6 +42,10 @@ pub struct Descriptors {
     tasks: HashMap<u32, usize>,
     /// Tasks that are making another one; the child may come first in the text.
     making: Vec<(u32, bool)>,
+    /// Entries of all tables that were copied from other ones.
+    copied: usize,
+    /// Tasks whose tables would have had more than there is room for.
+    pub unfollowed: u64,
     /// Tasks that came while several others were making one: their parents are guessed.
     pub guessed: u64,
     descriptions: Vec<OpenFile>,
@@ -79,6 +85,8 @@ const NO_FILES: &[&[u8]] = &[
 ];
 /// Files that are told apart, so that memory is bounded.
 const FILES_MAX: usize = 1 << 15;
+/// Descriptors that tables have from others, some 40 bytes each: 2000 processes with 1000 of them.
+const COPIED_MAX: usize = 1 << 21;
 /// Descriptors that a process has from its beginning.
 pub const STANDARD: u64 = 2;
 
@@ -135,6 +143,7 @@ impl Descriptors {
         if left.users > 0 {
             return;
         }
+        self.copied -= std::mem::take(&mut left.copied);
         for (id, _) in std::mem::take(&mut left.entries).into_values() {
             self.release(id);
         }
@@ -146,7 +155,9 @@ impl Descriptors {
         for (id, _) in entries.values() {
             self.descriptions[*id].references += 1;
         }
-        let table = Table { entries, users: 0 };
+        let copied = entries.len();
+        self.copied += copied;
+        let table = Table { entries, users: 0, copied };
         if let Some(free) = self.free_tables.pop() {
             self.tables[free] = table;
             return free;
@@ -157,7 +168,14 @@ impl Descriptors {
 
     fn child_table(&mut self, parent: u32, shares: bool) -> usize {
         let table = self.table_of(parent);
-        if shares { table } else { self.new_table(self.tables[table].entries.clone()) }
+        if shares {
+            return table;
+        }
+        let entries = &self.tables[table].entries;
+        let has_room = self.copied + entries.len() <= COPIED_MAX;
+        self.unfollowed += u64::from(!has_room);
+        let entries = if has_room { entries.clone() } else { HashMap::new() };
+        self.new_table(entries)
     }
 
     /// A descriptor stands for a description; whatever it stood for has one reference less.

@@ -8,7 +8,9 @@ mod bound;
 mod fio;
 mod iozone;
 mod jobs;
+mod losses;
 mod parts;
+mod places;
 mod shares;
 
 iolab_model::registry! {
@@ -50,9 +52,15 @@ impl EmittedWorkload {
 
 /// Makes a workload of a report.
 pub fn emit(report: &PatternReport, form: PatternForm) -> EmittedWorkload {
-    match form {
+    let mut made = match form {
         PatternForm::Fio => fio::job_file(report),
         PatternForm::Study => fio::study(report),
         PatternForm::Iozone => iozone::command_lines(report),
+    };
+    if let Some(loss) = losses::of_files(report) {
+        let mark = if form == PatternForm::Fio { ';' } else { '#' };
+        let _ = writeln!(made.text, "\n{mark} not kept: {loss}");
+        made.losses.push(loss);
     }
+    made
 }

@@ -46,6 +46,8 @@ pub struct TracedProcesses {
     /// Reads and writes of standard input, output and error, of which nothing says that they are
     /// files.
     pub of_standard: u64,
+    /// Reads and writes that moved more than they were asked for.
+    pub impossible: u64,
     /// Reads and writes that failed, by the name of the error.
     pub failed: BTreeMap<String, u64>,
 }
@@ -54,6 +56,11 @@ impl TracedProcesses {
     /// Number of tasks whose parents were guessed.
     pub const fn guessed(&self) -> u64 {
         self.descriptors.guessed
+    }
+
+    /// Number of tasks whose descriptors are not known.
+    pub const fn unfollowed(&self) -> u64 {
+        self.descriptors.unfollowed
     }
 
     /// Files that were met.
@@ -141,6 +148,9 @@ impl TracedProcesses {
             return;
         }
         self.calls += 1;
+        if let Some(lasted) = call.duration_ns().filter(|_| effect.is_aside()) {
+            self.happenings.push(Happening::Busy(moment.task, lasted));
+        }
         match call.outcome() {
             Some(CallOutcome::Done(result)) => self.done(moment, call, effect, result as u64),
             _ if effect == CallEffect::Fork => {
@@ -358,6 +368,10 @@ impl TracedProcesses {
         } else {
             scan::number(call.argument(2)).map(|size| size as u64)
         };
+        if !how.is_vector && requested.is_some_and(|requested| result > requested) {
+            self.impossible += 1;
+            return;
+        }
         let flags = WriteFlags::of(call);
         // An offset of -1 of the calls with flags means the position; it is negative as a number.
         let at = how.offset.and_then(|index| scan::number(call.argument(index)));

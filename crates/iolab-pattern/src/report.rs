@@ -1,12 +1,13 @@
 //! Findings about a trace, as plain data.
 
+use iolab_model::visible::harmless;
 use iolab_trace::density::{Density, Picture};
 use serde::Serialize;
 
 use crate::access::{File, StableWaits};
 use crate::analysis::PatternAnalysis;
 use crate::stream::class::{
-    AccessClass, AccessPattern, ClassShare, directions_of, with_directions,
+    AccessClass, AccessPattern, ClassShare, Span, directions_of, is_stream_each, with_directions,
 };
 use crate::stream::sizes::{DirectionSizes, SizeCounts, SizeShare};
 use crate::stream::tally::FileTally;
@@ -104,6 +105,10 @@ pub struct FilePattern {
     pub aligned_4k_share: Option<f64>,
     /// First byte that was accessed, and the one behind the last.
     pub span: Option<(u64, u64)>,
+    /// The same of the reads and of the writes.
+    pub direction_spans: (Span, Span),
+    /// True if the reads are one sequential stream and the writes another one.
+    pub is_stream_each: bool,
     /// Accesses whose position was set by a call of its own.
     pub sought: u64,
     /// Positions that were set and not used.
@@ -119,8 +124,12 @@ pub struct FilePattern {
     /// Number of times that its content was thrown away after it had been accessed: cut to
     /// nothing, or removed and made anew.
     pub emptied: u64,
-    /// Writes for each of them.
+    /// Those of the waits before which nothing had been written since the one before.
+    pub idle_waits: StableWaits,
+    /// Writes for each of the others.
     pub writes_per_sync: Option<f64>,
+    /// Number of writes to the place that was read just before.
+    pub written_back: u64,
     /// Share of 4 KiB blocks touched that had been touched before.
     pub reused_share: Option<f64>,
     /// Size of a least-recently-used cache, a power of two, that would serve half of those.
@@ -188,8 +197,7 @@ impl PatternReport {
         // Many small files that are alike: none of them is beside the point.
         let large = if is_every || large == 0 { order.len() } else { large };
         let left_out = order.split_off(large.min(files_max));
-        let pattern =
-            |file: &usize| FilePattern::of(&analysis.files[*file], &analysis.tallies[*file]);
+        let pattern = |file: &usize| FilePattern::of(analysis, *file);
         Self {
             calls: analysis.calls,
             files: order.iter().map(pattern).collect(),
@@ -251,15 +259,45 @@ fn notes(analysis: &PatternAnalysis) -> Vec<String> {
             1 => " and another file".to_owned(),
             count => format!(" and {count} more files"),
         };
-        let name: String = String::from_utf8_lossy(&first.name)
-            .chars()
-            .map(|one| if one.is_control() { '?' } else { one })
-            .collect();
+        let name = harmless(&String::from_utf8_lossy(&first.name));
         let were = if mapped.len() == 1 { "was" } else { "were" };
         notes.push(format!(
             "{name}{others} {were} mapped into memory; accesses through memory are not in a trace \
              of system calls"
         ));
+    }
+    notes.extend(notes_of_order(analysis));
+    notes
+}
+
+/// Sentences about the order of calls, where the text leaves it open, and about what is left out.
+fn notes_of_order(analysis: &PatternAnalysis) -> Vec<String> {
+    let mut notes = Vec::new();
+    match analysis.impossible {
+        0 => {}
+        1 => notes.push(
+            "one read or write is not counted: it moved more than it was asked for, which no \
+             system does"
+                .to_owned(),
+        ),
+        many => notes.push(format!(
+            "{many} reads or writes are not counted: they moved more than they were asked for, \
+             which no system does"
+        )),
+    }
+    if analysis.unfollowed > 0 {
+        notes.push(format!(
+            "{} processes came after too many with too many open files: what they use of their \
+             parents' files is not known",
+            analysis.unfollowed
+        ));
+    }
+    if analysis.is_unordered {
+        notes.push(
+            "several files without times: which accesses came first is not known, and no phases \
+             are told; add -ttt to the options of strace"
+                .to_owned(),
+        );
     }
     if analysis.guessed > 0 {
         notes.push(
@@ -305,10 +343,11 @@ fn notes_of_points(analysis: &PatternAnalysis) -> Vec<String> {
 impl FilePattern {
     /// Its name without characters that would move a terminal's cursor.
     pub fn shown_name(&self) -> String {
-        self.name.chars().map(|one| if one.is_control() { '?' } else { one }).collect()
+        harmless(&self.name)
     }
 
-    fn of(file: &File, tally: &FileTally) -> Self {
+    fn of(analysis: &PatternAnalysis, number: usize) -> Self {
+        let (file, tally) = (&analysis.files[number], &analysis.tallies[number]);
         let (pattern, streams) = pattern_of(tally);
         let pattern = with_directions(pattern, &tally.directions);
         let placed: u64 = tally.alignments.iter().sum();
@@ -317,6 +356,9 @@ impl FilePattern {
         let all_sizes = tally.all_sizes();
         let [reads, writes] = &tally.sizes;
         let syncs = tally.waits.total();
+        // What was written through memory is not in the trace.
+        let idle_waits = if file.is_mapped { StableWaits::default() } else { tally.idle_waits };
+        let after_writes = tally.waits.without(&idle_waits).total();
         let mut found = Self {
             name: String::from_utf8_lossy(&file.name).into_owned(),
             pattern,
@@ -335,6 +377,8 @@ impl FilePattern {
             alignment: alignment_of(tally),
             aligned_4k_share: (placed > 0).then(|| aligned as f64 / placed as f64),
             span: tally.span,
+            direction_spans: tally.spans.into(),
+            is_stream_each: is_stream_each(&tally.directions),
             sought: tally.sought,
             sought_in_vain: tally.sought_in_vain,
             reads_at_end: tally.at_end,
@@ -342,8 +386,10 @@ impl FilePattern {
             syncs,
             waits: tally.waits,
             emptied: tally.emptied,
-            writes_per_sync: (syncs > 0 && tally.writes.0 > 0)
-                .then(|| tally.writes.0 as f64 / syncs as f64),
+            idle_waits,
+            writes_per_sync: (after_writes > 0 && tally.writes.0 > 0)
+                .then(|| tally.writes.0 as f64 / after_writes as f64),
+            written_back: tally.written_back,
             reused_share: (touches > 0).then(|| tally.reuse.repeated() as f64 / touches as f64),
             reuse_bytes: tally.reuse.median_bytes(),
             is_reuse_cut: tally.reuse.is_cut,
@@ -360,7 +406,9 @@ impl FilePattern {
             picture: tally.density().map(Density::picture),
             sentence: String::new(),
         };
-        found.phases = phases_of(tally, pattern);
+        if !analysis.is_unordered {
+            found.phases = phases_of(tally, pattern);
+        }
         found.sentence = crate::sentence::of(&found);
         found
     }

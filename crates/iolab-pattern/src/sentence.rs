@@ -6,7 +6,7 @@ use iolab_trace::stages::text::{bytes, duration};
 
 use crate::access::StableWaits;
 use crate::report::{FilePattern, Moved, PatternPhase};
-use crate::stream::class::AccessPattern;
+use crate::stream::class::{AccessClass, AccessPattern, ClassShare, LABEL_SHARE};
 use crate::stream::sizes::{DirectionSizes, SizeShare};
 
 /// Share of one direction from which on the other is not worth a word.
@@ -22,6 +22,10 @@ const SIZE_NAMED: f64 = 0.005;
 const SIZES_SHARE: f64 = 0.98;
 /// Share of repeated touches from which on a cache is worth a word.
 const REUSED: f64 = 0.1;
+/// Share of accesses at random places from which on they are worth a word beside an order.
+const ELSEWHERE: f64 = 0.05;
+/// Writes to what was just read from which on they are told.
+const WRITTEN_BACK_MIN: u64 = 8;
 /// Phases that a sentence names.
 const PHASES_NAMED: usize = 6;
 
@@ -29,6 +33,7 @@ const PHASES_NAMED: usize = 6;
 pub fn of(found: &FilePattern) -> String {
     let mut parts = vec![direction_and_order(found)];
     parts.extend(place(found));
+    parts.extend(written_back(found));
     parts.extend(stability(found));
     parts.extend(reuse(found));
     parts.extend(think(found));
@@ -71,16 +76,25 @@ fn direction_and_order(found: &FilePattern) -> String {
 }
 
 fn order(found: &FilePattern) -> String {
-    match found.directions {
-        Some((reads, writes)) => {
-            format!("reads {}, writes {}", order_of(found, reads), order_of(found, writes))
-        }
-        None => order_of(found, found.pattern),
+    let (reads_elsewhere, writes_elsewhere) = found.random_shares;
+    if let Some((reads, writes)) = found.directions {
+        let reads = order_of(found, reads, (reads_elsewhere, found.reads.count));
+        let writes = order_of(found, writes, (writes_elsewhere, found.writes.count));
+        return format!("reads {reads}, writes {writes}");
     }
+    let is_anywhere =
+        |row: &&ClassShare| matches!(row.class, AccessClass::Near | AccessClass::Random);
+    let elsewhere = found.classes.iter().filter(is_anywhere).map(|row| row.share).sum();
+    order_of(found, found.pattern, (elsewhere, found.reads.count + found.writes.count))
 }
 
-fn order_of(found: &FilePattern, pattern: AccessPattern) -> String {
-    match pattern {
+/// An order in words, with the share of so many accesses that are elsewhere, if these are some.
+fn order_of(
+    found: &FilePattern,
+    pattern: AccessPattern,
+    (elsewhere, accesses): (f64, u64),
+) -> String {
+    let order = match pattern {
         AccessPattern::Sequential => "one after the other".to_owned(),
         AccessPattern::Interleaved => {
             format!("{} sequential streams that take turns", found.streams.max(2))
@@ -98,10 +112,15 @@ fn order_of(found: &FilePattern, pattern: AccessPattern) -> String {
             let how = if is_one_place { "always" } else { "again and again" };
             format!("{how} at the same place")
         }
-        AccessPattern::Near => "in jumps of at most 128 KiB".to_owned(),
-        AccessPattern::Random => "at random places".to_owned(),
-        AccessPattern::Mixed => "in no single order".to_owned(),
+        AccessPattern::Near => return "in jumps of at most 128 KiB".to_owned(),
+        AccessPattern::Random => return "at random places".to_owned(),
+        AccessPattern::Mixed => return "in no single order".to_owned(),
+    };
+    // One access is where the others begin.
+    if elsewhere < ELSEWHERE || elsewhere * (accesses as f64) < 1.5 {
+        return order;
     }
+    format!("mostly {order} ({:.0} % at random places)", elsewhere * 100.0)
 }
 
 fn counted(moved: Moved, name: &str) -> String {
@@ -189,10 +208,20 @@ fn place(found: &FilePattern) -> Option<String> {
     Some(text)
 }
 
+/// Tells of a program that changes what it has just read.
+fn written_back(found: &FilePattern) -> Option<String> {
+    let share = found.written_back as f64 / found.writes.count.max(1) as f64;
+    (found.written_back >= WRITTEN_BACK_MIN && share >= LABEL_SHARE).then(|| {
+        let which = if share >= ALL_ONE_SIZE { "each write" } else { "nearly each write" };
+        format!("{which} goes to the place that was read just before")
+    })
+}
+
 fn stability(found: &FilePattern) -> Option<String> {
     let each = found.writes_per_sync?;
-    let way = ways(&found.waits);
-    if found.syncs == 1 && found.writes.count > 1 {
+    let waits = found.waits.without(&found.idle_waits);
+    let way = ways(&waits);
+    if waits.total() == 1 && found.writes.count > 1 {
         return Some(format!("waits for stable storage once{way}"));
     }
     Some(match each {

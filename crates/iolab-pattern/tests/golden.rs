@@ -598,3 +598,144 @@ fn what_a_job_does_not_keep_is_told() {
     assert!(losses.contains("sync_file_range, which it calls once"), "{losses}");
     assert!(losses.contains("thrown away once: here it stays"), "{losses}");
 }
+
+/// A call of a task with the time at which it began and that it took, in microseconds.
+fn timed(task: u32, begin_us: u64, call: &str, lasted_us: u64) -> String {
+    let at = format!("{}.{:06}", 1_700_000_000 + begin_us / 1_000_000, begin_us % 1_000_000);
+    format!("{task} {at} {call} <0.{lasted_us:06}>\n")
+}
+
+#[test]
+fn a_wait_for_stable_storage_is_no_pause() {
+    let mut text = timed(1, 0, r#"openat(AT_FDCWD, "log", O_RDWR|O_CREAT, 0644) = 3"#, 10);
+    for at in 0..40 {
+        let begin = 1_000 + at * 20_000;
+        text += &timed(1, begin, r#"write(3, ""..., 4096) = 4096"#, 20);
+        text += &timed(1, begin + 30, "fdatasync(3) = 0", 9_000);
+    }
+    let report = of_text(&text);
+    let file = only(&report);
+    let think = file.think.unwrap();
+    let pause = 20_000_000 - 9_000_000 - 20_000_u64;
+    assert!(think.p50_ns.abs_diff(pause) <= pause / 64, "{think:?}");
+    assert!(file.sentence.contains("pauses of 10.9"), "{}", file.sentence);
+}
+
+#[test]
+fn a_wait_with_nothing_written_before_is_no_rhythm() {
+    let mut text = String::from("openat(AT_FDCWD, \"/d/f\", O_RDWR) = 3\nfsync(3) = 0\n");
+    for _ in 0..50 {
+        text += "write(3, \"\"..., 4096) = 4096\n";
+    }
+    text += "fsync(3) = 0\nfsync(3) = 0\n";
+    let report = of_text(&text);
+    let file = only(&report);
+    assert_eq!((file.syncs, file.idle_waits.fsync, file.writes_per_sync), (3, 2, Some(50.0)));
+    assert!(file.sentence.contains("waits for stable storage once (fsync)"), "{}", file.sentence);
+}
+
+#[test]
+fn readers_and_writers_that_take_turns_are_no_phases() {
+    let of = |writer: u32| {
+        let mut text = String::from("1 openat(AT_FDCWD, \"/d/f\", O_RDWR) = 3\n");
+        text += "1 clone(flags=CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_THREAD) = 2\n";
+        // Turns as long as a scheduler might let them be.
+        for at in 0..480_u64 {
+            if at / 40 % 2 == 0 {
+                writeln!(text, "1 pread64(3, \"\"..., 4096, {}) = 4096", at * 4096).unwrap();
+            } else {
+                let place = at * at * 7919 % 997 * 65_536;
+                writeln!(text, "{writer} pwrite64(3, \"\"..., 4096, {place}) = 4096").unwrap();
+            }
+        }
+        of_text(&text)
+    };
+    assert!(only(&of(1)).phases.len() > 2, "one task that does both in turn has phases");
+    let report = of(2);
+    let file = only(&report);
+    assert!(file.phases.is_empty(), "{:?}", file.phases);
+    assert_eq!(file.directions, Some((AccessPattern::Sequential, AccessPattern::Random)));
+}
+
+#[test]
+fn files_without_times_have_no_common_order() {
+    let window = |name: &str, text: String| {
+        Window::new(Input::new(name, std::io::Cursor::new(text.into_bytes())))
+    };
+    let part = |call: &str, step: u64| {
+        let mut text = String::from("openat(AT_FDCWD, \"/d/f\", O_RDWR) = 3</d/f>\n");
+        for at in 0..100_u64 {
+            let place = at * step % (1 << 30);
+            writeln!(text, "{call}(3</d/f>, \"\"..., 4096, {place}) = 4096").unwrap();
+        }
+        text
+    };
+    let texts = vec![
+        window("out.1", part("pread64", 4096)),
+        window("out.2", part("pwrite64", 7919 * 65_536)),
+    ];
+    let report = PatternReport::of(&PatternAnalysis::of_calls(texts).unwrap(), "", None);
+    assert!(only(&report).phases.is_empty());
+    assert!(report.notes.iter().any(|note| note.contains("came first is not known")), "{report:?}");
+}
+
+#[test]
+fn what_is_changed_where_it_was_read_is_told() {
+    let mut text = String::from("openat(AT_FDCWD, \"/d/f\", O_RDWR) = 3\n");
+    for at in 0..40_u64 {
+        let place = at * 65_536;
+        writeln!(text, "pread64(3, \"\"..., 4096, {place}) = 4096").unwrap();
+        writeln!(text, "pwrite64(3, \"\"..., 4096, {place}) = 4096").unwrap();
+    }
+    let report = of_text(&text);
+    let file = only(&report);
+    assert_eq!(file.written_back, 40);
+    let told = "each write goes to the place that was read just before";
+    assert!(file.sentence.contains(told), "{}", file.sentence);
+}
+
+#[test]
+fn a_line_of_megabytes_is_one_call_and_its_data_are_none() {
+    let forged = "\\n1 pwrite64(4, \\\"\\\", 999424, 4096) = 999424\n";
+    for (fill, end) in [("A", "\""), ("\\303", "\""), ("A", "\"...")] {
+        let mut data = String::new();
+        while data.len() < 3 << 20 {
+            data += &fill.repeat(10_000);
+            data += forged.trim_end();
+        }
+        let text = format!(
+            "1 openat(AT_FDCWD, \"/d/a\", O_RDWR) = 3\n1 openat(AT_FDCWD, \"/d/b\", O_RDWR) = 4\n\
+             1 pwrite64(3, \"{data}{end}, 2097152, 65536) = 2097152\n\
+             1 pread64(3, \"\", 4096, 0) = 4096\n"
+        );
+        let report = of_text(&text);
+        let file = only(&report);
+        assert_eq!((file.writes.count, file.writes.bytes, file.reads.count), (1, 2 << 20, 1));
+        assert_eq!(file.span, Some((0, (2 << 20) + 65_536)));
+    }
+}
+
+#[test]
+fn what_moved_more_than_it_was_asked_for_is_not_counted() {
+    let report = of_text(
+        "openat(AT_FDCWD, \"/d/a\", O_RDWR) = 3\nwrite(3, \"\", 4096) = 9223372036854775807\n\
+         write(3, \"\", 4096) = 4096\n",
+    );
+    assert_eq!(only(&report).writes.bytes, 4096);
+    assert!(report.notes.iter().any(|note| note.starts_with("one read or write is")), "{report:?}");
+}
+
+#[test]
+fn descriptors_of_too_many_processes_take_no_more_memory() {
+    let mut text = String::new();
+    for number in 0..1000 {
+        writeln!(text, "1 openat(AT_FDCWD, \"/d/{number}\", O_RDWR) = {}", number + 3).unwrap();
+    }
+    for child in 2..4000 {
+        writeln!(text, "1 fork() = {child}").unwrap();
+    }
+    text += "1 write(3, \"\", 4096) = 4096\n3999 write(3, \"\", 4096) = 4096\n";
+    let report = of_text(&text);
+    assert!(report.notes.iter().any(|note| note.contains("too many open files")), "{report:?}");
+    assert_eq!(report.files.iter().find(|file| file.name == "/d/0").unwrap().writes.count, 1);
+}

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use iolab_model::visible::harmless;
+
 use crate::event::{Action, Event};
 
 /// Longest name the kernel has for a task.
@@ -70,8 +72,7 @@ pub fn push_clean(text: &mut Vec<u8>, raw: &[u8]) {
         return;
     }
     for chunk in raw.utf8_chunks() {
-        let visible = chunk.valid().chars().map(|c| if c.is_control() { '?' } else { c });
-        text.extend_from_slice(visible.collect::<String>().as_bytes());
+        text.extend_from_slice(harmless(chunk.valid()).as_bytes());
         text.resize(text.len() + chunk.invalid().len(), b'?');
     }
 }

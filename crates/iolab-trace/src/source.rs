@@ -126,6 +126,7 @@ pub struct Lines {
     number: u64,
     length: usize,
     line_max: usize,
+    is_cut: bool,
 }
 
 impl Lines {
@@ -136,7 +137,7 @@ impl Lines {
 
     /// Lines of at most so many bytes.
     pub const fn with_line_max(window: Window, line_max: usize) -> Self {
-        Self { window, number: 0, length: 0, line_max }
+        Self { window, number: 0, length: 0, line_max, is_cut: false }
     }
 
     /// Name of the input.
@@ -154,6 +155,7 @@ impl Lines {
     pub fn advance(&mut self) -> Result<bool, Error> {
         self.window.take(self.length);
         self.length = 0;
+        self.is_cut = false;
         let mut searched = 0;
         loop {
             let bytes = self.window.bytes();
@@ -164,12 +166,18 @@ impl Lines {
             }
             if upto == self.line_max || !self.window.ensure(upto + 1)? {
                 self.length = upto.min(self.window.bytes().len());
+                self.is_cut = upto == self.line_max;
                 break;
             }
             searched = upto;
         }
         self.number += 1;
         Ok(self.length > 0)
+    }
+
+    /// True if the line goes on: the next one is the rest of it.
+    pub const fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// The line.
@@ -205,8 +213,7 @@ pub fn shown(line: &[u8]) -> String {
     let cut = &line[..line.len().min(SHOWN)];
     let text = String::from_utf8_lossy(cut);
     let more = if line.len() > SHOWN { "..." } else { "" };
-    let text: String = text.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-    format!("`{text}{more}`")
+    format!("`{}{more}`", iolab_model::visible::harmless(&text))
 }
 
 #[cfg(test)]

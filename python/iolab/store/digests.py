@@ -179,6 +179,7 @@ def problems(connection: sqlite3.Connection, looks: FaultsOfRecords | None = Non
         lost.update(("record", number) for number in look.lost)
     yield from facts.problems_of_missing(missing)
     yield from _problems_of_names(connection)
+    yield from _problems_of_numbers(connection)
     for name, number in sorted(lost.union(stored)):
         yield f"table digest, {name} {number}: what it was made of is not there"
 
@@ -245,6 +246,19 @@ def _trial_of(connection: sqlite3.Connection, record_id: int) -> str:
         "SELECT trial_id FROM record WHERE record_id = ?", (record_id,)
     ).fetchone()
     return f"trial {row[0] if row else '?'} (record {record_id})"
+
+
+def _problems_of_numbers(connection: sqlite3.Connection) -> Iterator[str]:
+    """Records whose numbers are missing: each has the next one, and none is ever removed.
+
+    With its digest and all that names it a record is gone without another trace.
+    """
+    first, last, count = connection.execute(
+        "SELECT min(record_id), max(record_id), count(*) FROM record"
+    ).fetchone()
+    if count and (first, last) != (1, count):
+        lost = last - count
+        yield f"table record: {lost} of the records up to number {last} are not there"
 
 
 def _problems_of_names(connection: sqlite3.Connection) -> Iterator[str]:

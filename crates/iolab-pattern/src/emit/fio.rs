@@ -19,7 +19,7 @@ pub fn job_file(report: &PatternReport) -> EmittedWorkload {
         text: String::from("; Run it with: iolab fio FILE, or fio FILE\n"),
         ..EmittedWorkload::default()
     };
-    for (file, Jobs { jobs, losses }) in all_jobs(report, shares::WHOLE) {
+    for (file, Jobs { jobs, losses, .. }) in all_jobs(report, shares::WHOLE) {
         made.begin_file(";", file, &losses);
         made.files += usize::from(!jobs.is_empty());
         for job in jobs {
@@ -51,7 +51,7 @@ pub fn study(report: &PatternReport) -> EmittedWorkload {
     let mut made = EmittedWorkload { text, ..EmittedWorkload::default() };
     // One workload: its files are used at once, or one after the other, as they were.
     let mut words = EmittedWorkload::default();
-    for (file, Jobs { jobs, losses }) in jobs {
+    for (file, Jobs { jobs, losses, .. }) in jobs {
         words.begin_file("#", file, &losses);
         words.files += usize::from(!jobs.is_empty());
         for job in jobs {
@@ -80,7 +80,8 @@ fn space(files: &[(&FilePattern, Jobs)]) -> String {
     let bytes = |job: &Job| {
         let shares =
             number(job, "offset_increment").and_then(|_| number(job, "numjobs")).unwrap_or(1);
-        number(job, "size").unwrap_or(0).saturating_mul(shares)
+        let size = number(job, "size").unwrap_or(0).saturating_mul(shares);
+        size.saturating_add(number(job, "offset").unwrap_or(0))
     };
     let lengths = files.iter().map(|(_, jobs)| jobs.jobs.iter().map(bytes).max().unwrap_or(0));
     let bytes = lengths.fold(0_u64, u64::saturating_add).saturating_mul(2);
@@ -103,11 +104,11 @@ fn all_jobs(report: &PatternReport, steps: u64) -> Vec<(&FilePattern, Jobs)> {
             first.options.push(("stonewall", String::new()));
         }
         // A wall of one file is one of all.
-        if !is_behind && found.last().is_some_and(|(_, before)| before.is_in_parts()) {
+        if !is_behind && found.last().is_some_and(|(_, before)| before.is_in_parts) {
             jobs.lose([
                 "it was used beside the file before it: here only beside its last part".to_owned()
             ]);
-        } else if jobs.is_in_parts() && !is_behind && !found.is_empty() {
+        } else if jobs.is_in_parts && !is_behind && !found.is_empty() {
             jobs.lose([
                 "its parts followed each other: here they wait for the files before it, too"
                     .to_owned(),

@@ -108,6 +108,9 @@ fn line(file: &FilePattern, bound: LengthBound) -> Result<Line, String> {
         let [step, record] = [align, size].map(exact);
         losses.push(format!("places at multiples of {step}: records begin at those of {record}"));
     }
+    if parts.iter().any(|part| part.span != file.span) {
+        losses.push("the places of its parts: each test goes through the whole file".to_owned());
+    }
     losses.extend(others_lost(file));
     let (waiting, loss) = waits(file);
     words.push_str(waiting);

@@ -2,7 +2,8 @@
 
 use super::bound::{ACCESS_MAX, LengthBound};
 use super::parts::{Part, SECTOR};
-use super::shares;
+use super::places::{Places, Range};
+use super::{losses, shares};
 use iolab_trace::stages::text::duration;
 
 use crate::report::{Durations, FilePattern};
@@ -31,9 +32,12 @@ pub struct Job {
 
 /// Jobs of a file, and what they do not keep. Without a job the only loss is the reason.
 #[derive(Default)]
+#[allow(clippy::struct_field_names, reason = "jobs are jobs")]
 pub struct Jobs {
     pub jobs: Vec<Job>,
     pub losses: Vec<String>,
+    /// True if they follow each other.
+    pub is_in_parts: bool,
 }
 
 /// Place and way in which jobs are made.
@@ -50,25 +54,32 @@ impl Jobs {
     pub fn of(file: &FilePattern, name: &str, making: Making) -> Self {
         let parts = Part::all(file);
         if let Some(reason) = parts.iter().find_map(|part| refusal(file, part, making)) {
-            return Self { jobs: Vec::new(), losses: vec![reason] };
+            return Self { losses: vec![reason], ..Self::default() };
         }
-        let mut made = Self::default();
-        for (index, part) in parts.iter().enumerate() {
-            let mut job = made.job(file, part, (name, making));
-            if parts.len() > 1 {
-                job.name = format!("{name}-part{}", index + 1);
-                if index > 0 {
-                    job.options.push(("stonewall", String::new()));
-                }
+        let mut made = Self { is_in_parts: parts.len() > 1, ..Self::default() };
+        let mut names = Vec::new();
+        let mut streams = Vec::new();
+        for (index, part) in parts.into_iter().enumerate() {
+            let own = part.streams();
+            names.extend(names_of(name, made.is_in_parts.then_some(index + 1), &own));
+            streams.extend(own);
+        }
+        let places = Places::of(file, &streams, making.bound);
+        made.lose(places.losses(&streams));
+        let has_content = streams.len() > 1 && places.need_content(&streams);
+        for (part, own) in streams.iter().zip(names) {
+            let mut job = made.job(file, part, (name, making, &places));
+            job.name = own.name;
+            if has_content && part.is_writing() {
+                // Else fio makes the file anew, without the content that is read.
+                job.options.push(("overwrite", "1".to_owned()));
+            }
+            if own.waits {
+                job.options.push(("stonewall", String::new()));
             }
             made.jobs.push(job);
         }
         made
-    }
-
-    /// True if they follow each other.
-    pub const fn is_in_parts(&self) -> bool {
-        self.jobs.len() > 1
     }
 
     /// Adds what they do not keep.
@@ -80,13 +91,16 @@ impl Jobs {
         }
     }
 
-    fn job(&mut self, file: &FilePattern, part: &Part, (name, making): (&str, Making)) -> Job {
+    fn job(
+        &mut self,
+        file: &FilePattern,
+        part: &Part,
+        (name, making, places): (&str, Making, &Places),
+    ) -> Job {
         let (least, most) = part.size_range();
-        let (mut whole, loss) = making.bound.whole(file, most);
+        let (whole, loss) = making.bound.whole(file, most);
         self.lose(loss);
-        if part.pattern == AccessPattern::Same {
-            whole = most;
-        }
+        let range = places.range(part, whole);
         let mut options = vec![
             // Never the file itself: what is written there is lost.
             ("filename", format!("{name}.pattern")),
@@ -103,24 +117,16 @@ impl Jobs {
         }
         let jobs = self.job_count(file, part);
         options.push(("io_size", (part.bytes() / jobs).max(1).to_string()));
-        if jobs > 1 {
-            options.push(("numjobs", jobs.to_string()));
-        }
-        if jobs > 1 && part.pattern == AccessPattern::Interleaved {
-            let share = (whole / jobs / most).max(1) * most;
-            options.push(("offset_increment", share.to_string()));
-            options.push(("size", share.to_string()));
-        } else {
-            options.push(("size", whole.to_string()));
-        }
+        options.extend(range_of(part, range, jobs));
         if file.queue_depth > 1 {
             options.push(("ioengine", "libaio".to_owned()));
             options.push(("iodepth", file.queue_depth.min(DEPTH_MAX).to_string()));
         } else {
             options.push(("ioengine", "psync".to_owned()));
         }
-        options.extend(places(file, part));
-        self.lose(order_losses(part, whole));
+        options.extend(drawn(file, part));
+        self.lose(order_losses(part, range.size));
+        self.lose(losses::of_turns(file, part, jobs));
         self.waits(part, &mut options);
         if file.is_direct && part.is_of_sectors() {
             options.push(("direct", "1".to_owned()));
@@ -152,6 +158,7 @@ impl Jobs {
             AccessPattern::Interleaved => file.streams,
             // One process asks for all of them through the kernel's queue.
             _ if file.queue_depth > 1 => 1,
+            _ if part.is_half => file.depth.div_ceil(2),
             _ => file.depth,
         };
         if wanted > JOBS_MAX {
@@ -218,6 +225,26 @@ impl Jobs {
     }
 }
 
+/// Name of a job, and whether it waits for those before it.
+struct JobName {
+    name: String,
+    waits: bool,
+}
+
+/// Names of the jobs of a part, which has a number if it is one of several.
+fn names_of(name: &str, number: Option<usize>, streams: &[Part]) -> Vec<JobName> {
+    let part = number.map_or_else(|| name.to_owned(), |number| format!("{name}-part{number}"));
+    let row = |(index, stream): (usize, &Part)| JobName {
+        name: match () {
+            () if !stream.is_half => part.clone(),
+            () if stream.is_reading() => format!("{part}-reads"),
+            () => format!("{part}-writes"),
+        },
+        waits: index == 0 && number.is_some_and(|number| number > 1),
+    };
+    streams.iter().enumerate().map(row).collect()
+}
+
 /// The reason why no job does what a part shows.
 fn refusal(file: &FilePattern, part: &Part, making: Making) -> Option<String> {
     let (_, most) = part.size_range();
@@ -228,6 +255,25 @@ fn refusal(file: &FilePattern, part: &Part, making: Making) -> Option<String> {
     let (whole, loss) = making.bound.whole(file, most);
     (loss.is_some() && stride > whole / (u64::from(STRIDE_REPEATS) + 1))
         .then(|| format!("steps of {} do not fit into a file of {}", exact(stride), exact(whole)))
+}
+
+/// Options for the range of so many processes.
+fn range_of(part: &Part, range: Range, jobs: u64) -> Vec<(&'static str, String)> {
+    let most = part.size_range().1;
+    let mut options = Vec::new();
+    if jobs > 1 {
+        options.push(("numjobs", jobs.to_string()));
+    }
+    if range.offset > 0 {
+        options.push(("offset", range.offset.to_string()));
+    }
+    let is_shared = jobs > 1 && part.pattern == AccessPattern::Interleaved;
+    let size = if is_shared { (range.size / jobs / most).max(1) * most } else { range.size };
+    if is_shared {
+        options.push(("offset_increment", size.to_string()));
+    }
+    options.push(("size", size.to_string()));
+    options
 }
 
 fn direction(part: &Part) -> String {
@@ -266,7 +312,7 @@ fn strays(part: &Part) -> f64 {
 }
 
 /// Options for the mixture of directions and for places.
-fn places(file: &FilePattern, part: &Part) -> Vec<(&'static str, String)> {
+fn drawn(file: &FilePattern, part: &Part) -> Vec<(&'static str, String)> {
     let mut options = Vec::new();
     let percent = |share: f64| format!("{:.0}", share * 100.0);
     let is_both = !part.is_reading() && !part.is_writing();

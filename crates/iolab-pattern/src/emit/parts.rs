@@ -3,7 +3,7 @@
 use super::ONE_DIRECTION;
 use crate::access::StableWaits;
 use crate::report::{FilePattern, PatternPhase};
-use crate::stream::class::AccessPattern;
+use crate::stream::class::{AccessPattern, Span};
 use crate::stream::sizes::DirectionSizes;
 
 /// Bytes of the smallest sector, of which direct I/O moves whole ones.
@@ -27,6 +27,13 @@ pub struct Part {
     pub reads: DirectionSizes,
     pub writes: DirectionSizes,
     pub waits: StableWaits,
+    /// First byte and the one behind the last, if they are known.
+    pub span: Option<(u64, u64)>,
+    pub direction_spans: (Span, Span),
+    /// True if the reads are one sequential stream and the writes another one.
+    pub is_stream_each: bool,
+    /// True if another job does the other direction at the same time.
+    pub is_half: bool,
 }
 
 impl Part {
@@ -45,7 +52,11 @@ impl Part {
             accesses,
             reads: sizes_of(&file.read_sizes, file.is_direct),
             writes: sizes_of(&file.write_sizes, file.is_direct),
-            waits: file.waits,
+            waits: file.waits.without(&file.idle_waits),
+            span: file.span,
+            direction_spans: file.direction_spans,
+            is_stream_each: file.is_stream_each,
+            is_half: false,
         }]
     }
 
@@ -60,7 +71,38 @@ impl Part {
             reads: sizes_of(&phase.read_sizes, is_direct),
             writes: sizes_of(&phase.write_sizes, is_direct),
             waits: phase.waits,
+            span: phase.span,
+            direction_spans: phase.direction_spans,
+            is_stream_each: phase.is_stream_each,
+            is_half: false,
         }
+    }
+
+    /// The part itself, or its reads and its writes if each of them is a stream of its own.
+    pub fn streams(self) -> Vec<Self> {
+        let is_divided = self.pattern == AccessPattern::Interleaved && self.is_stream_each;
+        let (Some(of_reads), Some(of_writes)) = self.direction_spans else { return vec![self] };
+        if !is_divided || of_reads == of_writes || self.is_reading() || self.is_writing() {
+            return vec![self];
+        }
+        let half = |sizes: &DirectionSizes, span| Self {
+            pattern: AccessPattern::Sequential,
+            orders: None,
+            stride: None,
+            reads: DirectionSizes::default(),
+            writes: DirectionSizes::default(),
+            waits: StableWaits::default(),
+            accesses: sizes.accesses(),
+            span: Some(span),
+            is_half: true,
+            ..self
+        };
+        let reads = half(&self.reads, of_reads);
+        let writes = half(&self.writes, of_writes);
+        vec![
+            Self { read_share: 1.0, reads: self.reads, ..reads },
+            Self { read_share: 0.0, writes: self.writes, waits: self.waits, ..writes },
+        ]
     }
 
     /// True if it reads so much that its writes are left out: of accesses and of bytes.

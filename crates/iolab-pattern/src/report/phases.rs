@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::access::StableWaits;
-use crate::stream::class::{AccessPattern, LABEL_SHARE, directions_of};
+use crate::stream::class::{AccessPattern, LABEL_SHARE, Span, directions_of, is_stream_each};
 use crate::stream::phases::{StreamPhase, phases};
 use crate::stream::sizes::DirectionSizes;
 use crate::stream::tally::FileTally;
@@ -33,6 +33,13 @@ pub struct PatternPhase {
     pub read_sizes: DirectionSizes,
     /// Sizes of the writes alone.
     pub write_sizes: DirectionSizes,
+    /// First byte that was accessed, and the one behind the last; None if the place of an access is
+    /// not known.
+    pub span: Option<(u64, u64)>,
+    /// The same of the reads and of the writes.
+    pub direction_spans: (Span, Span),
+    /// True if the reads are one sequential stream and the writes another one.
+    pub is_stream_each: bool,
     /// Numbers of times that stable storage was waited for.
     pub waits: StableWaits,
 }
@@ -42,7 +49,9 @@ const PHASES_LISTED: usize = 32;
 
 /// Phases of a file; none if it has one only, or if they are a matter of chance.
 pub fn phases_of(tally: &FileTally, pattern: AccessPattern) -> Vec<PatternPhase> {
-    let Some(runs) = tally.joint.runs.all() else { return Vec::new() };
+    let Some(runs) = tally.joint.runs.all().filter(|_| !tally.has_readers_and_writers()) else {
+        return Vec::new();
+    };
     let found = phases(runs);
     let is_mixture = |phase: &StreamPhase| {
         let share = phase.reads as f64 / (phase.reads + phase.writes).max(1) as f64;
@@ -75,6 +84,9 @@ fn phase_row(tally: &FileTally, phase: &StreamPhase) -> Option<PatternPhase> {
         size: phase.size,
         read_sizes: DirectionSizes::of(&reads),
         write_sizes: DirectionSizes::of(&writes),
+        span: phase.span(),
+        direction_spans: phase.spans.into(),
+        is_stream_each: is_stream_each(&phase.directions),
         waits,
     })
 }

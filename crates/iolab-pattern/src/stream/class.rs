@@ -42,6 +42,8 @@ pub struct Classified {
     pub depth: usize,
     /// Distance from the beginning of the one before if it is strided, else 0.
     pub delta: i64,
+    /// First byte and the one behind the last; None if its place is not known.
+    pub span: Option<(u64, u64)>,
 }
 
 /// Classifies the accesses of one stream.
@@ -70,10 +72,9 @@ impl Classifier {
     ) {
         let Some(offset) = offset else {
             // Appended: where the file ends.
-            self.hold(
-                Classified { class: AccessClass::Sequential, is_write, bytes, depth: 0, delta: 0 },
-                &mut give,
-            );
+            let class = AccessClass::Sequential;
+            let one = Classified { class, is_write, bytes, depth: 0, delta: 0, span: None };
+            self.hold(one, &mut give);
             return;
         };
         let end = offset.saturating_add(bytes);
@@ -93,7 +94,8 @@ impl Classifier {
             (self.delta, self.repeats) = (delta, u32::from(delta != 0));
         }
         self.last = Some((offset, end));
-        self.hold(Classified { class, is_write, bytes, depth, delta: 0 }, &mut give);
+        let span = Some((offset, end));
+        self.hold(Classified { class, is_write, bytes, depth, delta: 0, span }, &mut give);
         if self.repeats >= STRIDE_REPEATS
             && class != AccessClass::Sequential
             && class != AccessClass::Backward
@@ -277,6 +279,21 @@ pub fn directions_of(
     let [reads, writes] = counts.map(|counts| counts.label_of_direction());
     let found = reads.zip(writes)?;
     (pattern == AccessPattern::Mixed && found.0 != found.1).then_some(found)
+}
+
+/// True if the reads are one sequential stream and the writes another one.
+pub fn is_stream_each(counts: &[ClassCounts; 2]) -> bool {
+    counts.iter().all(|counts| {
+        counts.total() >= DIRECTION_MIN && counts.label() == AccessPattern::Sequential
+    })
+}
+
+/// First byte and the one behind the last; None if there is none, or if it is not known.
+pub type Span = Option<(u64, u64)>;
+
+/// The smallest span that has both in it.
+pub fn joined((first, end): (u64, u64), (other, other_end): (u64, u64)) -> (u64, u64) {
+    (first.min(other), end.max(other_end))
 }
 
 /// Pattern of accesses, given that of all in their order and those of the reads alone and the

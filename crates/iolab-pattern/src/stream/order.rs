@@ -89,7 +89,8 @@ mod tests {
             let bytes = if at < 4 { 100 } else { 200 };
             let class = AccessClass::Sequential;
             log.arrive();
-            log.add(&Classified { class, is_write: true, bytes, depth: 0, delta: 0 }, &mut left);
+            let one = Classified { class, is_write: true, bytes, depth: 0, delta: 0, span: None };
+            log.add(&one, &mut left);
             log.wait(StableWait::Fsync, &mut left);
         }
         let (sizes, waits) = log.part(2, 5).unwrap();

@@ -7,7 +7,7 @@
 //! division of a mixture is a matter of chance.
 
 use super::class::{
-    AccessClass, AccessPattern, ClassCounts, Classified, LABEL_SHARE, with_directions,
+    AccessClass, AccessPattern, ClassCounts, Classified, LABEL_SHARE, joined, with_directions,
 };
 
 /// Accesses in a row that are alike.
@@ -25,6 +25,8 @@ pub struct AlikeRun {
     pub size: Option<u64>,
     /// Distance between their beginnings, if they are strided.
     pub stride: i64,
+    /// First byte and the one behind the last; None if the place of one is not known.
+    pub span: Option<(u64, u64)>,
 }
 
 /// Runs of a file.
@@ -44,6 +46,7 @@ impl AlikeRuns {
             run.accesses += 1;
             run.bytes += one.bytes;
             run.size = run.size.filter(|size| *size == one.bytes);
+            run.span = run.span.zip(one.span).map(|(run, one)| joined(run, one));
             return;
         }
         if *left == 0 || self.is_full {
@@ -51,8 +54,9 @@ impl AlikeRuns {
             return;
         }
         *left -= 1;
-        let Classified { class, is_write, bytes, delta: stride, .. } = *one;
-        self.runs.push(AlikeRun { class, is_write, accesses: 1, bytes, size: Some(bytes), stride });
+        let Classified { class, is_write, bytes, delta: stride, span, .. } = *one;
+        let size = Some(bytes);
+        self.runs.push(AlikeRun { class, is_write, accesses: 1, bytes, size, stride, span });
     }
 
     /// Runs so far; none if there were too many.
@@ -127,6 +131,10 @@ pub struct StreamPhase {
     pub size: Option<u64>,
     /// Stride of the longest run that has one, and its length.
     pub stride: Option<(i64, u64)>,
+    /// First byte and the one behind the last of the reads and of the writes.
+    pub spans: [Option<(u64, u64)>; 2],
+    /// True if the place of an access is not known.
+    pub is_unplaced: bool,
 }
 
 /// Classes of phases: jumps of both kinds are one, and so are both forms of sequential access.
@@ -213,6 +221,7 @@ fn gathered(all: AllRuns<'_>, states: &[usize]) -> Vec<StreamPhase> {
             phase.counts.add_many(run.class, run.accesses, run.bytes);
             phase.take_stride((run.stride != 0).then_some((run.stride, run.accesses)));
             phase.size = phase.size.filter(|size| run.size == Some(*size));
+            phase.take_span(run.span, run.is_write);
             if run.is_write {
                 phase.writes += run.accesses;
             } else {
@@ -300,6 +309,17 @@ impl StreamPhase {
         }
     }
 
+    fn take_span(&mut self, other: Option<(u64, u64)>, is_write: bool) {
+        let known = &mut self.spans[usize::from(is_write)];
+        *known = [*known, other].into_iter().flatten().reduce(joined);
+        self.is_unplaced |= other.is_none();
+    }
+
+    /// First byte and the one behind the last; None if the place of one is not known.
+    pub fn span(&self) -> Option<(u64, u64)> {
+        self.spans.into_iter().flatten().reduce(joined).filter(|_| !self.is_unplaced)
+    }
+
     /// Goes on with another one.
     fn merge(&mut self, other: &Self) {
         self.counts.merge(&other.counts);
@@ -310,6 +330,10 @@ impl StreamPhase {
         self.writes += other.writes;
         self.size = self.size.filter(|size| other.size == Some(*size));
         self.take_stride(other.stride);
+        for (own, further) in self.spans.iter_mut().zip(other.spans) {
+            *own = [*own, further].into_iter().flatten().reduce(joined);
+        }
+        self.is_unplaced |= other.is_unplaced;
     }
 
     /// Pattern of its accesses.
@@ -329,7 +353,8 @@ mod tests {
     use super::*;
 
     fn run(class: AccessClass, is_write: bool, accesses: u64) -> AlikeRun {
-        AlikeRun { class, is_write, accesses, bytes: accesses * 4096, size: Some(4096), stride: 0 }
+        let (bytes, size, span) = (accesses * 4096, Some(4096), Some((0, accesses * 4096)));
+        AlikeRun { class, is_write, accesses, bytes, size, stride: 0, span }
     }
 
     /// Runs of which those of each direction are in the order of the whole, too.
@@ -370,10 +395,30 @@ mod tests {
             let class =
                 if state >> 33 & 7 < 5 { AccessClass::Random } else { AccessClass::Sequential };
             let is_write = state >> 40 & 7 < 3;
-            let one = Classified { class, is_write, bytes: 4096, depth: 0, delta: 0 };
+            let one = Classified { class, is_write, bytes: 4096, depth: 0, delta: 0, span: None };
             runs.add(&one, &mut left);
         }
         assert_eq!(divided(runs.all().unwrap()).len(), 1);
+    }
+
+    #[test]
+    fn a_phase_knows_where_its_reads_and_its_writes_were() {
+        let at = |class, is_write, accesses, first: u64| AlikeRun {
+            span: Some((first, first + accesses * 4096)),
+            ..run(class, is_write, accesses)
+        };
+        let mut runs = vec![
+            at(AccessClass::Sequential, false, 50, 0),
+            at(AccessClass::Random, true, 50, 8192),
+            at(AccessClass::Sequential, false, 50, 50 * 4096),
+        ];
+        let found = divided(&runs);
+        let spans: Vec<_> = found.iter().map(StreamPhase::span).collect();
+        let expected = [(0, 204_800), (8192, 212_992), (204_800, 409_600)].map(Some);
+        assert_eq!(spans, expected);
+        assert_eq!(found[1].spans, [None, expected[1]]);
+        runs[1].span = None;
+        assert_eq!(divided(&runs)[1].span(), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use iolab_model::histogram::Histogram;
 use iolab_trace::density::Density;
 
-use super::class::{CURSORS, ClassCounts, Classified, Classifier};
+use super::class::{CURSORS, ClassCounts, Classified, Classifier, joined};
 use super::order::OrderLog;
 use super::phases::JointRuns;
 use super::reuse::ReuseDistances;
@@ -17,6 +17,10 @@ use crate::access::{FileAccess, StableWait, StableWaits};
 pub const ALIGNMENTS: usize = 21;
 /// Different sizes that are counted exactly.
 const SIZES_MAX: usize = 1 << 12;
+/// Tasks of a file that are told apart.
+const TASKS_MAX: usize = 64;
+/// Changes between tasks from which on they take turns.
+const TURNS_MIN: u64 = 8;
 /// Accesses from which on a file has histograms and a picture: a trace may have 100,000 files.
 const WORTH_A_PICTURE: usize = 16;
 
@@ -221,12 +225,23 @@ pub struct FileTally {
     pub sought_in_vain: u64,
     /// Numbers of times that stable storage was waited for.
     pub waits: StableWaits,
+    /// Those of them before which nothing was written since the one before.
+    pub idle_waits: StableWaits,
+    /// Writes to the place that was read just before.
+    pub written_back: u64,
+    /// Reads and writes of each task, of the first ones.
+    tasks: BTreeMap<u32, [u64; 2]>,
+    /// Changes from one task to another.
+    turns: u64,
+    last: Option<FileAccess>,
     /// Number of times that its content was thrown away after it had been accessed.
     pub emptied: u64,
     /// True if an access was elsewhere than at the beginning of the file.
     pub is_moved: bool,
     /// First and last byte.
     pub span: Option<(u64, u64)>,
+    /// The same of the reads and of the writes.
+    pub spans: [Option<(u64, u64)>; 2],
     /// Time of the first access and of the last one's end.
     pub times_ns: Option<(u64, u64)>,
     /// Largest number of accesses at once.
@@ -286,6 +301,7 @@ impl FileTally {
     fn count(&mut self, placed: &PlacedAccess, budget: &mut Budget) {
         let access = &placed.access;
         self.joint.add(access, &mut budget.runs);
+        self.follow(access);
         self.has_content = true;
         self.is_dirty |= access.is_write;
         let (number, bytes) = if access.is_write { &mut self.writes } else { &mut self.reads };
@@ -300,10 +316,33 @@ impl FileTally {
             let end = offset.saturating_add(access.bytes);
             let (first, last) = self.span.unwrap_or((offset, end));
             self.span = Some((first.min(offset), last.max(end)));
+            let own = &mut self.spans[usize::from(access.is_write)];
+            *own = [*own, Some((offset, end))].into_iter().flatten().reduce(joined);
             self.reuse.add(offset, access.bytes, &mut budget.touches);
         }
         self.count_times(access);
         self.picture(placed, budget);
+    }
+
+    /// Looks at an access and the one before it.
+    fn follow(&mut self, access: &FileAccess) {
+        if let Some(last) = self.last.replace(*access) {
+            self.turns += u64::from(last.task != access.task);
+            let is_back = access.is_write && !last.is_write && access.offset.is_some();
+            self.written_back += u64::from(is_back && access.offset == last.offset);
+        }
+        let is_known = self.tasks.contains_key(&access.task);
+        if is_known || self.tasks.len() < TASKS_MAX {
+            self.tasks.entry(access.task).or_default()[usize::from(access.is_write)] += 1;
+        }
+    }
+
+    /// True if tasks that only read and tasks that only write take turns: which of them is next is
+    /// a matter of the scheduler.
+    pub fn has_readers_and_writers(&self) -> bool {
+        let is_one_way = |counts: &[u64; 2]| counts.contains(&0);
+        let has = |way: usize| self.tasks.values().any(|counts| counts[way] > 0);
+        self.turns >= TURNS_MIN && self.tasks.values().all(is_one_way) && has(0) && has(1)
     }
 
     fn count_size(&mut self, bytes: u64, is_write: bool) {
@@ -317,6 +356,10 @@ impl FileTally {
     pub fn wait(&mut self, wait: StableWait, budget: &mut Budget) {
         self.waits.add(wait);
         if wait == StableWait::Range {
+            return;
+        }
+        if !self.is_dirty {
+            self.idle_waits.add(wait);
             return;
         }
         self.is_dirty = false;

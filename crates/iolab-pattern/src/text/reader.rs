@@ -14,6 +14,10 @@ use super::line::{CallText, Line, Stamp, parse};
 const LINES_LOOKED_AT: usize = 200;
 /// Longest line: a call that submits a thousand requests has a hundred kilobytes.
 const LINE_MAX: usize = 1 << 20;
+/// Bytes that are kept of each end of a longer one, whose middle is data that was moved.
+const KEPT_OF_LONG: usize = 1 << 12;
+/// Most bytes of an escape within a text: `\x41`, `\101`.
+const ESCAPE_BYTES: usize = 4;
 const DAY_NS: u64 = 86_400 * 1_000_000_000;
 /// Calls at once that others interrupt: one of each thread, and no machine has more of them.
 const BEGUN_MAX: usize = 1 << 13;
@@ -149,7 +153,9 @@ impl FileReader {
     fn advance(&mut self) -> Result<(), Error> {
         self.moment = None;
         while self.moment.is_none() && self.lines.advance()? {
-            let (line, attached) = without_remark(self.lines.line());
+            let long = if self.lines.is_cut() { Some(self.long_line()?) } else { None };
+            let line = long.as_deref().unwrap_or_else(|| self.lines.line());
+            let (line, attached) = without_remark(line);
             self.first.attached.extend(attached);
             let (front, content) = parse(&line);
             let task = if let Some(task) = front.task {
@@ -174,6 +180,30 @@ impl FileReader {
             self.moment = deed.map(|(deed, begin_ns)| Moment { task, begin_ns, deed });
         }
         Ok(())
+    }
+
+    /// A line that is too long to be kept, without most of its first text: data that was written.
+    fn long_line(&mut self) -> Result<Vec<u8>, Error> {
+        let mut line = self.lines.line()[..KEPT_OF_LONG].to_vec();
+        // An escape that is cut is none.
+        let last = line.len() - ESCAPE_BYTES;
+        if let Some(at) = line[last..].iter().position(|byte| *byte == b'\\') {
+            line.truncate(last + at);
+        }
+        let (mut tail, mut goes_on) = (Vec::new(), true);
+        while goes_on {
+            let piece = self.lines.line();
+            tail.extend_from_slice(&piece[piece.len().saturating_sub(KEPT_OF_LONG)..]);
+            tail.drain(..tail.len().saturating_sub(KEPT_OF_LONG));
+            goes_on = self.lines.is_cut() && self.lines.advance()?;
+        }
+        if let Some(quote) = tail.iter().rposition(|byte| *byte == b'"') {
+            line.extend_from_slice(b"\"...");
+            line.extend_from_slice(
+                tail[quote + 1..].strip_prefix(b"...").unwrap_or(&tail[quote + 1..]),
+            );
+        }
+        Ok(line)
     }
 
     fn whole(

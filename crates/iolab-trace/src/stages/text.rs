@@ -184,6 +184,9 @@ pub fn summary(report: &Report) -> String {
     for device in &report.devices {
         let rates = match device.counts.completed.count {
             0 => "rates are not known: the trace has no end of a request".into(),
+            _ if report.span_ns == 0 => {
+                "rates are not known: all events of the trace have one time".into()
+            }
             completed => format!(
                 "{:.1} requests/s, {}/s",
                 completed as f64 / seconds,

@@ -1,0 +1,77 @@
+//! Properties of a file that no workload keeps.
+
+use iolab_trace::stages::text::bytes;
+
+use super::parts::Part;
+use crate::report::{FilePattern, PatternReport};
+use crate::stream::class::AccessPattern;
+use crate::stream::reuse::BLOCK_BYTES;
+
+/// Share of repeated touches from which on they are told.
+const REUSED: f64 = 0.1;
+/// Factor by which they are more than those of places that are drawn, where hot spots are.
+const MORE_REUSED: f64 = 2.0;
+/// Part of the blocks that hot spots have at most.
+const HOT_PART: u64 = 8;
+/// Part of the file that a cache for half of the repeated touches has at most.
+const CACHED_PART: u64 = 4;
+/// Share of writes to what was just read from which on it is told.
+const WRITTEN_BACK: f64 = 0.1;
+
+/// Losses of a job of several streams or directions.
+pub fn of_turns(file: &FilePattern, part: &Part, jobs: u64) -> Vec<String> {
+    let mut losses = Vec::new();
+    let is_interleaved = part.pattern == AccessPattern::Interleaved;
+    // Without times nobody knows; in the trace they follow each other.
+    if file.depth <= 1 && file.queue_depth <= 1 && (part.is_half || is_interleaved && jobs > 1) {
+        losses.push("its streams take turns: here they run at once".to_owned());
+    }
+    let is_both = !part.is_reading() && !part.is_writing();
+    if is_interleaved && is_both && file.streams > 1 {
+        losses.push("which of its streams read and which write: here each does both".to_owned());
+    }
+    let share = file.written_back as f64 / file.writes.count.max(1) as f64;
+    if is_both && share >= WRITTEN_BACK {
+        losses.push(format!(
+            "{:.0} % of its writes go to the place of the read just before: here reads and writes \
+             have places of their own",
+            share * 100.0
+        ));
+    } else if part.is_random() && part.pattern != AccessPattern::Same {
+        losses.extend(hot_spots(file));
+    }
+    losses
+}
+
+/// Blocks that are touched again and again, of a job that draws places evenly.
+fn hot_spots(file: &FilePattern) -> Option<String> {
+    let (share, cache) = file.reused_share.zip(file.reuse_bytes)?;
+    let (first, end) = file.span?;
+    let accesses = (file.reads.count + file.writes.count).max(1);
+    let each = (file.reads.bytes + file.writes.bytes) / accesses / BLOCK_BYTES;
+    let touches = accesses as f64 * each.max(1) as f64;
+    let blocks = (end - first).div_ceil(BLOCK_BYTES).max(1) as f64;
+    // Of places that are drawn evenly, so many had been touched before.
+    let drawn = 1.0 - blocks / touches * (1.0 - (-touches / blocks).exp());
+    let different = (touches * (1.0 - share)) as u64 * BLOCK_BYTES;
+    let is_hot = share >= MORE_REUSED.mul_add(drawn, REUSED)
+        || share >= REUSED && cache.saturating_mul(HOT_PART) <= different;
+    (is_hot && cache.saturating_mul(CACHED_PART) <= end - first).then(|| {
+        format!(
+            "{:.0} % of the blocks that it touches had been touched before, half of them within \
+             {}: here all places are alike",
+            share * 100.0,
+            bytes(cache)
+        )
+    })
+}
+
+/// Files that are not in a workload.
+pub fn of_files(report: &PatternReport) -> Option<String> {
+    let (count, moved) = (report.files_left_out, bytes(report.bytes_left_out));
+    match count {
+        0 => None,
+        1 => Some(format!("1 more file with {moved}; --all takes it")),
+        _ => Some(format!("{count} more files with {moved}; --all takes them")),
+    }
+}
