@@ -215,7 +215,7 @@ def _steps(
         elif hindrance := obstacle(data):
             steps.append((f"{sentence_case(missing)}: {hindrance}.", ""))
         else:
-            steps.append((f"Finish it: {missing}.", command_on(data.study)))
+            steps.append((f"Finish it: {missing}.", command_on(data.study, trials=data.trials)))
     steps += _measure_on(data, verdict, rows, is_own=is_own)
     remedies = (kind_of(f.kind).next_step for f in verdict.caveats)
     found = (remedy(data, verdict) for remedy in remedies if remedy is not None)
@@ -255,8 +255,12 @@ def _measure_on(
     c = max(open_ones or undecided, key=lambda c: c.effect.further_rounds or 0)
     command = ""
     if is_own and c.effect.further_rounds and not c.effect.is_further_rounds_above_limit:
-        say = command_on if can_get_rounds(data.study) else command_again
-        command = say(data.study, rounds=c.rounds_used + c.effect.further_rounds)
+        rounds = c.rounds_used + c.effect.further_rounds
+        command = (
+            command_on(data.study, rounds=rounds, trials=data.trials)
+            if can_get_rounds(data.study)
+            else command_again(data.study, rounds=rounds)
+        )
     level = level_text(verdict.compared_factor, c.level)
     if c.effect.further_rounds is None and not c.effect.is_further_rounds_above_limit:
         return []  # No number of rounds would decide it: trials fail, or both are one setting.

@@ -191,7 +191,8 @@ def _way_on(data: StudyData, directory: Path | None) -> str:
         return ""
     if not is_continuable(data.study):
         return f", and it cannot be continued: `{command_again(data.study)}` measures it again"
-    return f"; `{command_on(data.study, place=shlex.quote(str(directory)))}` continues it"
+    on = command_on(data.study, place=shlex.quote(str(directory)), trials=data.trials)
+    return f"; `{on}` continues it"
 
 
 def _is_over(trial: TrialRow) -> bool:
