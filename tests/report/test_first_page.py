@@ -84,7 +84,9 @@ def test_an_open_question_names_the_rounds_that_would_decide(canned: ModuleType)
 
 def test_too_much_noise_is_no_question_of_rounds(canned: ModuleType) -> None:
     found = _answer(canned.make_study(noise=0.5, rounds=6))
-    assert found.steps[0][0].startswith("Get less noise first")
+    text = found.steps[0][0]
+    assert text.startswith("Get less noise first: differences below ")
+    assert " mostly stay undecided with so many rounds." in text
 
 
 def test_stars_stand_only_where_the_question_is_settled(canned: ModuleType) -> None:

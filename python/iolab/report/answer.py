@@ -250,8 +250,11 @@ def _measure_on(
     # Of few rounds the spread is not known: what they say of the noise is no advice yet.
     is_early = any(c.effect.is_further_rounds_at_least for c in open_ones or undecided)
     if not is_early and floor is not None and floor - 1 > NOISY_MARGINS * verdict.margin:
-        text = f"Get less noise first: these {unit_of(verdict)}s see no difference below"
-        return [(f"{text} {percent(floor - 1)}. {_less_noise(data)}", "")]
+        text = (
+            f"Get less noise first: differences below {percent(floor - 1)} mostly stay undecided"
+            f" with so many {unit_of(verdict)}s."
+        )
+        return [(f"{text} {_less_noise(data)}", "")]
     c = max(open_ones or undecided, key=lambda c: c.effect.further_rounds or 0)
     command = ""
     if is_own and c.effect.further_rounds and not c.effect.is_further_rounds_above_limit:
@@ -277,8 +280,8 @@ def _equal_labels(
     if floor is None or any(c.effect.is_further_rounds_at_least for c in undecided):
         return []
     text = (
-        f"The labels are one thing, and nothing is to be decided: so many rounds see no difference"
-        f" below {percent(floor - 1)} on this testbed."
+        f"The labels are one thing, and nothing is to be decided: so many {unit_of(verdict)}s"
+        f" mostly do not tell differences below {percent(floor - 1)} from none on this testbed."
     )
     if floor - 1 > verdict.margin:
         text += f" To see {margin_text(verdict.margin)}, get less noise: {_less_noise(data)}"
