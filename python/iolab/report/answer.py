@@ -267,7 +267,10 @@ def _measure_on(
     level = level_text(verdict.compared_factor, c.level)
     if c.effect.further_rounds is None and not c.effect.is_further_rounds_above_limit:
         return []  # No number of rounds would decide it: trials fail, or both are one setting.
-    return [(f"Measure on, for {level}: {rounds_text(c.effect, unit_of(verdict))}.", command)]
+    rounds = rounds_text(c.effect, unit_of(verdict))
+    if c.effect.is_further_rounds_above_limit and not c.effect.reason:
+        return [(f"For {level}, {rounds}.", command)]
+    return [(f"Measure on, for {level}: {rounds}.", command)]
 
 
 def _equal_labels(

@@ -152,8 +152,6 @@ def _rounds_short(effect: Effect, unit: str) -> str:
     """Write in a cell's room how many more rounds would decide, or that something withholds it."""
     if effect.reason:
         return "withheld"
-    if effect.is_further_rounds_above_limit and effect.further_rounds_least is not None:
-        return f"≥ {effect.further_rounds_least} further {unit}s, perhaps never"
     if effect.is_further_rounds_above_limit:
         return f"> {FURTHER_ROUNDS_LIMIT} more {unit}s"
     if effect.further_rounds is None:

@@ -22,6 +22,7 @@ from iolab.report.why import why_text
 from iolab.stats.effect_words import no_interval
 from iolab.stats.ledger import is_segment, level_text, unaffected_text
 from iolab.stats.longest_latencies import longest_sentence
+from iolab.stats.methods.verdict_rule import FURTHER_ROUNDS_LIMIT
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.sentence import (
     is_order_unknown,
@@ -307,7 +308,7 @@ def _word(verdict: StudyVerdict, c: Comparison | CellComparison) -> str:
     elif effect.is_further_rounds_at_least:
         text += f": too few {unit_of(verdict)}s"
     elif effect.is_further_rounds_above_limit:
-        text += ", >200 more" if least is None else f", >={least} more"
+        text += f", >{FURTHER_ROUNDS_LIMIT} more"
     elif effect.further_rounds is not None:
         first = f"{least}-" if least is not None and least != effect.further_rounds else ""
         text += f", {first}{effect.further_rounds} more"
