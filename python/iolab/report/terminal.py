@@ -15,6 +15,7 @@ from iolab.report.device_work import work_text
 from iolab.report.findings import terminal_blocks, terminal_list
 from iolab.report.folding import FIXED_SPACES, clean_text, fit_text, fold_text
 from iolab.report.labels import fitted
+from iolab.report.metric_label import metric_label
 from iolab.report.scope import device_text, duration_text, not_tested, workload_text
 from iolab.report.secondary_tables import factor_text
 from iolab.report.streams import stream_table
@@ -154,7 +155,7 @@ def pooled_tables(
             members = [c for c in rows if (c.group, c.metric) == (group, metric)]
             # A simulation has no other mode, and a line has 80 columns.
             mode = kind_word(data.study) or mode_text(verdict.compared_factor, is_direct)
-            label = METRIC_BY_NAME[metric].label
+            label = metric_label(verdict, members)
             said = f"(1 = {verdict.baseline}, above 1 = better) [{level_shown(verdict)}]"
             header = _header((workload, mode, kind, label), said, width)
             span = bar_span([c.effect for c in rows if c.metric == metric])
