@@ -165,7 +165,8 @@ def _sure(data: StudyData, verdict: StudyVerdict) -> tuple[str, ...]:
     rounds = max((c.rounds_used for c in headline), default=0)
     order = "in the order of the table" if data.study.command else "in random order"
     unit = unit_of(verdict)
-    how = f", each {order}" if verdict.is_paired else " a side"
+    each = "each " if rounds > 1 else ""
+    how = f", {each}{order}" if verdict.is_paired else " a side"
     how += ", order not known" if not verdict.is_paired and is_order_unknown(data) else ""
     ran = f"; {counted(verdict.trials.ok, 'trial')}" if verdict.is_paired else ""
     sure = [f"{counted(rounds, unit)}{how}{ran}"]
@@ -192,7 +193,8 @@ def _decided(settled: int, total: int) -> str:
         return (
             "the comparison is decided (95 %)" if settled else "the comparison is not decided yet"
         )
-    return f"{settled} of {total} comparisons are decided at 95 % for all of them together"
+    decided = f"{is_or_are(settled)} decided at 95 % for all of them together"
+    return f"{settled} of {total} comparisons {decided}"
 
 
 def _is_a_point(comparison: Comparison) -> bool:
