@@ -16,6 +16,7 @@ from typing import Final, Literal
 from iolab import units
 from iolab.frozen import frozen
 from iolab.report.folding import clean_text, fold_text
+from iolab.stats.collect_findings import is_count_said
 from iolab.stats.effect_words import no_interval
 from iolab.stats.ledger import Group, Ledger, build_ledger, level_text
 from iolab.stats.methods.log_ratio import geometric_mean
@@ -336,7 +337,9 @@ def _caveats(data: StudyData, verdict: StudyVerdict | None) -> list[str]:
         for caveat in trial.caveats
     }
     of_trials = [
-        f"{told.get(code, newest[code])} ({counted(counts[code], 'trial')})"
+        says
+        if is_count_said(says := told.get(code, newest[code]), counts[code])
+        else f"{says} ({counted(counts[code], 'trial')})"
         for code in reversed(list(newest))
     ]
     failed = Counter(t.error for t in data.trials if t.status == "failed" and t.error)
