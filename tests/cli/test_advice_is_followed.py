@@ -143,6 +143,31 @@ def test_advice_of_an_interrupted_run_continues_it(line, monkeypatch):
     assert n_trials()[0] >= planned
 
 
+@pytest.mark.parametrize("asked", ["", " --rounds 5"])
+def test_advice_where_the_budget_is_used_up_names_one_that_is_enough(asked, monkeypatch):
+    """Advice printed that 0 s were left, ran nothing and exited with 0."""
+    with monkeypatch.context() as patched:
+        patched.setattr(Campaign, "_is_over_budget_without_a_round", lambda self: False)
+        code, out, err = iolab(STUDY.replace(" --rounds 2", f" --budget 1ms{asked}"))
+    assert code == 0, err
+    assert n_trials() == (2, 2)
+    shown = [iolab(f"report {PLACE.as_posix()!r}{more}")[1] for more in ("", " --full")]
+    page = html.unescape((PLACE / "report.html").read_text()).replace(" DIR ", " 'a place' ")
+    resumes = [one for one in advised(out, *shown) if "--resume" in one]
+    assert resumes
+    for text in (*resumes, page):
+        assert "--rounds 5 --budget 1m" in text
+    code, out, err = iolab("run 'a place' --resume" + asked)
+    assert code == 1
+    *_, last = err.splitlines()
+    assert re.fullmatch(r"iolab: no trial was run: round 2 needs .* left: add --budget 1m", last)
+    assert n_trials() == (2, 2)
+    code, out, err = iolab(f"run 'a place' --resume{asked} --rounds 3 --budget 1m")
+    assert (code, n_trials()) == (0, (6, 6)), err
+    follow(resumes)
+    assert n_trials() == (10, 10)
+
+
 @pytest.mark.parametrize("line", [STUDY, LINE])
 @pytest.mark.parametrize("is_stopped", [False, True])
 def test_commands_of_the_page_work(line, is_stopped, monkeypatch):

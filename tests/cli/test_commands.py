@@ -8,6 +8,7 @@ import re
 import resource
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -502,3 +503,15 @@ def test_a_budget_that_fits_no_round_says_so(iolab):
     assert run.code == 1
     assert "not even one round may fit" in run.err
     assert "not one round fits the budget" in run.err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("words", [["compare"], ["trace", "record"], ["iozone"], []])
+def test_help_of_a_command_is_that_commands(words, capsys):
+    """`iolab help compare` printed the help of iolab itself."""
+    shown = list[str]()
+    for line in (["help", *words], [*words, "--help"]):
+        with suppress(SystemExit):
+            assert main(line) == 0
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[1]
+    assert " ".join(["iolab", *words]) in shown[0]

@@ -47,6 +47,22 @@ def test_a_folder_stands_for_the_studies_in_it(studies, tmp_path):
     assert (tmp_path / "history.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
+def test_a_foreign_database_in_a_folder_is_left_out_and_told(studies, tmp_path):
+    """One such file stopped the command."""
+    folder = tmp_path / "mixed"
+    shutil.copytree(studies, folder)
+    foreign = folder / "browser.db"
+    foreign.write_text("no database")
+    code, out, err = iolab("history", folder)
+    assert code == 0
+    assert "Throughput over 2 studies" in out
+    assert err.startswith(f"iolab: note: {foreign} is damaged or not a study")
+    assert err.endswith(": it is left out\n")
+    code, out, err = iolab("history", folder / "one", folder / "two", foreign)
+    assert (code, out) == (5, "")
+    assert f"{foreign} is damaged or not a study" in err
+
+
 def test_json_has_all_of_it(studies):
     code, out, _ = iolab("history", studies, "--json", "--metric", "median")
     found = json.loads(out)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from types import ModuleType
 
 import pytest
 
 from iolab.report.brief import LINES_MAX, LINES_OF_FILES, render_brief
+from iolab.report.markdown import render_markdown
 from iolab.report.terminal import render
 from iolab.stats.findings import kind_of
 from iolab.stats.judge import judge
@@ -68,3 +70,25 @@ def test_a_short_answer_that_is_whole_is_the_whole_answer(canned: ModuleType) ->
     study = replace(study, caveats=(), varying_facts={}, phase_details=[])
     verdict = judge(study)
     assert render_brief(study, verdict) == render(study, verdict)
+
+
+def test_a_metric_that_fewer_cells_have_says_so(canned: ModuleType) -> None:
+    """Means over one cell and over two stood side by side without a word."""
+    data = canned.make_study()
+    p99 = [m for m in data.measurements if m.metric == "latency_ns_p99"]
+    cells = sorted({(m.operation, m.levels.get("record_size", "")) for m in p99})
+    gone = cells[0]
+    kept = [
+        m
+        for m in data.measurements
+        if m.metric != "latency_ns_p99" or (m.operation, m.levels.get("record_size", "")) != gone
+    ]
+    verdict = judge(data)
+    assert "cells)" not in render(data, verdict)
+    data = replace(data, measurements=kept)
+    verdict = judge(data)
+    more = [c for c in verdict.secondary if c.metric == "latency_ns_p99"]
+    said = re.compile(r"p99 latency \(\d+ of \d+ cells\)")
+    assert more
+    assert said.search(render(data, verdict))
+    assert said.search(render_markdown(data, verdict))

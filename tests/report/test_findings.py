@@ -18,6 +18,7 @@ from iolab.report.markdown import render_markdown
 from iolab.report.terminal import render
 from iolab.report.verdict_json import verdict_document
 from iolab.report.xlsx import render_xlsx
+from iolab.stats.collect_findings import is_count_said
 from iolab.stats.finding import FORMATS, SHOWN, Evidence, Finding
 from iolab.stats.findings import FINDINGS, kind_of
 from iolab.stats.judge import judge
@@ -229,3 +230,11 @@ def test_a_warning_of_many_trials_says_how_many_and_from_where_to_where(
     assert percent_range(["a 5 % b", "a 5 % b"]) == "a 5 % b"
     assert percent_range(["a 5 % b", "c 6 % b"]) == "a 5 % b"
     assert percent_range(["no number"]) == "no number"
+
+
+def test_a_number_that_a_text_has_is_not_repeated() -> None:
+    """Symptom: "during 4 of 12 trials (4 trials)"."""
+    assert is_count_said("tasks waited during 4 of 12 trials", 4)
+    assert is_count_said("2 of 3 planned trials were interrupted", 2)
+    assert not is_count_said("tasks waited during 14 of 15 trials", 4)
+    assert not is_count_said("closed loop", 9)

@@ -72,7 +72,7 @@ def test_an_open_headline_says_class_point_interval_and_then_rounds(canned):
     )
     assert ", writes," not in text
     assert (
-        " rounds). 62 further rounds would decide it in 20 of 100 cases, even 200 in only 48."
+        " rounds). More rounds may not help: with 200 more it would be decided in 48 of 100 cases."
     ) in text
 
 

@@ -11,11 +11,13 @@ look at what had happened.
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 import textwrap
 
 import pytest
 
+from iolab import units
 from iolab.report.answer import answer
 from iolab.stats.judge import judge
 from iolab.stats.methods.log_ratio import geometric_interval
@@ -23,6 +25,8 @@ from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.sentence import headline_sentence, rounds_text
 from iolab.store.continuing import finish_hint, rounds_hint
 from iolab.store.rows import Caveat, Nature
+
+SECOND_NS = 1_000_000_000
 
 
 def caveats(verdict):
@@ -133,10 +137,27 @@ def test_every_hint_has_a_verb_and_names_what_continues(canned):
     study = dataclasses.replace(canned.make_study().study, rounds_planned=3)
     assert rounds_hint(study, 5).endswith(": `iolab run DIR --resume --rounds 5`.")
     assert finish_hint(study).startswith("Finish them: `iolab run DIR --resume`")
-    limited = dataclasses.replace(study, spec_toml='budget = "1m"')
-    more = "`iolab run DIR --resume --rounds 5` and a larger --budget."
-    assert rounds_hint(limited, 5).endswith(more)
-    assert "If its budget is used up, give a larger one" in finish_hint(limited)
+
+
+def test_a_budget_that_is_too_small_is_named_with_one_that_is_enough(canned):
+    """Trials of 20 s, a fifth more for those to come, in whole minutes."""
+    data = canned.make_study()
+    first = [
+        dataclasses.replace(trial, elapsed_ns=20 * SECOND_NS)
+        for trial in data.trials
+        if trial.round == 1
+    ]
+    study = dataclasses.replace(data.study, rounds_planned=1, spec_toml='budget = "1m"')
+    round_s = 20 * len(first)
+    minutes = math.ceil((round_s + 1.2 * 4 * round_s) / 60)
+    more = f"--resume --rounds 5 --budget {units.format_duration(minutes * 60 * SECOND_NS)}`."
+    assert rounds_hint(study, 5, first).endswith(more)
+    assert "--budget" not in finish_hint(study, first[:2])
+    cut = [*first[:-1], dataclasses.replace(first[-1], status=None, elapsed_ns=None)]
+    minutes = math.ceil((round_s - 20 + 1.2 * 20) / 60)
+    assert f"--budget {units.format_duration(minutes * 60 * SECOND_NS)}`" in finish_hint(study, cut)
+    rich = dataclasses.replace(study, spec_toml='budget = "1d"')
+    assert rounds_hint(rich, 5, first).endswith("--rounds 5`.")
 
 
 def test_few_rounds_that_are_all_equal_are_not_few(canned):

@@ -245,6 +245,8 @@ def _dispatch(arguments: list[str], services: Services | None, console: Console)
     if not arguments:
         console.result(EXAMPLES)
         return 0
+    if arguments[0] == "help" and len(arguments) > 1:
+        arguments = [*arguments[1:], "--help"]
     if arguments[0] in ("-h", "--help", "help"):
         console.result(_help())
         return 0

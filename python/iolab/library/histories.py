@@ -16,6 +16,7 @@ from iolab.library.stored import is_stored
 from iolab.library.tables import TableWords, read_study
 from iolab.stats.history import MetricHistory, NamedStudy, history_of
 from iolab.store.db import STORE_NAME
+from iolab.store.rows import StudyData
 from iolab.store.users_files import Allowed, refuse_foreign, write_file
 from iolab.study.metric_names import parse_metric
 
@@ -50,13 +51,15 @@ def read_history(asked: HistoryQuestion, note: Note) -> MetricHistory:
     metric, margin = _metric(asked.metric), _margin(asked.margin)
     words = TableWords()
     studies = [
-        NamedStudy(name, read_study(path, words, note))
-        for name, path in _studies(asked.paths, note)
+        NamedStudy(str(path), study)
+        for path, is_found in _studies(asked.paths, note)
+        if (study := _read(path, words, note, is_found=is_found)) is not None
     ]
     if len(studies) < 2:
         named = ", ".join(dict.fromkeys(asked.paths))
+        n_found = "one" if studies else "none"
         raise IolabError(
-            f"a history needs at least two different studies, and there is one in {named}",
+            f"a history needs at least two different studies, and there is {n_found} in {named}",
             "name results directories, or a folder that holds some, such as iolab-out",
         )
     return history_of(studies, metric, margin, asked.only)
@@ -126,17 +129,29 @@ def _margin(typed: str) -> float | None:
         raise IolabError(f"--margin: {error}", "as in --margin 3%") from None
 
 
-def _studies(paths: Sequence[str], note: Note) -> Iterator[tuple[str, Path]]:
-    """Each study once, with its name; a folder stands for the studies in it."""
+def _read(path: Path, words: TableWords, note: Note, *, is_found: bool) -> StudyData | None:
+    """Read a study; none of a foreign database that was found in a folder."""
+    try:
+        return read_study(path, words, note)
+    except IolabError as error:
+        if not is_found or path.suffix != Path(STORE_NAME).suffix:
+            raise
+        note(f"iolab: note: {error.message}: it is left out")
+        return None
+
+
+def _studies(paths: Sequence[str], note: Note) -> Iterator[tuple[Path, bool]]:
+    """Each study once, and whether it was found in a folder, which stands for those in it."""
     seen = set[Path]()
     for text in paths:
         path = Path(text)
-        for place in _inside(path, note) if _is_folder(path) else [path]:
+        is_folder = _is_folder(path)
+        for place in _inside(path, note) if is_folder else [path]:
             if place.resolve() in seen:
                 note(f"iolab: note: {place} is named twice, and counts once")
                 continue
             seen.add(place.resolve())
-            yield str(place), place
+            yield place, is_folder
 
 
 def _is_folder(path: Path) -> bool:

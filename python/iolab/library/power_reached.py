@@ -28,9 +28,10 @@ def look_back_text(data: StudyData, found: LookBack) -> str:
     AnalysisError : the study has nothing to look back at.
     """
     if not found.levels:
+        on = command_on(data.study, trials=data.trials)
         raise AnalysisError(
             f"study '{data.study.name}' has no two complete rounds of a comparison",
-            f"finish it with `{command_on(data.study)}`, or plan from its study.toml",
+            f"finish it with `{on}`, or plan from its study.toml",
         )
     study = data.study
     lines = [

@@ -165,7 +165,8 @@ def _sure(data: StudyData, verdict: StudyVerdict) -> tuple[str, ...]:
     rounds = max((c.rounds_used for c in headline), default=0)
     order = "in the order of the table" if data.study.command else "in random order"
     unit = unit_of(verdict)
-    how = f", each {order}" if verdict.is_paired else " a side"
+    each = "each " if rounds > 1 else ""
+    how = f", {each}{order}" if verdict.is_paired else " a side"
     how += ", order not known" if not verdict.is_paired and is_order_unknown(data) else ""
     ran = f"; {counted(verdict.trials.ok, 'trial')}" if verdict.is_paired else ""
     sure = [f"{counted(rounds, unit)}{how}{ran}"]
@@ -192,7 +193,8 @@ def _decided(settled: int, total: int) -> str:
         return (
             "the comparison is decided (95 %)" if settled else "the comparison is not decided yet"
         )
-    return f"{settled} of {total} comparisons are decided at 95 % for all of them together"
+    decided = f"{is_or_are(settled)} decided at 95 % for all of them together"
+    return f"{settled} of {total} comparisons {decided}"
 
 
 def _is_a_point(comparison: Comparison) -> bool:
@@ -215,7 +217,7 @@ def _steps(
         elif hindrance := obstacle(data):
             steps.append((f"{sentence_case(missing)}: {hindrance}.", ""))
         else:
-            steps.append((f"Finish it: {missing}.", command_on(data.study)))
+            steps.append((f"Finish it: {missing}.", command_on(data.study, trials=data.trials)))
     steps += _measure_on(data, verdict, rows, is_own=is_own)
     remedies = (kind_of(f.kind).next_step for f in verdict.caveats)
     found = (remedy(data, verdict) for remedy in remedies if remedy is not None)
@@ -250,17 +252,27 @@ def _measure_on(
     # Of few rounds the spread is not known: what they say of the noise is no advice yet.
     is_early = any(c.effect.is_further_rounds_at_least for c in open_ones or undecided)
     if not is_early and floor is not None and floor - 1 > NOISY_MARGINS * verdict.margin:
-        text = f"Get less noise first: these {unit_of(verdict)}s see no difference below"
-        return [(f"{text} {percent(floor - 1)}. {_less_noise(data)}", "")]
+        text = (
+            f"Get less noise first: differences below {percent(floor - 1)} mostly stay undecided"
+            f" with so many {unit_of(verdict)}s."
+        )
+        return [(f"{text} {_less_noise(data)}", "")]
     c = max(open_ones or undecided, key=lambda c: c.effect.further_rounds or 0)
     command = ""
     if is_own and c.effect.further_rounds and not c.effect.is_further_rounds_above_limit:
-        say = command_on if can_get_rounds(data.study) else command_again
-        command = say(data.study, rounds=c.rounds_used + c.effect.further_rounds)
+        rounds = c.rounds_used + c.effect.further_rounds
+        command = (
+            command_on(data.study, rounds=rounds, trials=data.trials)
+            if can_get_rounds(data.study)
+            else command_again(data.study, rounds=rounds)
+        )
     level = level_text(verdict.compared_factor, c.level)
     if c.effect.further_rounds is None and not c.effect.is_further_rounds_above_limit:
         return []  # No number of rounds would decide it: trials fail, or both are one setting.
-    return [(f"Measure on, for {level}: {rounds_text(c.effect, unit_of(verdict))}.", command)]
+    rounds = rounds_text(c.effect, unit_of(verdict))
+    if c.effect.is_further_rounds_above_limit and not c.effect.reason:
+        return [(f"For {level}, {rounds}.", command)]
+    return [(f"Measure on, for {level}: {rounds}.", command)]
 
 
 def _equal_labels(
@@ -273,8 +285,8 @@ def _equal_labels(
     if floor is None or any(c.effect.is_further_rounds_at_least for c in undecided):
         return []
     text = (
-        f"The labels are one thing, and nothing is to be decided: so many rounds see no difference"
-        f" below {percent(floor - 1)} on this testbed."
+        f"The labels are one thing, and nothing is to be decided: so many {unit_of(verdict)}s"
+        f" mostly do not tell differences below {percent(floor - 1)} from none on this testbed."
     )
     if floor - 1 > verdict.margin:
         text += f" To see {margin_text(verdict.margin)}, get less noise: {_less_noise(data)}"

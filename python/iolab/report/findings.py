@@ -22,7 +22,7 @@ from iolab.report.markup import Markup, join, tag
 from iolab.report.shown_text import shown_text
 from iolab.report.tables import plain_table
 from iolab.report.xlsx_cells import SheetWriter, write_headers, write_table
-from iolab.stats.collect_findings import all_findings
+from iolab.stats.collect_findings import all_findings, is_count_said
 from iolab.stats.finding import Evidence, Finding, FindingKind, Format
 from iolab.stats.findings import FINDINGS, kind_of
 from iolab.stats.metrics.metric import (
@@ -134,7 +134,8 @@ def brief_doubts(verdict: StudyVerdict, width: int) -> list[tuple[str, str]]:
         if len(folded) > BRIEF_LINES:
             cut = folded[BRIEF_LINES - 1][: width - 4].rstrip(" ,;.:")
             folded = [*folded[: BRIEF_LINES - 1], f"{cut} ..."]
-        found.append((f"{_name(f)}{_times(f)}", "\n".join(folded)))
+        times = f" ({f.count} times)" if f.count > 1 else ""
+        found.append((f"{_name(f)}{times}", "\n".join(folded)))
     return found
 
 
@@ -283,11 +284,12 @@ def _name(finding: Finding) -> str:
 
 
 def _times(finding: Finding) -> str:
-    return f" ({finding.count} times)" if finding.count > 1 else ""
+    is_said = finding.count < 2 or is_count_said(finding.says, finding.count)
+    return "" if is_said else f" ({finding.count} times)"
 
 
 def _times_markup(finding: Finding) -> Markup | None:
-    return tag("span", _times(finding), class_="soft") if finding.count > 1 else None
+    return tag("span", _times(finding), class_="soft") if _times(finding) else None
 
 
 def _value(evidence: Evidence | None, *, is_number: bool) -> Value:

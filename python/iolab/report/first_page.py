@@ -20,6 +20,7 @@ from iolab.report.conditions import (
 from iolab.report.figures import DIR_NOTE, command, figure
 from iolab.report.findings import caveat_line, first_screen_list
 from iolab.report.markup import Markup, join, tag, text
+from iolab.report.metric_label import share_of_cells
 from iolab.report.scope import (
     day_text,
     device_text,
@@ -273,7 +274,15 @@ def _row(row: Condition, verdict: StudyVerdict, *, has_cpu: bool) -> Markup:
         _two(amount_text(row.primary, label), interval_text(row.primary, label)),
         *_against(row.comparison, unit_of(verdict)),
         _two(
-            amount_text(row.p99, tail), interval_text(row.p99, tail) or _without_p99(row, verdict)
+            amount_text(row.p99, tail),
+            ", ".join(
+                text
+                for text in (
+                    interval_text(row.p99, tail) or _without_p99(row, verdict),
+                    _share_of_p99(row, verdict),
+                )
+                if text
+            ),
         ),
         _word(row.p99_comparison),
         _two(*stall_texts(row.stalled)),
@@ -288,6 +297,13 @@ def _word_below(row: Condition) -> Markup | None:
         return None
     word = row.comparison.effect.word
     return tag("span", word, class_=f"word {word} if-narrow")
+
+
+def _share_of_p99(row: Condition, verdict: StudyVerdict) -> str:
+    """Say how many cells have a p99, where fewer have one than have the metric beside it."""
+    every = [*verdict.pooled, *verdict.secondary]
+    found = [c for c in every if (c.group, c.metric) == (row.group, P99)]
+    return share_of_cells(verdict, found) if found and row.p99 is not None else ""
 
 
 def _without_p99(row: Condition, verdict: StudyVerdict) -> str:

@@ -16,6 +16,7 @@ from typing import Final, Literal
 from iolab import units
 from iolab.frozen import frozen
 from iolab.report.folding import clean_text, fold_text
+from iolab.stats.collect_findings import is_count_said
 from iolab.stats.effect_words import no_interval
 from iolab.stats.ledger import Group, Ledger, build_ledger, level_text
 from iolab.stats.methods.log_ratio import geometric_mean
@@ -191,7 +192,8 @@ def _way_on(data: StudyData, directory: Path | None) -> str:
         return ""
     if not is_continuable(data.study):
         return f", and it cannot be continued: `{command_again(data.study)}` measures it again"
-    return f"; `{command_on(data.study, place=shlex.quote(str(directory)))}` continues it"
+    on = command_on(data.study, place=shlex.quote(str(directory)), trials=data.trials)
+    return f"; `{on}` continues it"
 
 
 def _is_over(trial: TrialRow) -> bool:
@@ -335,7 +337,9 @@ def _caveats(data: StudyData, verdict: StudyVerdict | None) -> list[str]:
         for caveat in trial.caveats
     }
     of_trials = [
-        f"{told.get(code, newest[code])} ({counted(counts[code], 'trial')})"
+        says
+        if is_count_said(says := told.get(code, newest[code]), counts[code])
+        else f"{says} ({counted(counts[code], 'trial')})"
         for code in reversed(list(newest))
     ]
     failed = Counter(t.error for t in data.trials if t.status == "failed" and t.error)

@@ -15,6 +15,7 @@ from iolab.report.collect import trust_figures
 from iolab.report.findings import markdown_blocks, markdown_list
 from iolab.report.folding import clean_text
 from iolab.report.methods import citation_bibtex, environment_rows, methods_paragraph
+from iolab.report.metric_label import metric_label
 from iolab.report.tables import cell_text
 from iolab.report.terminal import UNICODE, bar, bar_span
 from iolab.report.why import why_text
@@ -114,7 +115,7 @@ def _verdicts(verdict: StudyVerdict) -> str:
     body = [
         (
             _where(verdict, c),
-            METRIC_BY_NAME[c.metric].label,
+            metric_label(verdict, [c]),
             level_text(verdict.compared_factor, c.level),
             bar(c.effect, verdict.margin, BAR_WIDTH, UNICODE, spans[c.metric]),
             _ratio(c.effect),

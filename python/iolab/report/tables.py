@@ -7,6 +7,7 @@ from urllib.parse import quote
 from iolab.report.chart import Table, Value
 from iolab.report.column_help import explained
 from iolab.report.markup import Markup, join, tag
+from iolab.report.metric_label import metric_label
 from iolab.stats.ledger import level_text
 from iolab.stats.methods.verdict_rule import FURTHER_ROUNDS_LIMIT
 from iolab.stats.metrics import METRIC_BY_NAME
@@ -119,7 +120,7 @@ def _pooled_row(c: Comparison, verdict: StudyVerdict, *, is_best: bool) -> Marku
     return tag(
         "tr",
         tag("td", ", ".join(text for text in (c.workload, mode, c.kind) if text)),
-        tag("td", metric.label, title=metric.about),
+        tag("td", metric_label(verdict, [c]), title=metric.about),
         tag("td", level_text(verdict.compared_factor, c.level)),
         *_effect_cells(c.effect, c.metric, unit_of(verdict)),
         tag("td", f"{c.rounds_used}", class_="number"),
@@ -152,8 +153,6 @@ def _rounds_short(effect: Effect, unit: str) -> str:
     """Write in a cell's room how many more rounds would decide, or that something withholds it."""
     if effect.reason:
         return "withheld"
-    if effect.is_further_rounds_above_limit and effect.further_rounds_least is not None:
-        return f"≥ {effect.further_rounds_least} further {unit}s, perhaps never"
     if effect.is_further_rounds_above_limit:
         return f"> {FURTHER_ROUNDS_LIMIT} more {unit}s"
     if effect.further_rounds is None:

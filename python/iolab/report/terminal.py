@@ -15,6 +15,7 @@ from iolab.report.device_work import work_text
 from iolab.report.findings import terminal_blocks, terminal_list
 from iolab.report.folding import FIXED_SPACES, clean_text, fit_text, fold_text
 from iolab.report.labels import fitted
+from iolab.report.metric_label import metric_label
 from iolab.report.scope import device_text, duration_text, not_tested, workload_text
 from iolab.report.secondary_tables import factor_text
 from iolab.report.streams import stream_table
@@ -22,6 +23,7 @@ from iolab.report.why import why_text
 from iolab.stats.effect_words import no_interval
 from iolab.stats.ledger import is_segment, level_text, unaffected_text
 from iolab.stats.longest_latencies import longest_sentence
+from iolab.stats.methods.verdict_rule import FURTHER_ROUNDS_LIMIT
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.sentence import (
     is_order_unknown,
@@ -153,7 +155,7 @@ def pooled_tables(
             members = [c for c in rows if (c.group, c.metric) == (group, metric)]
             # A simulation has no other mode, and a line has 80 columns.
             mode = kind_word(data.study) or mode_text(verdict.compared_factor, is_direct)
-            label = METRIC_BY_NAME[metric].label
+            label = metric_label(verdict, members)
             said = f"(1 = {verdict.baseline}, above 1 = better) [{level_shown(verdict)}]"
             header = _header((workload, mode, kind, label), said, width)
             span = bar_span([c.effect for c in rows if c.metric == metric])
@@ -307,7 +309,7 @@ def _word(verdict: StudyVerdict, c: Comparison | CellComparison) -> str:
     elif effect.is_further_rounds_at_least:
         text += f": too few {unit_of(verdict)}s"
     elif effect.is_further_rounds_above_limit:
-        text += ", >200 more" if least is None else f", >={least} more"
+        text += f", >{FURTHER_ROUNDS_LIMIT} more"
     elif effect.further_rounds is not None:
         first = f"{least}-" if least is not None and least != effect.further_rounds else ""
         text += f", {first}{effect.further_rounds} more"

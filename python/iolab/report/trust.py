@@ -33,7 +33,7 @@ _ABOUT: Final = {
     "rounds used": "Each round runs every treatment once; five are a good beginning.",
     "trials ok / planned": "A trial is one execution of a treatment in one round.",
     "order": "Drawn anew in each round, so that a drift of the machine favours no treatment.",
-    "noise floor of these rounds": "Smaller differences are not told from chance by these rounds.",
+    "noise floor of these rounds": "Smaller differences are mostly not told from none.",
     "cells from the page cache": "Cells (an operation at one size, say) that measure memory.",
     "cells limited by the generator": "Cells in which the load generator itself was the limit.",
     "harness cost per op": "Time that the load generator itself takes for an operation.",

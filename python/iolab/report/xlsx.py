@@ -45,6 +45,7 @@ from iolab.report.xlsx_runs import FIRST_ROUND, write_rounds, write_runs
 from iolab.report.xlsx_secondary import write_closer
 from iolab.report.xlsx_values import write_long_form
 from iolab.stats.ledger import factor_head
+from iolab.stats.methods.verdict_rule import FURTHER_ROUNDS_LIMIT
 from iolab.stats.metrics import METRIC_BY_NAME
 from iolab.stats.sentence import kind_word, source_text
 from iolab.stats.verdict import Comparison, StudyVerdict, mode_word
@@ -215,8 +216,10 @@ def _verdict_sheet(
 
 def _comparison_row(c: Comparison) -> tuple[Value, ...]:
     effect, interval = c.effect, c.effect.interval_95
-    further = "more than 200" if effect.is_further_rounds_above_limit else effect.further_rounds
-    if effect.is_further_rounds_at_least:
+    further = effect.further_rounds
+    if effect.is_further_rounds_above_limit:
+        further = f"more than {FURTHER_ROUNDS_LIMIT}"
+    elif effect.is_further_rounds_at_least:
         further = "too few to tell"
     elif effect.further_rounds_least is not None and further != effect.further_rounds_least:
         further = f"{effect.further_rounds_least} to {further}"

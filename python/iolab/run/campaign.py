@@ -25,6 +25,7 @@ from iolab.run.pace import Pace
 from iolab.run.progress import Progress, rounds_complete
 from iolab.run.record import derive, failed_record
 from iolab.run.trial import trial_spec
+from iolab.store.continuing import enough_budget
 from iolab.store.db import Store
 from iolab.store.derived import DerivedRecord
 from iolab.store.equal_levels import find_equal_levels
@@ -61,6 +62,8 @@ class Outcome:
     """Data that storage gave back and that were not those written, as ``trial: where and what``."""
     hint: str = ""
     """Advice after an early end, if more is known than the message says."""
+    is_idle: bool = False
+    """True if this start has run no trial."""
 
 
 class TrialRunner(Protocol):
@@ -136,6 +139,7 @@ class Campaign:
         self._recent_failures = list[str]()
         self._is_few_rounds_told = False
         self._mismatches = list[str]()
+        self._is_idle = True
         self._rounds_for_width: int | None = None
 
     def run(self) -> Outcome:
@@ -168,7 +172,8 @@ class Campaign:
                 )
             reason = self._why_not_begin(round_number, pending)
             if reason:
-                return self._outcome("budget", reason)
+                hint = self._larger_budget(pending)
+                return replace(self._outcome("budget", reason), hint=hint)
             self._store.add_trials(trials)
             self._start.attendant.before_round(round_number)
             early = self._run_round(pending)
@@ -325,6 +330,16 @@ class Campaign:
             f"{units.format_duration_rounded(max(0, left_ns))} left"
         )
 
+    def _larger_budget(self, pending: list[Trial]) -> str:
+        """Advice that admits the rounds that were asked for, or else one more."""
+        rounds = self._plan.rounds
+        rest_ns = (
+            self._pace.predict_ns(pending)
+            if rounds is None
+            else self._pace.predict_counts_ns(self._unfinished(rounds))
+        )
+        return f"add --budget {enough_budget(self._spent_ns(), rest_ns)}"
+
     def _is_over_budget_without_a_round(self) -> bool:
         budget_ns = self._plan.study.budget_ns
         is_over = budget_ns is not None and self._spent_ns() > budget_ns
@@ -385,6 +400,7 @@ class Campaign:
         return ((treatment, counts[treatment.name]) for treatment in self._plan.treatments)
 
     def _note_status(self, trial: Trial, status: TrialStatus) -> None:
+        self._is_idle = False
         self._statuses[trial.trial_id] = status
         if status == "ok" and self._rest is not None:
             name = self._rest.names.pop(trial.trial_id, None)
@@ -407,6 +423,7 @@ class Campaign:
             self._rounds_complete(),
             message,
             tuple(self._mismatches),
+            is_idle=self._is_idle,
         )
 
     def _tell(

@@ -389,6 +389,9 @@ def _error_of(outcome: Outcome | None, prepared: Prepared) -> IolabError | None:
         )
     if outcome.ending == "budget" and outcome.rounds_complete == 0:
         return StudyError(outcome.message)
+    # A fleet is judged all the same: one host may have less time left than another.
+    if outcome.ending == "budget" and outcome.is_idle and prepared.options.host is None:
+        return StudyError(f"no trial was run: {outcome.message}", outcome.hint)
     return None
 
 

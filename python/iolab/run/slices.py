@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypedDict, cast
 
 from iolab.errors import TestbedError
+from iolab.frozen import replace
 from iolab.run.campaign import Campaign, Outcome
 from iolab.run.contention import grants_of
 from iolab.run.core import Core
@@ -360,7 +361,8 @@ class SlicedCampaign(Campaign):
                 return self._outcome("decided", f"all is decided after unit {done}")
             left_ns = self._left_ns()
             if left_ns is not None and left_ns <= 0:
-                return self._outcome("budget", "the budget is spent")
+                hint = self._larger_budget(in_order(self._plan, done + 1))
+                return replace(self._outcome("budget", "the budget is spent"), hint=hint)
             ended = self._session(done, wanted, left_ns)
             if ended is not None:
                 return ended

@@ -140,8 +140,10 @@ def about_width(ledger: Ledger, verdict: StudyVerdict) -> Iterator[Finding]:
         )
     hint = "Intervals rest on the pilot's spread (Stein); do not end such a study by eye."
     if wanted is None or rounds < wanted:
-        command = command_on(ledger.data.study)
-        hint = f"For the width that was asked for: `{command}`, with more --rounds or --budget."
+        command = command_on(
+            ledger.data.study, rounds=wanted or PILOT_ROUNDS, trials=ledger.data.trials
+        )
+        hint = f"For the width that was asked for: `{command}`."
     yield Finding("wanted_width", message, hint)
 
 
@@ -243,14 +245,14 @@ def about_trials(ledger: Ledger, verdict: StudyVerdict) -> Iterator[Finding]:
         yield Finding(
             "few_rounds",
             f"the headline rests on {counted(rounds, 'complete round')}.",
-            sentence_case(obstacle(data)) or rounds_hint(data.study, FEW_ROUNDS),
+            sentence_case(obstacle(data)) or rounds_hint(data.study, FEW_ROUNDS, data.trials),
             evidence=(Evidence("rounds", rounds),),
         )
 
 
 def _finish(data: StudyData) -> str:
     """Say how to finish a study, or what has to be done first."""
-    return sentence_case(obstacle(data)) or finish_hint(data.study)
+    return sentence_case(obstacle(data)) or finish_hint(data.study, data.trials)
 
 
 def _page_cache_text(ledger: Ledger, verdict: StudyVerdict) -> tuple[str, str]:
@@ -300,7 +302,7 @@ def _about_missing(data: StudyData, verdict: StudyVerdict) -> str:
         return _finish(data) if is_open else "Look at the trials that lack a value."
     if always_failed(data) or not is_open or data.study.command:
         return "Look at why their trials failed; leave out levels that one side cannot do."
-    return f"Look at why trials failed. {finish_hint(data.study)}"
+    return f"Look at why trials failed. {finish_hint(data.study, data.trials)}"
 
 
 def about_gaps(ledger: Ledger, verdict: StudyVerdict) -> Iterator[Finding]:

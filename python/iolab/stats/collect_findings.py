@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -64,6 +65,11 @@ def _of_trials(ledger: Ledger, found: list[Finding]) -> str:
     trials = len({f.about.trial_id for f in found})
     text = percent_range([f.says for f in found])
     return f"{text.removesuffix(DURING)} during {trials} of {counted(ran, 'trial')}"
+
+
+def is_count_said(says: str, count: int) -> bool:
+    """Tell whether a text has the number of trials itself: ``during 4 of 12 trials``."""
+    return re.search(rf"\b{count} of \d+ (planned )?trials?\b", says) is not None
 
 
 def _shortest(ledger: Ledger, found: list[Finding]) -> str | None:

@@ -114,7 +114,8 @@ def _subsets(case: Case) -> Answer:
             f"{rest} of {trials.planned} planned trials have no result",
             "Say why the rest does not count."
             if not is_continuable(case.data.study)
-            else f"`{command_on(case.data.study)}`, or say why the rest does not count.",
+            else f"`{command_on(case.data.study, trials=case.data.trials)}`, or say why the rest"
+            " does not count.",
         )
     if case.is_table:
         return Answer(

@@ -293,12 +293,12 @@ def rounds_text(effect: Effect, unit: str = "round") -> str:
     if effect.reason:
         return effect.reason
     if effect.is_further_rounds_above_limit:
-        chance, least = effect.chance_within_limit, effect.further_rounds_least
-        if chance is None or least is None:
+        chance = effect.chance_within_limit
+        if chance is None or effect.further_rounds_least is None:
             return f"more than {FURTHER_ROUNDS_LIMIT} further {unit}s would be needed to decide"
         return (
-            f"{counted(least, f'further {unit}')} would decide it in 20 of 100 cases, even"
-            f" {FURTHER_ROUNDS_LIMIT} in only {chance * 100:.0f}"
+            f"more {unit}s may not help: with {FURTHER_ROUNDS_LIMIT} more it would be decided in"
+            f" {chance * 100:.0f} of 100 cases"
         )
     if effect.ratio is None:
         return f"no complete {unit} to judge by"

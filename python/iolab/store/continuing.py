@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from statistics import fmean
+from typing import Final, cast
 
-from iolab.store.rows import StudyRow, TrialStatus
+from iolab import units
+from iolab.store.rows import StudyRow, TrialRow, TrialStatus
 from iolab.study.words import PAST_THE_CACHE, without_options
 from iolab.wording import counted
 
@@ -15,6 +18,9 @@ FILE = "study.toml"
 """Path at which the study is taken to be saved, if it is one that can be."""
 PLACE = "DIR"
 """Stands in reports for the directory that holds the study; what is printed names it."""
+_RESERVE: Final = 1.2
+"""A budget is advised for trials that take so many times as long as those before."""
+_MINUTE_NS: Final = 60_000_000_000
 
 
 def command_again(study: StudyRow, *, rounds: int | None = None) -> str:
@@ -37,13 +43,60 @@ def file_word(name: str) -> str:
     return shlex.quote(f"./{name}" if name.startswith("-") else name)
 
 
-def command_on(study: StudyRow, *, rounds: int | None = None, place: str = PLACE) -> str:
+def command_on(
+    study: StudyRow,
+    *,
+    rounds: int | None = None,
+    place: str = PLACE,
+    trials: Sequence[TrialRow] = (),
+) -> str:
     """Return the command that continues a stored study in its directory, `place`.
 
-    `rounds` are those it is to have in the end; None leaves those that were planned.
+    Parameters
+    ----------
+    rounds : those it is to have in the end; None leaves those that were planned.
+    trials : those of the study. The command names a larger budget if theirs is too small.
     """
     more = f" --rounds {rounds}" if rounds is not None and rounds > study.rounds_planned else ""
+    budget_ns, needed_ns = _budget_ns(study), _needed_ns(trials, rounds or study.rounds_planned)
+    if budget_ns is not None and needed_ns is not None and needed_ns > budget_ns:
+        more += f" --budget {_whole_minutes(needed_ns)}"
     return f"iolab run {place} --resume{more}"
+
+
+def enough_budget(spent_ns: int, rest_ns: int) -> str:
+    """Return a budget for what was spent and for trials that would need `rest_ns`."""
+    return _whole_minutes(_with_reserve(spent_ns, rest_ns))
+
+
+def _with_reserve(spent_ns: float, rest_ns: float) -> int:
+    return math.ceil(spent_ns + _RESERVE * rest_ns)
+
+
+def _whole_minutes(time_ns: int) -> str:
+    return units.format_duration(-(-time_ns // _MINUTE_NS) * _MINUTE_NS)
+
+
+def _needed_ns(trials: Sequence[TrialRow], rounds: int) -> int | None:
+    """Budget for so many rounds, by the times of finished trials; None if there are none."""
+    spent_ns = sum(trial.elapsed_ns or 0 for trial in trials)
+    times = dict[str, list[int]]()
+    for trial in trials:
+        own = times.setdefault(_treatment(trial), [])
+        if trial.status == "ok" and trial.elapsed_ns:
+            own.append(trial.elapsed_ns)
+    means = {name: fmean(own) for name, own in times.items() if own}
+    if not means:
+        return None
+    usual_ns = fmean(means.values())
+    round_ns = sum(means.get(name, usual_ns) for name in times)
+    rounds = max(rounds, *(trial.round for trial in trials))
+    done_ns = sum(means[_treatment(trial)] for trial in trials if trial.status == "ok")
+    return _with_reserve(spent_ns, max(0, rounds * round_ns - done_ns))
+
+
+def _treatment(trial: TrialRow) -> str:
+    return repr((trial.workload, sorted(trial.levels.items())))
 
 
 def named(text: str, directory: Path) -> str:
@@ -82,7 +135,7 @@ def way_on(
             f"correct why {counted(n_failed, 'trial')} failed, then continue it with `{on}`, or "
             "choose another --out"
         )
-    if _has_budget(study):
+    if _budget_ns(study) is not None:
         return (
             f"continue it with `{on}`, and a larger --budget if that is spent, or choose another "
             "--out"
@@ -93,22 +146,21 @@ def way_on(
     return f"continue it with `{on}`, or choose another --out"
 
 
-def finish_hint(study: StudyRow) -> str:
-    """Say what to do about trials that are missing."""
+def finish_hint(study: StudyRow, trials: Sequence[TrialRow] = ()) -> str:
+    """Say what to do about `trials` that are missing."""
     if not is_continuable(study):
         return (
             f"A command line cannot be continued: measure it again with `{command_again(study)}`."
         )
-    more = " If its budget is used up, give a larger one, too." if _has_budget(study) else ""
-    return f"Finish them: `{command_on(study)}`.{more}"
+    return f"Finish them: `{command_on(study, trials=trials)}`."
 
 
-def rounds_hint(study: StudyRow, rounds: int) -> str:
-    """Say how to get so many rounds."""
+def rounds_hint(study: StudyRow, rounds: int, trials: Sequence[TrialRow] = ()) -> str:
+    """Say how to get so many rounds; `trials` are those of the study."""
     if not can_get_rounds(study):
         return f"Measure at least {rounds} rounds: `{command_again(study, rounds=rounds)}`."
-    more = " and a larger --budget" if _has_budget(study) else ""
-    return f"Measure at least {rounds} rounds: `{command_on(study, rounds=rounds)}`{more}."
+    on = command_on(study, rounds=rounds, trials=trials)
+    return f"Measure at least {rounds} rounds: `{on}`."
 
 
 def can_get_rounds(study: StudyRow) -> bool:
@@ -116,9 +168,10 @@ def can_get_rounds(study: StudyRow) -> bool:
     return is_continuable(study) and "looks" not in _spec(study)
 
 
-def _has_budget(study: StudyRow) -> bool:
-    """Tell whether a study may end by its budget, before its last round."""
-    return "budget" in _spec(study)
+def _budget_ns(study: StudyRow) -> int | None:
+    """Time after which a study ends, before its last round; None if there is no such time."""
+    budget = _spec(study).get("budget")
+    return units.parse_duration_ns(budget) if isinstance(budget, str) else None
 
 
 def _spec(study: StudyRow) -> dict[str, object]:

@@ -75,8 +75,9 @@ def floor_of(comparisons: Sequence[Comparison]) -> float | None:
     """Return the smallest ratio (above 1) that the rounds of comparisons can tell from none.
 
     Half the width of the 95 % intervals on ln, their median over the levels: what a level without
-    any effect stays below in 19 of 20 studies of this size. None below two rounds, and where
-    rounds are equal because they were simulated.
+    any effect stays below in 19 of 20 studies of this size. A level with an effect of this size is
+    told from none in half of them. None below two rounds, and where rounds are equal because they
+    were simulated.
     """
     halves = [
         (math.log(i.high) - math.log(i.low)) / 2
