@@ -2487,14 +2487,17 @@ class PatternPhase(TypedDict):
     """A part of a file's accesses that is alike."""
 
     accesses: int
+    direction_spans: list[list[int] | None]
     directions: list[AccessPattern] | None
     first: int
+    is_stream_each: bool
     mean_bytes: int
     pattern: AccessPattern
     random_shares: list[float]
     read_share: float
     read_sizes: DirectionSizes
     size: int | None
+    span: list[int] | None
     stride: int | None
     waits: StableWaits
     write_sizes: DirectionSizes
@@ -2515,13 +2518,16 @@ class FilePattern(TypedDict):
     begins_ns: int | None
     classes: list[ClassShare]
     depth: int
+    direction_spans: list[list[int] | None]
     directions: list[AccessPattern] | None
     emptied: int
+    idle_waits: StableWaits
     is_direct: bool
     is_mapped: bool
     is_opened_before: bool
     is_reuse_cut: bool
     is_size_by_request: bool
+    is_stream_each: bool
     lasted_ns: int | None
     name: str
     pattern: AccessPattern
@@ -2550,6 +2556,7 @@ class FilePattern(TypedDict):
     write_sizes: DirectionSizes
     writes: Moved
     writes_per_sync: float | None
+    written_back: int
 
 
 class ReplaceableMade(TypedDict):
@@ -3489,6 +3496,7 @@ class PatternReport(TypedDict):
     calls: int
     files: list[FilePattern]
     files_left_out: int
+    files_of_other_names: int
     has_times: bool
     notes: list[str]
 

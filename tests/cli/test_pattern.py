@@ -313,3 +313,10 @@ def test_a_study_of_several_files_is_one_that_runs(iolab, tmp_path):
     assert iolab("pattern", text, "--emit", "study", "--out", out)[0] == 0
     code, _, err = iolab("plan", out, "--on", "sim:fixed-100us")
     assert code == 0, err
+
+
+def test_a_name_that_no_file_has_is_told(iolab, tmp_path):
+    text = 'openat(AT_FDCWD, "/d/a", O_RDONLY) = 3\nread(3, ""..., 4096) = 4096\n'
+    (tmp_path / "calls").write_text(text)
+    code, out, _ = iolab("pattern", tmp_path / "calls", "--only", "nothere")
+    assert (code, "another name than --only asks for" in out) == (1, True), out

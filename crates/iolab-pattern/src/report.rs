@@ -29,6 +29,8 @@ pub struct PatternReport {
     pub files_left_out: u64,
     /// Bytes of their accesses.
     pub bytes_left_out: u64,
+    /// Files with accesses whose names do not have what was asked for.
+    pub files_of_other_names: u64,
     /// True if the trace has times.
     pub has_times: bool,
     /// Sentences about what the trace cannot show.
@@ -188,6 +190,11 @@ impl PatternReport {
                 && (is_every || !(is_library(name) || analysis.files[*file].is_code))
                 && (only.is_empty() || find(name, only.as_bytes()).is_some())
         };
+        let is_accessed = |file: &usize| analysis.tallies[*file].accesses() > 0;
+        let has_other_name = |file: &usize| {
+            !only.is_empty() && find(&analysis.files[*file].name, only.as_bytes()).is_none()
+        };
+        let others = (0..analysis.files.len()).filter(is_accessed).filter(has_other_name).count();
         let mut order: Vec<usize> = (0..analysis.files.len()).filter(is_wanted).collect();
         order.sort_by_key(|file| (std::cmp::Reverse(analysis.tallies[*file].bytes()), *file));
         let total: u64 = order.iter().map(|file| analysis.tallies[*file].bytes()).sum();
@@ -203,6 +210,7 @@ impl PatternReport {
             files: order.iter().map(pattern).collect(),
             files_left_out: left_out.len() as u64,
             bytes_left_out: left_out.iter().map(|file| analysis.tallies[*file].bytes()).sum(),
+            files_of_other_names: others as u64,
             has_times: analysis.has_times,
             notes: notes(analysis),
         }

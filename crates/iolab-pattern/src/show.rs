@@ -21,7 +21,17 @@ const SHADES: [char; 5] = ['.', ':', '+', '*', '#'];
 pub fn text(report: &PatternReport, has_pictures: bool) -> String {
     let mut out = String::new();
     if report.files.is_empty() {
-        let _ = writeln!(out, "{} calls; no read or write of a file was found", report.calls);
+        let what = match report.files_of_other_names {
+            0 => "no read or write of a file was found".to_owned(),
+            1 => "the file that was read or written has another name than --only asks for; leave \
+                  --only out to see it"
+                .to_owned(),
+            many => format!(
+                "the {many} files that were read or written have other names than --only asks \
+                 for; leave --only out to see them"
+            ),
+        };
+        let _ = writeln!(out, "{} calls; {what}", report.calls);
     } else {
         table(&mut out, report);
     }
@@ -33,12 +43,14 @@ pub fn text(report: &PatternReport, has_pictures: bool) -> String {
         }
     }
     if report.files_left_out > 0 {
-        let _ = writeln!(
-            out,
-            "\n{} more files with {} together are left out; --all lists them",
-            report.files_left_out,
-            bytes(report.bytes_left_out)
-        );
+        let moved = bytes(report.bytes_left_out);
+        let _ = match report.files_left_out {
+            1 => writeln!(out, "\n1 more file ({moved}) is left out; --all lists it"),
+            many => writeln!(
+                out,
+                "\n{many} more files ({moved} together) are left out; --all lists them"
+            ),
+        };
     }
     out
 }
