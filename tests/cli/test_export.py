@@ -126,6 +126,31 @@ def test_two_lines_load_the_values_in_pandas(study, tmp_path):
     assert set(means.mean().index) == {"4k", "8k", "16k"}
 
 
+def test_two_lines_load_the_values_in_polars(study, tmp_path):
+    polars = pytest.importorskip("polars")
+    for kind in ("csv", "json"):
+        run(study, "--out", tmp_path / f"values.{kind}")
+    rows = rows_of(run(study)[1])
+    as_csv = polars.read_csv(tmp_path / "values.csv", infer_schema_length=None)
+    as_json = polars.read_json(tmp_path / "values.json", infer_schema_length=None)
+    for frame in (as_csv, as_json):
+        assert frame.columns == list(rows[0])
+        assert frame["value"].to_list() == [float(row["value"]) for row in rows]
+        assert frame["record_size"].to_list() == [row["record_size"] for row in rows]
+
+
+def test_two_lines_load_the_values_in_duckdb(study, tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    for kind in ("csv", "json"):
+        run(study, "--out", tmp_path / f"values.{kind}")
+    rows = rows_of(run(study)[1])
+    for kind in ("csv", "json"):
+        table = duckdb.sql(f"SELECT * FROM '{tmp_path}/values.{kind}'")
+        assert table.columns == list(rows[0])
+        found = table.project("value, record_size").fetchall()
+        assert found == [(float(row["value"]), row["record_size"]) for row in rows]
+
+
 def test_an_archive_is_exported_and_nothing_is_written_beside_it(request, tmp_path):
     path = request.config.rootpath / "tests/golden/stores/schema-3/streams.iolab"
     before = sorted(path.parent.iterdir())

@@ -61,7 +61,7 @@ def _changed(data: StudyData, *, row: dict[str, Any] | None = None, **changes: A
 @pytest.fixture
 def study(canned: ModuleType) -> StudyData:
     data = canned.make_study()
-    settings = {"file_size": "8m", "workers": "2"}
+    settings = {"record_size": "4k", "file_size": "8m", "workers": "2"}
     return _changed(data, row={"spec_toml": SPEC, "settings": settings})
 
 
@@ -72,7 +72,8 @@ def test_workloads_are_told_in_words(study: StudyData) -> None:
         " and writes 64k sequentially with 16 requests at once for 1.50 s"
     )
     assert said[1] == (
-        "plain: iozone tests write, read and random-read on a file of 8m for each of 2 workers"
+        "plain: iozone tests write, read and random-read with records of 4k on a file of 8m for "
+        "each of 2 workers"
     )
     assert said[2:4] == ["bonnie++ -s 64 -r 32 -f", "own"]
     assert said[4] == "direct I/O"

@@ -159,6 +159,8 @@ def _workload(table: Table, data: StudyData) -> str:
         held = {**data.study.settings, **{k: v for k, v in table.items() if isinstance(v, str)}}
         names = [str(one) for one in cast("list[object]", tests)]
         what = f"{kind} {'test' if len(names) == 1 else 'tests'} {_listed(names)}"
+        if held.get("record_size"):
+            what += f" with records of {held['record_size']}"
         if held.get("file_size"):
             what += f" on a file of {held['file_size']}"
         if held.get("workers", "1") != "1":

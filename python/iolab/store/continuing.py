@@ -6,7 +6,6 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Final, cast
 
 from iolab import units
@@ -85,10 +84,10 @@ def _needed_ns(trials: Sequence[TrialRow], rounds: int) -> int | None:
         own = times.setdefault(_treatment(trial), [])
         if trial.status == "ok" and trial.elapsed_ns:
             own.append(trial.elapsed_ns)
-    means = {name: fmean(own) for name, own in times.items() if own}
+    means = {name: sum(own) / len(own) for name, own in times.items() if own}
     if not means:
         return None
-    usual_ns = fmean(means.values())
+    usual_ns = sum(means.values()) / len(means)
     round_ns = sum(means.get(name, usual_ns) for name in times)
     rounds = max(rounds, *(trial.round for trial in trials))
     done_ns = sum(means[_treatment(trial)] for trial in trials if trial.status == "ok")
