@@ -5,7 +5,7 @@ rounds is made through the store's own interface. Every trial has what real ones
 workload have: a latency histogram of some hundred buckets, throughput over time that is long
 enough to be classified, a worker, and 111 facts of the machine, some of which change from trial to
 trial. Then `iolab report` runs as a process of its own: CPU and wall time, and its
-greatest resident memory. The same of `iolab export`, which writes every value. The store has 1.5 GB
+greatest resident memory. The same of `iolab export`, which writes every value. The store has 1 GB
 and takes minutes to make; ``--keep`` leaves it.
 
 ``make bench``, or ``python benches/analysis.py [--trials N] [--dir DIR] [--keep]``; exits 1 if a

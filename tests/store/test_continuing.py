@@ -7,13 +7,14 @@ import pytest
 from iolab.store.cells import CellError
 from iolab.store.continuing import (
     command_again,
+    command_on,
     device_hint,
     finish_hint,
     option_past_the_cache,
     rounds_hint,
 )
 from iolab.store.read import _asked
-from iolab.store.rows import StudyRow
+from iolab.store.rows import StudyRow, TrialRow
 
 STUDY = StudyRow(
     study_id="s",
@@ -110,3 +111,22 @@ def test_the_name_of_an_imported_file_is_one_word_and_no_option(file, word):
     """The advice to import it again was a command that anybody could write, by a file's name."""
     study = replace(STUDY, kind="imported", testbed=f"imported:{file}")
     assert command_again(study) == f"iolab import {word}"
+
+
+def trial(number, level, status="ok", elapsed_ns=10_000_000_000):
+    return TrialRow(f"t{number}", number, 1, 0, "w", {"fs": level}, status, 1, elapsed_ns)
+
+
+def test_advice_to_go_on_names_a_budget_that_is_enough():
+    study = replace(STUDY, spec_toml='name = "x"\nbudget = "30s"')
+    trials = [trial(1, "ext4"), trial(2, "xfs")]
+    on = command_on(study, rounds=6, trials=trials)
+    assert on == "iolab run DIR --resume --rounds 6 --budget 3m"  # 20 s, and 100 s with a reserve.
+    assert command_on(STUDY, rounds=6, trials=trials) == "iolab run DIR --resume --rounds 6"
+    assert command_on(study, rounds=1, trials=trials) == "iolab run DIR --resume"
+    # Of a level nothing but a trial without a time is known: as long as the others.
+    trials[1] = trial(2, "xfs", elapsed_ns=0)
+    assert command_on(study, rounds=6, trials=trials).endswith("--budget 3m")
+    assert command_on(study, rounds=6, trials=[]) == "iolab run DIR --resume --rounds 6"
+    damaged = replace(STUDY, spec_toml='name = "x"\nbudget = "soon"')
+    assert command_on(damaged, rounds=6, trials=trials) == "iolab run DIR --resume --rounds 6"

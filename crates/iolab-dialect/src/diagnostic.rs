@@ -6,6 +6,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use iolab_model::visible::harmless;
+
 /// A problem without its place: what an option's own code knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -112,7 +114,7 @@ pub fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
     }
-    let shown: String = word.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    let shown = harmless(word);
     format!("'{}'", shown.replace('\'', "'\\''"))
 }
 

@@ -1,17 +1,16 @@
 //! Characters of other people's texts that a terminal obeys.
 
-/// True of a character that a terminal obeys, or that shows a text as another one: control
-/// characters, and those that change the direction of what follows (Unicode Standard Annex 9) or
-/// end a line.
+/// True of a character that a terminal obeys: control characters, and those that change the
+/// direction of what follows (Unicode Standard Annex 9) or end a line. They are those that
+/// `iolab.visible` shows as numbers.
 pub fn is_obeyed(sign: char) -> bool {
     sign.is_control()
         || matches!(
             sign,
             '\u{61c}'
-                | '\u{200b}'..='\u{200f}'
+                | '\u{200e}'..='\u{200f}'
                 | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{2069}'
-                | '\u{feff}'
+                | '\u{2066}'..='\u{2069}'
         )
 }
 

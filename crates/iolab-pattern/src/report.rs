@@ -384,7 +384,7 @@ impl FilePattern {
             write_sizes: DirectionSizes::of(writes),
             alignment: alignment_of(tally),
             aligned_4k_share: (placed > 0).then(|| aligned as f64 / placed as f64),
-            span: tally.span,
+            span: tally.span(),
             direction_spans: tally.spans.into(),
             is_stream_each: is_stream_each(&tally.directions),
             sought: tally.sought,

@@ -105,7 +105,7 @@ fn the_places_of_parts_of_a_file_that_is_too_large_are_told() {
 fn a_file_far_from_whose_beginning_all_was_is_told() {
     let calls: Vec<String> = (0..64).map(|at| read(65_536, 200 * MIB + at * 65_536)).collect();
     let (_, made) = emitted(&calls);
-    assert!(made.losses[0].contains("its place: 200 MiB of the file"), "{:?}", made.losses);
+    assert!(made.losses[0].contains("begins at 200 MiB of the traced one"), "{:?}", made.losses);
     assert!(has(&sections(&made)[0], &["size=4194304"]), "{}", made.text);
 }
 

@@ -632,16 +632,17 @@ fn a_wait_with_nothing_written_before_is_no_rhythm() {
     let file = only(&report);
     assert_eq!((file.syncs, file.idle_waits.fsync, file.writes_per_sync), (3, 2, Some(50.0)));
     assert!(file.sentence.contains("waits for stable storage once (fsync)"), "{}", file.sentence);
+    let job = emit(&report, PatternForm::Fio).text;
+    assert!(job.contains("end_fsync=1") && !job.contains("\nfsync="), "{job}");
 }
 
 #[test]
 fn readers_and_writers_that_take_turns_are_no_phases() {
-    let of = |writer: u32| {
+    let of = |writer: u32, turn: u64| {
         let mut text = String::from("1 openat(AT_FDCWD, \"/d/f\", O_RDWR) = 3\n");
         text += "1 clone(flags=CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_THREAD) = 2\n";
-        // Turns as long as a scheduler might let them be.
-        for at in 0..480_u64 {
-            if at / 40 % 2 == 0 {
+        for at in 0..12 * turn {
+            if (at / turn).is_multiple_of(2) {
                 writeln!(text, "1 pread64(3, \"\"..., 4096, {}) = 4096", at * 4096).unwrap();
             } else {
                 let place = at * at * 7919 % 997 * 65_536;
@@ -650,8 +651,10 @@ fn readers_and_writers_that_take_turns_are_no_phases() {
         }
         of_text(&text)
     };
-    assert!(only(&of(1)).phases.len() > 2, "one task that does both in turn has phases");
-    let report = of(2);
+    assert!(only(&of(1, 40)).phases.len() > 2, "one task that does both in turn has phases");
+    assert!(only(&of(2, 200)).phases.len() > 2, "no scheduler, but parts of what both do");
+    // Turns as long as a scheduler might let them be.
+    let report = of(2, 40);
     let file = only(&report);
     assert!(file.phases.is_empty(), "{:?}", file.phases);
     assert_eq!(file.directions, Some((AccessPattern::Sequential, AccessPattern::Random)));

@@ -57,9 +57,11 @@ def command_on(
     trials : those of the study. The command names a larger budget if theirs is too small.
     """
     more = f" --rounds {rounds}" if rounds is not None and rounds > study.rounds_planned else ""
-    budget_ns, needed_ns = _budget_ns(study), _needed_ns(trials, rounds or study.rounds_planned)
-    if budget_ns is not None and needed_ns is not None and needed_ns > budget_ns:
-        more += f" --budget {_whole_minutes(needed_ns)}"
+    budget_ns = _budget_ns(study)
+    if budget_ns is not None:
+        needed_ns = _needed_ns(trials, rounds or study.rounds_planned)
+        if needed_ns is not None and needed_ns > budget_ns:
+            more += f" --budget {_whole_minutes(needed_ns)}"
     return f"iolab run {place} --resume{more}"
 
 
@@ -90,7 +92,8 @@ def _needed_ns(trials: Sequence[TrialRow], rounds: int) -> int | None:
     usual_ns = sum(means.values()) / len(means)
     round_ns = sum(means.get(name, usual_ns) for name in times)
     rounds = max(rounds, *(trial.round for trial in trials))
-    done_ns = sum(means[_treatment(trial)] for trial in trials if trial.status == "ok")
+    done = (_treatment(trial) for trial in trials if trial.status == "ok")
+    done_ns = sum(means.get(name, usual_ns) for name in done)
     return _with_reserve(spent_ns, max(0, rounds * round_ns - done_ns))
 
 
@@ -168,9 +171,12 @@ def can_get_rounds(study: StudyRow) -> bool:
 
 
 def _budget_ns(study: StudyRow) -> int | None:
-    """Time after which a study ends, before its last round; None if there is no such time."""
+    """Time after which a study ends, before its last round; None if it has none that is one."""
     budget = _spec(study).get("budget")
-    return units.parse_duration_ns(budget) if isinstance(budget, str) else None
+    try:
+        return units.parse_duration_ns(budget) if isinstance(budget, str) else None
+    except ValueError:
+        return None
 
 
 def _spec(study: StudyRow) -> dict[str, object]:

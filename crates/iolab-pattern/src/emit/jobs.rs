@@ -32,7 +32,7 @@ pub struct Job {
 
 /// Jobs of a file, and what they do not keep. Without a job the only loss is the reason.
 #[derive(Default)]
-#[allow(clippy::struct_field_names, reason = "jobs are jobs")]
+#[allow(clippy::struct_field_names, reason = "the type is what the field is")]
 pub struct Jobs {
     pub jobs: Vec<Job>,
     pub losses: Vec<String>,

@@ -58,7 +58,7 @@ impl Places {
         let mut losses = Vec::new();
         if self.base > 0 {
             losses.push(format!(
-                "its place: {} of the file are the first byte here",
+                "its place: the file here begins at {} of the traced one",
                 exact(self.base)
             ));
         }

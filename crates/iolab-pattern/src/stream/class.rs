@@ -42,8 +42,8 @@ pub struct Classified {
     pub depth: usize,
     /// Distance from the beginning of the one before if it is strided, else 0.
     pub delta: i64,
-    /// First byte and the one behind the last; None if its place is not known.
-    pub span: Option<(u64, u64)>,
+    /// Its place; None if it is not known.
+    pub span: Span,
 }
 
 /// Classifies the accesses of one stream.
@@ -294,6 +294,11 @@ pub type Span = Option<(u64, u64)>;
 /// The smallest span that has both in it.
 pub fn joined((first, end): (u64, u64), (other, other_end): (u64, u64)) -> (u64, u64) {
     (first.min(other), end.max(other_end))
+}
+
+/// The same of spans of which one may not be there: then the other.
+pub fn widened(known: Span, other: Span) -> Span {
+    [known, other].into_iter().flatten().reduce(joined)
 }
 
 /// Pattern of accesses, given that of all in their order and those of the reads alone and the

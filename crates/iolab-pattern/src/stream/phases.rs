@@ -7,7 +7,8 @@
 //! division of a mixture is a matter of chance.
 
 use super::class::{
-    AccessClass, AccessPattern, ClassCounts, Classified, LABEL_SHARE, joined, with_directions,
+    AccessClass, AccessPattern, ClassCounts, Classified, LABEL_SHARE, Span, joined, widened,
+    with_directions,
 };
 
 /// Accesses in a row that are alike.
@@ -26,7 +27,7 @@ pub struct AlikeRun {
     /// Distance between their beginnings, if they are strided.
     pub stride: i64,
     /// First byte and the one behind the last; None if the place of one is not known.
-    pub span: Option<(u64, u64)>,
+    pub span: Span,
 }
 
 /// Runs of a file.
@@ -132,7 +133,7 @@ pub struct StreamPhase {
     /// Stride of the longest run that has one, and its length.
     pub stride: Option<(i64, u64)>,
     /// First byte and the one behind the last of the reads and of the writes.
-    pub spans: [Option<(u64, u64)>; 2],
+    pub spans: [Span; 2],
     /// True if the place of an access is not known.
     pub is_unplaced: bool,
 }
@@ -309,15 +310,16 @@ impl StreamPhase {
         }
     }
 
-    fn take_span(&mut self, other: Option<(u64, u64)>, is_write: bool) {
+    fn take_span(&mut self, other: Span, is_write: bool) {
         let known = &mut self.spans[usize::from(is_write)];
-        *known = [*known, other].into_iter().flatten().reduce(joined);
+        *known = widened(*known, other);
         self.is_unplaced |= other.is_none();
     }
 
     /// First byte and the one behind the last; None if the place of one is not known.
-    pub fn span(&self) -> Option<(u64, u64)> {
-        self.spans.into_iter().flatten().reduce(joined).filter(|_| !self.is_unplaced)
+    pub fn span(&self) -> Span {
+        let [reads, writes] = self.spans;
+        widened(reads, writes).filter(|_| !self.is_unplaced)
     }
 
     /// Goes on with another one.
@@ -331,7 +333,7 @@ impl StreamPhase {
         self.size = self.size.filter(|size| other.size == Some(*size));
         self.take_stride(other.stride);
         for (own, further) in self.spans.iter_mut().zip(other.spans) {
-            *own = [*own, further].into_iter().flatten().reduce(joined);
+            *own = widened(*own, further);
         }
         self.is_unplaced |= other.is_unplaced;
     }

@@ -1,12 +1,13 @@
 //! All that is counted of one file.
 
 use std::cmp::Reverse;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use iolab_model::histogram::Histogram;
 use iolab_trace::density::Density;
 
-use super::class::{CURSORS, ClassCounts, Classified, Classifier, joined};
+use super::class::{CURSORS, ClassCounts, Classified, Classifier, Span, widened};
 use super::order::OrderLog;
 use super::phases::JointRuns;
 use super::reuse::ReuseDistances;
@@ -19,8 +20,10 @@ pub const ALIGNMENTS: usize = 21;
 const SIZES_MAX: usize = 1 << 12;
 /// Tasks of a file that are told apart.
 const TASKS_MAX: usize = 64;
-/// Changes between tasks from which on they take turns.
+/// Changes between tasks from which on they take turns, and accesses of a turn at most, on average:
+/// longer ones are parts of what several programs do.
 const TURNS_MIN: u64 = 8;
+const TURN_MAX: u64 = 64;
 /// Accesses from which on a file has histograms and a picture: a trace may have 100,000 files.
 const WORTH_A_PICTURE: usize = 16;
 
@@ -238,10 +241,8 @@ pub struct FileTally {
     pub emptied: u64,
     /// True if an access was elsewhere than at the beginning of the file.
     pub is_moved: bool,
-    /// First and last byte.
-    pub span: Option<(u64, u64)>,
-    /// The same of the reads and of the writes.
-    pub spans: [Option<(u64, u64)>; 2],
+    /// First byte and the one behind the last of the reads and of the writes.
+    pub spans: [Span; 2],
     /// Time of the first access and of the last one's end.
     pub times_ns: Option<(u64, u64)>,
     /// Largest number of accesses at once.
@@ -314,10 +315,8 @@ impl FileTally {
             let power = (offset | 1 << (ALIGNMENTS - 1)).trailing_zeros() as usize;
             self.alignments[power] += 1;
             let end = offset.saturating_add(access.bytes);
-            let (first, last) = self.span.unwrap_or((offset, end));
-            self.span = Some((first.min(offset), last.max(end)));
             let own = &mut self.spans[usize::from(access.is_write)];
-            *own = [*own, Some((offset, end))].into_iter().flatten().reduce(joined);
+            *own = widened(*own, Some((offset, end)));
             self.reuse.add(offset, access.bytes, &mut budget.touches);
         }
         self.count_times(access);
@@ -331,9 +330,10 @@ impl FileTally {
             let is_back = access.is_write && !last.is_write && access.offset.is_some();
             self.written_back += u64::from(is_back && access.offset == last.offset);
         }
-        let is_known = self.tasks.contains_key(&access.task);
-        if is_known || self.tasks.len() < TASKS_MAX {
-            self.tasks.entry(access.task).or_default()[usize::from(access.is_write)] += 1;
+        let has_room = self.tasks.len() < TASKS_MAX;
+        match self.tasks.entry(access.task) {
+            Entry::Vacant(_) if !has_room => {}
+            entry => entry.or_default()[usize::from(access.is_write)] += 1,
         }
     }
 
@@ -342,7 +342,8 @@ impl FileTally {
     pub fn has_readers_and_writers(&self) -> bool {
         let is_one_way = |counts: &[u64; 2]| counts.contains(&0);
         let has = |way: usize| self.tasks.values().any(|counts| counts[way] > 0);
-        self.turns >= TURNS_MIN && self.tasks.values().all(is_one_way) && has(0) && has(1)
+        let take_turns = self.turns >= TURNS_MIN && self.turns * TURN_MAX >= self.accesses();
+        take_turns && self.tasks.values().all(is_one_way) && has(0) && has(1)
     }
 
     fn count_size(&mut self, bytes: u64, is_write: bool) {
@@ -437,6 +438,12 @@ impl FileTally {
             *all.entry(bytes).or_default() += count;
         }
         all
+    }
+
+    /// First byte and the one behind the last.
+    pub fn span(&self) -> Span {
+        let [reads, writes] = self.spans;
+        widened(reads, writes)
     }
 
     /// Number of accesses.
