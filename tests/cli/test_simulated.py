@@ -84,11 +84,26 @@ def test_a_changed_stack_file_is_another_plan(iolab, tmp_path):
     arguments = [*COMPARE, "--on", "sim:stack.toml", "--out", "o"]
     code, out, err = iolab(*arguments)
     assert code == 0, err
-    assert "Two devices, striped, simulated" in " ".join(out.split())
+    assert "Simulated on sim:stack.toml." in out
+    full = " ".join(iolab("report", "o", "--full")[1].split())
+    assert "Two devices, striped, simulated" in full
     path.write_text(STACK.replace("65536", "131072"), encoding="utf-8")
     code, _, err = iolab(*arguments, "--resume")
     assert code == 1
     assert "holds another plan" in err
+
+
+def test_what_is_printed_is_as_long_in_a_directory_with_a_long_name(iolab, tmp_path):
+    printed = []
+    for directory in ("a", "long " * 30):
+        (tmp_path / directory).mkdir()
+        (tmp_path / directory / "stack.toml").write_text(STACK, encoding="utf-8")
+        name = f"o{directory[0]}"
+        code, out, err = iolab(*COMPARE, "--on", f"sim:{directory}/stack.toml", "--out", name)
+        assert code == 0, err
+        lines = out.replace(f" {name} ", " o ").splitlines()
+        printed.append([line for line in lines if not line.startswith("Simulated trials:")])
+    assert printed[0][:-1] == printed[1][:-1]
 
 
 def test_a_dry_run_says_what_would_be_simulated(iolab, tmp_path):

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias, cast
 
 from iolab import units
 from iolab.stats.metrics.metric import format_ns
+from iolab.stats.sentence import testbed_name
 from iolab.store.machine import machine_text
 from iolab.store.rows import StudyData, TrialRow
 from iolab.study.testbeds import testbed_kind
@@ -52,14 +53,14 @@ def device_text(data: StudyData, *, is_short: bool = False) -> str:
     if study.kind == "imported":
         return "not known: the table does not say"
     if study.is_simulated and is_short:
-        return study.testbed
+        return testbed_name(study)
     if study.is_simulated:
         titles = [
             profile_text(text).partition(" (parameters: ")[0]
             for name, text in data.facts.items()
             if name.startswith("sim.profile.")
         ]
-        return f"{study.testbed}, a simulation" + (f": {' and '.join(titles)}" if titles else "")
+        return f"{testbed_name(study)}, a simulation" + (f": {' and '.join(titles)}" if titles else "")
     systems = " or ".join(sorted(_values(data, lambda name: name == "fs.type")))
     devices = ", ".join(_devices(data))
     below = " on ".join(part for part in (systems, devices) if part)

@@ -224,7 +224,17 @@ def kind_sentence(study: StudyRow) -> str:
         return f"{source_text(study)}."
     if study.stores_nothing:
         return f"On {study.testbed} nothing is stored: the speed is that of iolab itself."
-    return f"Simulated on {study.testbed}." if study.is_simulated else ""
+    return f"Simulated on {testbed_name(study)}." if study.is_simulated else ""
+
+
+def testbed_name(study: StudyRow) -> str:
+    """Name the testbed of a study; of the file of a simulated stack the last part of its path.
+
+    What a sentence says, and how long it is, does not depend on the directory it was said in; the
+    whole path stands where devices are described.
+    """
+    kind, _, path = study.testbed.rpartition("/")
+    return f"sim:{path}" if study.is_simulated and kind.startswith("sim:") else study.testbed
 
 
 def kind_word(study: StudyRow) -> str:
