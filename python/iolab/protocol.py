@@ -104,6 +104,14 @@ class AlikeLevels(TypedDict):
     reason: str
 
 
+class Allocations(TypedDict):
+    """Numbers of calls of `fallocate(2)`."""
+
+    clearing: int
+    extending: int
+    keeping: int
+
+
 class Weighted(TypedDict):
     """A row of a table."""
 
@@ -2515,6 +2523,7 @@ class FilePattern(TypedDict):
 
     aligned_4k_share: float | None
     alignment: int | None
+    allocations: Allocations
     begins_ns: int | None
     classes: list[ClassShare]
     depth: int

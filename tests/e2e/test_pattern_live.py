@@ -83,6 +83,11 @@ PROGRAMS = {
         "    os.fsync(f)"
     ),
     "one-block": "for i in range(200): os.pwrite(f, block, 8192)",
+    "allocated-log": (
+        "os.ftruncate(f, 0)\n"
+        "os.posix_fallocate(f, 0, 4 << 20)\n"
+        "for i in range(200): os.write(f, block)"
+    ),
 }
 WAYS = ["strace", pytest.param("tracepoints", marks=pytest.mark.needs_root)]
 PATTERNS = {
@@ -103,6 +108,7 @@ PATTERNS = {
     "orders-by-direction": "mixed",
     "appended-lines": "sequential",
     "one-block": "same-place",
+    "allocated-log": "sequential",
 }
 WAITS = {
     "log": {"fdatasync": 20},
@@ -110,6 +116,8 @@ WAITS = {
     "full-sync": {"sync_writes": 100},
     "appended-lines": {"fsync": 400},
 }
+ALLOCATED = {"allocated-log": "native"}
+"""The way in which room is allocated before it is written, of those that do so."""
 RUNNERS = [
     "iolab",
     pytest.param("fio", marks=pytest.mark.skipif(shutil.which("fio") is None, reason="needs fio")),
@@ -247,6 +255,9 @@ def test_a_program_is_recognised_and_so_is_the_workload_made_from_it(name, runne
     if name == "two-phases":
         assert [phase["pattern"] for phase in row["phases"]] == ["sequential", "random"]
 
+    if row["writes"]["count"]:
+        assert f"fallocate={ALLOCATED.get(name, 'none')}\n" in job.read_text()
+
     again = run_again(runner, job, ["data.bin.pattern"], tmp_path)["data.bin.pattern"]
     assert differences(row, again) == [], (row["sentence"], again["sentence"])
 
@@ -262,8 +273,9 @@ def test_trace_points_see_what_strace_sees(name, tmp_path):
     )
     assert by_points["pattern"] == PATTERNS[name], by_points["sentence"]
     kept = ("reads", "writes", "classes", "sizes", "span", "waits", "stride", "streams", "phases")
-    for key in kept:
+    for key in (*kept, "allocations"):
         assert by_points[key] == by_strace[key], key
+    assert by_strace["allocations"]["extending"] == (name == "allocated-log")
 
 
 @pytest.mark.needs_root

@@ -121,6 +121,18 @@ def test_counts_and_bytes_are_those_of_the_kernel(iolab: Run, loop: Loop, tmp_pa
             assert (len(found), sum(found)) == (count, sectors), (action, letter)
 
 
+def test_whoever_was_interrupted_by_a_completion_has_a_name(
+    iolab: Run, loop: Loop, tmp_path: Path
+) -> None:
+    trace = tmp_path / "t.iotrace"
+    done = iolab("trace", "record", loop.path, "--for", loop.load(), "-o", trace)
+    assert done.returncode == 0, done.stderr
+    shown = iolab("trace", "show", "-q", "-f", "%p %C\\n", trace)
+    names = dict(line.split(maxsplit=1) for line in shown.stdout.splitlines())
+    is_here = {pid: Path(f"/proc/{pid}").exists() for pid in names if pid != "0"}
+    assert [pid for pid, here in is_here.items() if here and names[pid] in {"0", pid}] == []
+
+
 def test_the_short_set_has_issues_and_completions_only(
     iolab: Run, loop: Loop, tmp_path: Path
 ) -> None:

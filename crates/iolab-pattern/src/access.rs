@@ -115,6 +115,34 @@ impl StableWaits {
     }
 }
 
+/// Numbers of calls of `fallocate(2)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Allocations {
+    /// Calls that allocate room and make the file as long as that reaches.
+    pub extending: u64,
+    /// Calls that allocate room and leave the length as it is (`FALLOC_FL_KEEP_SIZE`).
+    pub keeping: u64,
+    /// Calls that clear a range, or take one out or in: holes, zeroes.
+    pub clearing: u64,
+}
+
+impl Allocations {
+    /// Bits of include/uapi/linux/falloc.h for anything but plain room: `PUNCH_HOLE`,
+    /// `COLLAPSE_RANGE`, `ZERO_RANGE`, `INSERT_RANGE`, `WRITE_ZEROES`.
+    pub const CLEARING: i64 = 0x02 | 0x08 | 0x10 | 0x20 | 0x80;
+    /// The same as names are printed.
+    pub const CLEARING_NAMES: [&[u8]; 4] = [b"PUNCH_HOLE", b"COLLAPSE", b"ZERO", b"INSERT"];
+    /// `KEEP_SIZE` of the same header.
+    pub const KEEPING: i64 = 0x01;
+    /// The same as its name is printed.
+    pub const KEEPING_NAME: &[u8] = b"KEEP_SIZE";
+
+    /// Number of calls that allocate room.
+    pub const fn of_room(&self) -> u64 {
+        self.extending + self.keeping
+    }
+}
+
 /// Something that happened to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening {
@@ -152,6 +180,10 @@ pub struct File {
     pub is_opened_before: bool,
     /// True if it was opened around the page cache.
     pub is_direct: bool,
+    /// Room that was allocated before it was written, and ranges that were cleared.
+    pub allocations: Allocations,
+    /// Bytes of the largest part of it that was mapped into memory.
+    pub mapped_bytes: u64,
     /// True if it was mapped into memory.
     pub is_mapped: bool,
     /// True if it was mapped as code: a program or a library.

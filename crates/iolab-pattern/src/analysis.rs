@@ -15,6 +15,9 @@ use crate::processes::TracedProcesses;
 use crate::stream::tally::{Budget, FileTally, PlacedAccess, Stream};
 use crate::text::reader::{Reader, knows};
 
+/// Devices that are told apart, so that memory is bounded: a tally takes some kilobytes.
+const DEVICES_MAX: usize = 1 << 12;
+
 /// Tallies of a trace.
 #[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 #[derive(Default)]
@@ -121,7 +124,8 @@ impl PatternAnalysis {
             if !is_entry && event.action != Action::Completed {
                 continue;
             }
-            let next = devices.len();
+            // Devices behind the first ones share a place.
+            let next = devices.len().min(DEVICES_MAX);
             let (file, under_way) = devices.entry(event.device).or_insert((next, 0_u64));
             let file = *file;
             match event.action {
@@ -158,8 +162,13 @@ impl PatternAnalysis {
         }
         let names: HashMap<_, _> = source.devices().into_iter().collect();
         // Requests of a block device have passed the page cache, if they came by it.
-        analysis.files = vec![File { is_direct: true, ..File::default() }; devices.len()];
-        for (device, (file, _)) in devices {
+        let count = devices.len().min(DEVICES_MAX + 1);
+        analysis.files = vec![File { is_direct: true, ..File::default() }; count];
+        if let Some(others) = analysis.files.get_mut(DEVICES_MAX) {
+            others.name = b"(all other devices)".to_vec();
+        }
+        for (device, (file, _)) in devices.into_iter().filter(|(_, (file, _))| *file < DEVICES_MAX)
+        {
             let name = names.get(&device).cloned().unwrap_or_else(|| device.to_string());
             analysis.files[file].name = name.into_bytes();
         }

@@ -39,8 +39,12 @@ pub enum CallEffect {
     Copy(usize, Option<usize>, usize, Option<usize>),
     /// Sets the position.
     Seek,
-    /// Sets the size; index of the size.
+    /// Sets the size of an open file.
     Truncate,
+    /// Sets the size of the file of a path.
+    TruncatePath,
+    /// Allocates room, or clears a range.
+    Allocate,
     /// Removes a path; its index.
     Remove(usize),
     /// Gives a file another name; indices of the name that it has, and of the other one.
@@ -73,6 +77,8 @@ impl CallEffect {
                 | Self::Close
                 | Self::CloseRange
                 | Self::Truncate
+                | Self::TruncatePath
+                | Self::Allocate
                 | Self::Remove(_)
                 | Self::Link(..)
                 | Self::Sync(_)
@@ -108,6 +114,7 @@ const CALLS: &[(&str, CallEffect)] = &[
     ("eventfd2", CallEffect::MakeOther),
     ("execve", CallEffect::Execute),
     ("execveat", CallEffect::Execute),
+    ("fallocate", CallEffect::Allocate),
     ("fcntl", CallEffect::Control),
     ("fcntl64", CallEffect::Control),
     ("fdatasync", CallEffect::Sync(StableWait::Fdatasync)),
@@ -165,6 +172,8 @@ const CALLS: &[(&str, CallEffect)] = &[
     ("sync_file_range", CallEffect::Sync(StableWait::Range)),
     ("syncfs", CallEffect::SyncAll),
     ("timerfd_create", CallEffect::MakeOther),
+    ("truncate", CallEffect::TruncatePath),
+    ("truncate64", CallEffect::TruncatePath),
     ("unlink", CallEffect::Remove(0)),
     ("unlinkat", CallEffect::Remove(1)),
     ("userfaultfd", CallEffect::MakeOther),

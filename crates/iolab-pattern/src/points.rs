@@ -54,6 +54,7 @@ const CALLS: &[(&str, &[Argument])] = &[
     ("dup3", &[File("oldfd"), Number("newfd"), Number("flags")]),
     ("execve", &[]),
     ("execveat", &[]),
+    ("fallocate", &[File("fd"), Number("mode"), Number("offset"), Number("len")]),
     ("fcntl", &[File("fd"), Number("cmd"), Number("arg")]),
     ("fdatasync", &[File("fd")]),
     ("fsync", &[File("fd")]),

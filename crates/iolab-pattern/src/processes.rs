@@ -6,7 +6,7 @@ use iolab_trace::Error;
 use iolab_trace::error::Caveat;
 use iolab_trace::ring::GIVEN;
 
-use crate::access::{AccessStream, File, FileAccess, FileId, Happening, StableWait};
+use crate::access::{AccessStream, Allocations, File, FileAccess, FileId, Happening, StableWait};
 use crate::calls::{CallEffect, OpenFlags, Transfer, effect_of};
 use crate::descriptors::{Descriptors, STANDARD};
 use crate::points::{Held, PointDeed, PointReader};
@@ -205,7 +205,16 @@ impl TracedProcesses {
                 self.copy_part(moment, call, (to, to_at, true), result);
             }
             CallEffect::Seek => self.seek(task, call, result),
-            CallEffect::Truncate => self.truncate(task, call),
+            CallEffect::Truncate => {
+                let file = self.file_at(task, call, 0);
+                self.truncate(file, call);
+            }
+            CallEffect::TruncatePath => {
+                let file = scan::string(call.argument(0));
+                let file = file.and_then(|name| self.descriptors.known(&name));
+                self.truncate(file, call);
+            }
+            CallEffect::Allocate => self.allocate(task, call),
             CallEffect::Sync(wait) => {
                 if let Some(file) = self.file_at(task, call, 0) {
                     self.happenings.push(Happening::Synced(file, wait));
@@ -213,19 +222,7 @@ impl TracedProcesses {
             }
             CallEffect::SyncAll => self.happenings.push(Happening::AllSynced),
             CallEffect::SyncMapped(flags) => self.sync_mapped(call, flags),
-            CallEffect::Map => {
-                if let Some(file) = self.file_at(task, call, 4) {
-                    let bytes = scan::number(call.argument(1)).map_or(0, |bytes| bytes as u64);
-                    if self.mapped.len() < MAPPED_MAX {
-                        self.mapped.insert(result, (bytes, file));
-                    }
-                    let file = self.descriptors.file_mut(file);
-                    // The loader maps the libraries of every program: nobody asks for them.
-                    let is_library = scan::find(&file.name, b".so").is_some();
-                    file.is_mapped |= !is_library;
-                    file.is_code |= is_code(call.argument(2));
-                }
-            }
+            CallEffect::Map => self.map(task, call, result),
             CallEffect::Submit => self.submit(moment, call, result),
             CallEffect::Reap => {
                 let queue = (task, call.argument(0).to_vec());
@@ -277,6 +274,20 @@ impl TracedProcesses {
             self.descriptors.file_mut(file).other_names += 1;
             self.descriptors.remember(scan::string(call.argument(other)), file);
         }
+    }
+
+    fn map(&mut self, task: u32, call: &CallText, address: u64) {
+        let Some(file) = self.file_at(task, call, 4) else { return };
+        let bytes = scan::number(call.argument(1)).map_or(0, |bytes| bytes as u64);
+        if self.mapped.len() < MAPPED_MAX {
+            self.mapped.insert(address, (bytes, file));
+        }
+        let file = self.descriptors.file_mut(file);
+        // The loader maps the libraries of every program: nobody asks for them.
+        let is_library = scan::find(&file.name, b".so").is_some();
+        file.is_mapped |= !is_library;
+        file.mapped_bytes = file.mapped_bytes.max(bytes);
+        file.is_code |= is_code(call.argument(2));
     }
 
     /// A wait of a part of memory; without `MS_SYNC` (4, include/uapi/asm-generic/mman-common.h)
@@ -459,13 +470,34 @@ impl TracedProcesses {
         }
     }
 
-    fn truncate(&mut self, task: u32, call: &CallText) {
+    fn truncate(&mut self, file: Option<FileId>, call: &CallText) {
         let size = scan::number(call.argument(1)).and_then(|size| u64::try_from(size).ok());
-        if let Some(file) = self.file_at(task, call, 0) {
+        if let Some(file) = file {
             self.descriptors.file_mut(file).size = size;
             if size == Some(0) {
                 self.happenings.push(Happening::Emptied(file));
             }
+        }
+    }
+
+    /// `fallocate(3, FALLOC_FL_KEEP_SIZE, 0, 1048576)`.
+    fn allocate(&mut self, task: u32, call: &CallText) {
+        let Some(file) = self.file_at(task, call, 0) else { return };
+        let mode = call.argument(1);
+        let bits = scan::number(mode).unwrap_or(0);
+        let has = |name: &&[u8]| scan::find(mode, name).is_some();
+        let [offset, length] = [2, 3].map(|index| {
+            scan::number(call.argument(index)).and_then(|number| u64::try_from(number).ok())
+        });
+        let end = offset.zip(length).map(|(offset, length)| offset.saturating_add(length));
+        let known = self.descriptors.file_mut(file);
+        if bits & Allocations::CLEARING != 0 || Allocations::CLEARING_NAMES.iter().any(has) {
+            known.allocations.clearing += 1;
+        } else if bits & Allocations::KEEPING != 0 || has(&Allocations::KEEPING_NAME) {
+            known.allocations.keeping += 1;
+        } else {
+            known.allocations.extending += 1;
+            known.size = known.size.map(|size| size.max(end.unwrap_or(0)));
         }
     }
 

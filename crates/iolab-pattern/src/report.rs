@@ -4,7 +4,7 @@ use iolab_model::visible::harmless;
 use iolab_trace::density::{Density, Picture};
 use serde::Serialize;
 
-use crate::access::{File, StableWaits};
+use crate::access::{Allocations, File, StableWaits};
 use crate::analysis::PatternAnalysis;
 use crate::stream::class::{
     AccessClass, AccessPattern, ClassShare, Span, directions_of, is_stream_each, with_directions,
@@ -123,6 +123,8 @@ pub struct FilePattern {
     pub syncs: u64,
     /// The same by the way in which it waited.
     pub waits: StableWaits,
+    /// Room that was allocated before it was written, and ranges that were cleared.
+    pub allocations: Allocations,
     /// Number of times that its content was thrown away after it had been accessed: cut to
     /// nothing, or removed and made anew.
     pub emptied: u64,
@@ -261,7 +263,8 @@ fn notes(analysis: &PatternAnalysis) -> Vec<String> {
     // Of those without a name the loader's are the most: a note of its own tells of them.
     let is_mapped = |file: &&File| file.is_mapped && !file.is_code && !file.is_unnamed;
     let mapped: Vec<_> = analysis.files.iter().filter(is_mapped).collect();
-    if let [first, ..] = mapped.as_slice() {
+    // The largest: small ones are those of messages and characters.
+    if let Some(first) = mapped.iter().rev().max_by_key(|file| file.mapped_bytes) {
         let others = match mapped.len() - 1 {
             0 => String::new(),
             1 => " and another file".to_owned(),
@@ -393,6 +396,7 @@ impl FilePattern {
             is_size_by_request: tally.is_by_request,
             syncs,
             waits: tally.waits,
+            allocations: file.allocations,
             emptied: tally.emptied,
             idle_waits,
             writes_per_sync: (after_writes > 0 && tally.writes.0 > 0)

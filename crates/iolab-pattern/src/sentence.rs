@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use iolab_trace::stages::text::{bytes, duration};
 
-use crate::access::StableWaits;
+use crate::access::{Allocations, StableWaits};
 use crate::report::{FilePattern, Moved, PatternPhase};
 use crate::stream::class::{AccessClass, AccessPattern, ClassShare, LABEL_SHARE};
 use crate::stream::sizes::{DirectionSizes, SizeShare};
@@ -308,6 +308,18 @@ fn remarks(found: &FilePattern) -> Vec<String> {
              count from where it was."
                 .to_owned(),
         );
+    }
+    let Allocations { clearing, .. } = found.allocations;
+    let of_room = found.allocations.of_room();
+    if of_room > 0 {
+        let is_kept = found.allocations.keeping >= found.allocations.extending;
+        let length = if is_kept { ", its length kept" } else { "" };
+        let times = times(of_room);
+        remarks.push(format!("Room for it was allocated {times} (fallocate{length})."));
+    }
+    if clearing > 0 {
+        let times = times(clearing);
+        remarks.push(format!("A range of it was cleared {times} (fallocate: a hole, or zeroes)."));
     }
     if found.emptied > 0 {
         let times = times(found.emptied);

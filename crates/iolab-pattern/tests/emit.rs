@@ -195,3 +195,40 @@ fn files_that_a_workload_leaves_out_are_told_in_it() {
         assert!(made.text.ends_with(&format!("{mark} not kept: {told}\n")), "{}", made.text);
     }
 }
+
+/// A log whose room is allocated, one that only grows, and one that is only read: fio allocates
+/// room for each file that it writes unless it is told not to.
+#[test]
+fn room_is_allocated_where_the_program_did() {
+    let log = |calls: &[&str]| {
+        let mut all: Vec<String> = calls.iter().map(|call| format!("{call}\n")).collect();
+        all.extend((0..64).map(|at| write(4096, at * 4096)));
+        emitted(&all)
+    };
+    let fallocate = "fallocate(3, 0, 0, 1048576) = 0";
+    for (calls, way, loss) in [
+        (vec![], "fallocate=none", ""),
+        (vec![fallocate], "fallocate=native", ""),
+        (vec![fallocate; 3], "fallocate=native", "in 3 steps"),
+        (vec!["fallocate(3, 0x1, 0, 1048576) = 0"], "fallocate=keep", ""),
+        (vec!["fallocate(3, FALLOC_FL_KEEP_SIZE, 0, 1048576) = 0"], "fallocate=keep", ""),
+        (
+            vec!["fallocate(3, FALLOC_FL_KEEP_SIZE|FALLOC_FL_PUNCH_HOLE, 0, 4096) = 0"],
+            "fallocate=none",
+            "cleared once",
+        ),
+        (vec!["fallocate(3, 0x3, 0, 4096) = 0"; 2], "fallocate=none", "cleared 2 times"),
+        (vec!["fallocate(3, 0, 0, 4096) = -1 EOPNOTSUPP (Operation)"], "fallocate=none", ""),
+    ] {
+        let (report, made) = log(&calls);
+        assert!(has(&sections(&made)[0], &[way]), "{calls:?}: {}", made.text);
+        assert_eq!(made.losses.len(), usize::from(!loss.is_empty()), "{:?}", made.losses);
+        assert!(made.losses.iter().all(|told| told.contains(loss)), "{:?}", made.losses);
+        let is_told = report.files[0].sentence.contains("fallocate");
+        assert_eq!(is_told, !calls.is_empty() && !calls[0].contains("-1"), "{report:?}");
+        let iozone = emit(&report, PatternForm::Iozone);
+        assert_eq!(iozone.text.contains("not kept: "), is_told, "{}", iozone.text);
+    }
+    let (_, made) = emitted(&(0..64).map(|at| read(4096, at * 4096)).collect::<Vec<_>>());
+    assert!(!made.text.contains("fallocate"), "{}", made.text);
+}

@@ -742,3 +742,55 @@ fn descriptors_of_too_many_processes_take_no_more_memory() {
     assert!(report.notes.iter().any(|note| note.contains("too many open files")), "{report:?}");
     assert_eq!(report.files.iter().find(|file| file.name == "/d/0").unwrap().writes.count, 1);
 }
+
+#[test]
+fn a_file_is_cut_by_its_path_and_of_mapped_ones_the_largest_is_named() {
+    let report = of_text(
+        "openat(AT_FDCWD, \"/d/locale\", O_RDONLY) = 3\n\
+         mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, 3, 0) = 0x7f0000000000\n\
+         openat(AT_FDCWD, \"/d/database\", O_RDWR) = 4\n\
+         mmap(NULL, 1073741824, PROT_READ, MAP_SHARED, 4, 0) = 0x7e0000000000\n\
+         openat(AT_FDCWD, \"/d/log\", O_WRONLY|O_CREAT, 0600) = 5\n\
+         write(5, \"\", 4096) = 4096\ntruncate(\"/d/log\", 0) = 0\n",
+    );
+    assert_eq!(only(&report).emptied, 1);
+    let note = "/d/database and another file were mapped";
+    assert!(report.notes[0].starts_with(note), "{:?}", report.notes);
+}
+
+#[test]
+fn two_traces_in_one_file_are_told() {
+    let one = |begin: u64| -> String {
+        let mut text = String::new();
+        for at in begin..begin + 20 {
+            writeln!(text, "{at}.000000 write(3, \"\", 4096) = 4096").unwrap();
+        }
+        text
+    };
+    let caveats = |text: String| {
+        let input = Input::new("text", std::io::Cursor::new(text.into_bytes()));
+        PatternAnalysis::of_calls(vec![Window::new(input)]).unwrap().caveats
+    };
+    let found = caveats(one(1_700_001_000) + &one(1_700_000_500) + &one(1_700_000_200));
+    assert_eq!(found.len(), 1, "{found:?}");
+    let told = found[0].to_string();
+    assert!(told.contains("line 21: its time goes back by 519.00 s"), "{told}");
+    assert!(told.ends_with("; 1 more such line"), "{told}");
+    assert_eq!(caveats(one(1_700_000_000)).len(), 0);
+}
+
+/// Symptom: a trace with a request on each of 400,000 devices took 2 GB.
+#[test]
+fn devices_that_are_too_many_share_a_place() {
+    let mut text = String::from("ts_ns,event,device,sector,bytes,rwbs\n");
+    for number in 0..5000_u32 {
+        let (major, minor) = (8 + number / 250, number % 250);
+        writeln!(text, "{number},Q,{major}:{minor},0,4096,R").unwrap();
+    }
+    let input = Input::new("text", std::io::Cursor::new(text.into_bytes()));
+    let found = PatternAnalysis::of(vec![input], &[]).unwrap();
+    assert_eq!(found.files.len(), 4097);
+    assert_eq!(found.files[4096].name, b"(all other devices)");
+    assert_eq!(found.tallies[4096].accesses(), 5000 - 4096);
+    assert!(found.files.iter().all(|file| !file.name.is_empty()));
+}

@@ -273,7 +273,9 @@ impl Taker<'_> {
         if !self.decoder.read(content, (time_ns, self.cpu), &mut event, &mut note) {
             return;
         }
-        if event.action == Action::Point && self.decoder.is_first_of(event.pid) {
+        // Events of these have no name, of completions that of whoever was interrupted.
+        let is_nameless = matches!(event.action, Action::Point | Action::Completed);
+        if is_nameless && self.decoder.is_first_of(event.pid) {
             note = named(&event);
         }
         if let Some(note) = note.take() {
@@ -319,7 +321,7 @@ fn lost_note(lost: LostBefore, time_ns: u64, cpu: u32) -> Event {
     note(Action::Message, time_ns, cpu, text.into_bytes())
 }
 
-/// The note of a process's name, if the process is still there; no event of other layers has it.
+/// The note of a process's name, if the process is still there; the event itself has none.
 fn named(event: &Event) -> Option<Event> {
     let name = processes::name_of(event.pid)?;
     let mut note = Event::default();

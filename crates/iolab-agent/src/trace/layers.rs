@@ -134,6 +134,7 @@ const FILE_CALLS: &[&str] = &[
     "syncfs",
     "sync_file_range",
     "msync",
+    "fallocate",
     "ftruncate",
     "copy_file_range",
     "sendfile64",

@@ -9,7 +9,7 @@ use super::fio::{plain_name, unused};
 use super::parts::Part;
 use crate::access::StableWaits;
 use crate::report::{FilePattern, PatternReport};
-use crate::sentence::exact;
+use crate::sentence::{exact, times};
 use crate::stream::class::AccessPattern;
 
 /// Share of one size from which on it stands for all.
@@ -191,6 +191,10 @@ fn others_lost(file: &FilePattern) -> Vec<String> {
     if is_reused && file.pattern == AccessPattern::Sequential {
         losses.push("it goes through the file more than once: a test does so once".to_owned());
     }
+    if let count @ 1.. = file.allocations.of_room() {
+        losses.push(format!("room for it, allocated {} (fallocate)", times(count)));
+    }
+    losses.extend(super::losses::of_cleared(file));
     let depth = file.depth.max(file.queue_depth);
     if depth > 1 {
         losses.push(format!("{depth} accesses at once: here one after the other"));

@@ -6,6 +6,7 @@ use super::places::{Places, Range};
 use super::{losses, shares};
 use iolab_trace::stages::text::duration;
 
+use crate::access::Allocations;
 use crate::report::{Durations, FilePattern};
 use crate::sentence::{exact, times};
 use crate::stream::class::{AccessPattern, NEAR_BYTES, STRIDE_REPEATS};
@@ -133,6 +134,11 @@ impl Jobs {
         } else if file.is_direct {
             self.lose(["direct I/O: its accesses are no whole sectors".to_owned()]);
         }
+        options.extend(allocation(file, part));
+        if let steps @ 2.. = file.allocations.of_room() {
+            self.lose([format!("its room was allocated in {steps} steps: here before all of it")]);
+        }
+        self.lose(losses::of_cleared(file));
         if let (name, count @ 1..) = part.left_out() {
             self.lose([format!("{count} {name} of {} accesses", part.accesses)]);
         }
@@ -255,6 +261,19 @@ fn refusal(file: &FilePattern, part: &Part, making: Making) -> Option<String> {
     let (whole, loss) = making.bound.whole(file, most);
     (loss.is_some() && stride > whole / (u64::from(STRIDE_REPEATS) + 1))
         .then(|| format!("steps of {} do not fit into a file of {}", exact(stride), exact(whole)))
+}
+
+/// The way in which room is allocated before it is written: fio does so unless it is told not to
+/// (fio 3.33, HOWTO, `fallocate`).
+fn allocation(file: &FilePattern, part: &Part) -> Option<(&'static str, String)> {
+    let Allocations { extending, keeping, .. } = file.allocations;
+    let way = match () {
+        () if part.is_reading() => return None,
+        () if extending + keeping == 0 => "none",
+        () if keeping >= extending => "keep",
+        () => "native",
+    };
+    Some(("fallocate", way.to_owned()))
 }
 
 /// Options for the range of so many processes.

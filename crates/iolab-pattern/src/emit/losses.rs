@@ -4,6 +4,7 @@ use iolab_trace::stages::text::bytes;
 
 use super::parts::Part;
 use crate::report::{FilePattern, PatternReport};
+use crate::sentence::times;
 use crate::stream::class::AccessPattern;
 use crate::stream::reuse::BLOCK_BYTES;
 
@@ -64,6 +65,12 @@ fn hot_spots(file: &FilePattern) -> Option<String> {
             bytes(cache)
         )
     })
+}
+
+/// Ranges that are cleared, which no workload does.
+pub fn of_cleared(file: &FilePattern) -> Option<String> {
+    let count = file.allocations.clearing;
+    (count > 0).then(|| format!("a range of it was cleared {} (fallocate)", times(count)))
 }
 
 /// Files that are not in a workload.

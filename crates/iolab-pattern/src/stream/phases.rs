@@ -30,20 +30,49 @@ pub struct AlikeRun {
     pub span: Span,
 }
 
+impl AlikeRun {
+    /// A run of one access.
+    const fn of(one: &Classified) -> Self {
+        let Classified { class, is_write, bytes, delta: stride, span, .. } = *one;
+        Self { class, is_write, accesses: 1, bytes, size: Some(bytes), stride, span }
+    }
+
+    /// Kind of the order that begins with it, as far as the next run tells.
+    fn begins(&self, next: Option<&Self>) -> Option<usize> {
+        let next = next.filter(|next| next.is_write == self.is_write)?;
+        let most = match next.class {
+            AccessClass::Sequential | AccessClass::Backward => 1,
+            // The distance between the first two is the first one.
+            AccessClass::Strided => 2,
+            _ => 0,
+        };
+        (is_anywhere(self.class) && self.accesses <= most).then(|| kind(next.class))
+    }
+}
+
+const fn is_anywhere(class: AccessClass) -> bool {
+    matches!(class, AccessClass::Near | AccessClass::Random)
+}
+
 /// Runs of a file.
 #[derive(Clone, Debug, Default)]
 pub struct AlikeRuns {
     runs: Vec<AlikeRun>,
+    /// The last access, and the span of its run without it.
+    last: Option<(Classified, Span)>,
     is_full: bool,
 }
 
 impl AlikeRuns {
     /// Adds an access, as long as `left` runs are; a file for which none is left has no phases.
     pub fn add(&mut self, one: &Classified, left: &mut usize) {
+        self.part_beginning(one, left);
         let is_alike = |run: &&mut AlikeRun| {
             (run.class, run.is_write, run.stride) == (one.class, one.is_write, one.delta)
         };
-        if let Some(run) = self.runs.last_mut().filter(is_alike) {
+        let run = self.runs.last_mut().filter(is_alike);
+        self.last = Some((*one, run.as_ref().and_then(|run| run.span)));
+        if let Some(run) = run {
             run.accesses += 1;
             run.bytes += one.bytes;
             run.size = run.size.filter(|size| *size == one.bytes);
@@ -55,9 +84,23 @@ impl AlikeRuns {
             return;
         }
         *left -= 1;
-        let Classified { class, is_write, bytes, delta: stride, span, .. } = *one;
-        let size = Some(bytes);
-        self.runs.push(AlikeRun { class, is_write, accesses: 1, bytes, size, stride, span });
+        self.runs.push(AlikeRun::of(one));
+    }
+
+    /// Makes a run of its own of the last access if it lies anywhere and an order goes on from
+    /// it.
+    fn part_beginning(&mut self, next: &Classified, left: &mut usize) {
+        let Some(((last, before), run)) = self.last.zip(self.runs.last_mut()) else { return };
+        let goes_on = matches!(next.class, AccessClass::Sequential | AccessClass::Backward);
+        let is_beginning = goes_on && is_anywhere(last.class) && last.is_write == next.is_write;
+        if !is_beginning || run.accesses == 1 || *left == 0 || self.is_full {
+            return;
+        }
+        *left -= 1;
+        run.accesses -= 1;
+        run.bytes -= last.bytes;
+        run.span = before;
+        self.runs.push(AlikeRun::of(&last));
     }
 
     /// Runs so far; none if there were too many.
@@ -148,6 +191,9 @@ const BOTH: usize = DIRECTIONS - 1;
 const STATES: usize = KINDS * DIRECTIONS;
 /// Cost of an access in a phase in which its class or direction is one of several.
 const MIXED_COST: f64 = 0.35;
+/// Cost of an access with which an order begins in a phase without one: the phase with that order
+/// is where it belongs.
+const BEGINNING_COST: f64 = 0.01;
 /// Least cost of a change: eight accesses that are not mixed are worth a phase of their own.
 const CHANGE_COST: f64 = 2.5;
 /// Changes become dearer with the logarithm of the length, so that chance makes no phases.
@@ -164,15 +210,20 @@ const fn kind(class: AccessClass) -> usize {
     }
 }
 
-fn cost(state: usize, run: &AlikeRun) -> f64 {
+/// Cost of a run in a phase; `begins` is the kind of the order that begins with it.
+fn cost(state: usize, run: &AlikeRun, begins: Option<usize>) -> f64 {
     let (state_kind, state_direction) = (state / DIRECTIONS, state % DIRECTIONS);
     let of = |state: usize, own: usize, several: usize| match state {
         state if state == own => 0.0,
         state if state == several => MIXED_COST,
         _ => 1.0,
     };
-    let each = of(state_kind, kind(run.class), MIXED)
-        + of(state_direction, usize::from(run.is_write), BOTH);
+    let of_kind = match begins {
+        Some(begun) if begun == state_kind => 0.0,
+        Some(_) if state_kind == kind(run.class) => BEGINNING_COST,
+        _ => of(state_kind, kind(run.class), MIXED),
+    };
+    let each = of_kind + of(state_direction, usize::from(run.is_write), BOTH);
     each * run.accesses as f64
 }
 
@@ -183,14 +234,15 @@ pub fn phases(all: AllRuns<'_>) -> Vec<StreamPhase> {
     let change = CHANGE_COST.max(CHANGE_GROWTH * (total as f64 / SHORT).ln());
     let mut costs = [0.0; STATES];
     let mut origins: Vec<[u8; STATES]> = Vec::with_capacity(runs.len());
-    for run in runs {
+    for (at, run) in runs.iter().enumerate() {
+        let begins = run.begins(runs.get(at + 1));
         let (cheapest, least) = least_of(&costs);
         let mut origin = [0; STATES];
         let mut next = [0.0; STATES];
         for state in 0..STATES {
             let is_changed = least + change < costs[state];
             origin[state] = if is_changed { cheapest } else { state } as u8;
-            next[state] = costs[state].min(least + change) + cost(state, run);
+            next[state] = costs[state].min(least + change) + cost(state, run, begins);
         }
         costs = next;
         origins.push(origin);
@@ -385,6 +437,32 @@ mod tests {
         assert_eq!(firsts[0], 0);
         assert!(firsts.windows(2).all(|pair| pair[0] < pair[1]));
         assert_eq!(found.iter().map(|phase| phase.counts.total()).sum::<u64>(), 73);
+    }
+
+    #[test]
+    fn an_order_begins_with_its_first_access() {
+        let one = |class, is_write, at: u64| Classified {
+            class,
+            is_write,
+            bytes: 4096,
+            depth: 0,
+            delta: 0,
+            span: Some((at * 4096, (at + 1) * 4096)),
+        };
+        for is_write in [false, true] {
+            let (mut runs, mut left) = (AlikeRuns::default(), usize::MAX);
+            for at in 0..40 {
+                runs.add(&one(AccessClass::Random, false, at * 7 % 40), &mut left);
+            }
+            runs.add(&one(AccessClass::Random, is_write, 1000), &mut left);
+            for at in 1001..1040 {
+                runs.add(&one(AccessClass::Sequential, is_write, at), &mut left);
+            }
+            let found = divided(runs.all().unwrap());
+            let places: Vec<_> = found.iter().map(|phase| (phase.first, phase.span())).collect();
+            let [first, second] = [(0, 40), (1000, 1040)].map(|(a, b)| Some((a * 4096, b * 4096)));
+            assert_eq!(places, [(0, first), (40, second)]);
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use iolab_trace::Error;
 use iolab_trace::error::Caveat;
 use iolab_trace::source::{Lines, Window, shown};
+use iolab_trace::stages::text::duration;
 
 use crate::calls::{CallEffect, effect_of};
 
@@ -19,6 +20,8 @@ const KEPT_OF_LONG: usize = 1 << 12;
 /// Most bytes of an escape within a text: `\x41`, `\101`.
 const ESCAPE_BYTES: usize = 4;
 const DAY_NS: u64 = 86_400 * 1_000_000_000;
+/// Time by which a line goes back that is told: less is what a clock that is set right makes.
+const BACK_NS: u64 = 100_000_000;
 /// Calls at once that others interrupt: one of each thread, and no machine has more of them.
 const BEGUN_MAX: usize = 1 << 13;
 /// Bytes of the first part of such a call; longer ones are left out.
@@ -130,6 +133,9 @@ struct FileReader {
     is_of_truss: bool,
     strange: u64,
     first_strange: Option<Caveat>,
+    /// Time by which the first line that goes back in time does so, where it is, and the number of
+    /// such lines.
+    back: Option<(Caveat, u64)>,
 }
 
 impl FileReader {
@@ -147,6 +153,7 @@ impl FileReader {
             is_of_truss: false,
             strange: 0,
             first_strange: None,
+            back: None,
         }
     }
 
@@ -164,7 +171,9 @@ impl FileReader {
                 self.first.is_unnamed |= matches!(content, Line::Call(_));
                 self.task
             };
+            let before_ns = self.clock.now_ns;
             let begin_ns = front.stamp.map(|stamp| self.clock.at(stamp, self.is_of_truss));
+            self.tell_back(before_ns.saturating_sub(self.clock.now_ns));
             self.is_of_truss |= front.is_truss;
             let deed = match content {
                 Line::Call(body) => self.whole(task, begin_ns, body),
@@ -180,6 +189,23 @@ impl FileReader {
             self.moment = deed.map(|(deed, begin_ns)| Moment { task, begin_ns, deed });
         }
         Ok(())
+    }
+
+    /// Remembers that a line is from before the one before it: lines of a trace are printed in
+    /// their order.
+    fn tell_back(&mut self, back_ns: u64) {
+        if back_ns < BACK_NS {
+            return;
+        }
+        if let Some((_, count)) = &mut self.back {
+            *count += 1;
+            return;
+        }
+        let what = format!(
+            "its time goes back by {}: if these are two traces, read each alone",
+            duration(back_ns as f64)
+        );
+        self.back = Some((self.lines.caveat(what, false), 1));
     }
 
     /// A line that is too long to be kept, without most of its first text: data that was written.
@@ -268,9 +294,12 @@ impl FileReader {
 
     fn caveats(&self) -> Vec<Caveat> {
         let mut found: Vec<Caveat> = self.first_strange.clone().into_iter().collect();
-        if let Some(caveat) = found.first_mut().filter(|_| self.strange > 1) {
-            let more = self.strange - 1;
-            caveat.what = format!("{}; {more} more such lines", caveat.what);
+        if let Some(caveat) = found.first_mut() {
+            caveat.what.push_str(&more_lines(self.strange));
+        }
+        if let Some((mut caveat, count)) = self.back.clone() {
+            caveat.what.push_str(&more_lines(count));
+            found.push(caveat);
         }
         let is_transfer = |begun: &&Begun| {
             let name = begun.body.split(|byte| *byte == b'(').next().unwrap_or_default();
@@ -285,6 +314,15 @@ impl FileReader {
             found.push(self.lines.caveat(what, false));
         }
         found
+    }
+}
+
+/// Words for those of so many lines that are not the first one.
+fn more_lines(count: u64) -> String {
+    match count {
+        0 | 1 => String::new(),
+        2 => "; 1 more such line".to_owned(),
+        _ => format!("; {} more such lines", count - 1),
     }
 }
 
