@@ -50,6 +50,15 @@ AccessPattern: TypeAlias = Literal[
 """Name of a access pattern."""
 
 
+class AccessPauses(TypedDict):
+    """Pauses of a file's tasks, of a millisecond at least."""
+
+    count: int
+    least_ns: int
+    longest_ns: int
+    total_ns: int
+
+
 ActionKind: TypeAlias = Literal[
     "write_knob",
     "mkfs",
@@ -2495,12 +2504,14 @@ class PatternPhase(TypedDict):
     """A part of a file's accesses that is alike."""
 
     accesses: int
+    before_ns: int
     direction_spans: list[list[int] | None]
     directions: list[AccessPattern] | None
     first: int
     is_stream_each: bool
     mean_bytes: int
     pattern: AccessPattern
+    pauses: list[AccessPauses]
     random_shares: list[float]
     read_share: float
     read_sizes: DirectionSizes
@@ -2539,12 +2550,15 @@ class FilePattern(TypedDict):
     is_stream_each: bool
     lasted_ns: int | None
     name: str
+    only_task: int | None
     pattern: AccessPattern
+    pauses: list[AccessPauses]
     phases: list[PatternPhase]
     picture: Picture | None
     queue_depth: int
     random_shares: list[float]
     read_sizes: DirectionSizes
+    readers_and_writers: list[int] | None
     reads: Moved
     reads_at_end: int
     reuse_bytes: int | None
@@ -2557,6 +2571,7 @@ class FilePattern(TypedDict):
     sought: int
     sought_in_vain: int
     span: list[int] | None
+    stream_distance: int | None
     streams: int
     stride: int | None
     syncs: int

@@ -37,6 +37,8 @@ pub struct FileAccess {
     pub end_ns: Option<u64>,
     /// True if the position was set by a call of its own just before.
     pub is_sought: bool,
+    /// True if the call itself told the place: tasks that do so share no position.
+    pub is_placed: bool,
 }
 
 /// Way in which a program waits for stable storage.

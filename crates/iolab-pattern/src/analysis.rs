@@ -18,6 +18,13 @@ use crate::text::reader::{Reader, knows};
 /// Devices that are told apart, so that memory is bounded: a tally takes some kilobytes.
 const DEVICES_MAX: usize = 1 << 12;
 
+/// Streams of one description that are told apart, so that memory is bounded.
+const STREAMS_MAX: usize = 64;
+/// The same of all descriptions together: some 2 kB each.
+const STREAMS_OF_ALL_MAX: usize = 1 << 16;
+/// Stands for all tasks that share a position; the kernel has no task of this number.
+const NO_TASK: u32 = u32::MAX;
+
 /// Tallies of a trace.
 #[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 #[derive(Default)]
@@ -52,9 +59,17 @@ pub struct PatternAnalysis {
     pub guessed: u64,
     /// True if the trace has times.
     pub has_times: bool,
+    /// True if the trace has times of ends, too.
+    pub has_durations: bool,
+    /// True of a block trace.
+    pub is_of_blocks: bool,
     /// Findings about lines.
     pub caveats: Vec<Caveat>,
-    streams: HashMap<AccessStream, Stream>,
+    /// Streams of each description: one of all tasks that move its position, and one of each task
+    /// that tells places.
+    streams: HashMap<AccessStream, BTreeMap<u32, Stream>>,
+    /// Number of those of single tasks.
+    streams_of_tasks: usize,
     budget: Budget,
     /// End of the last access of a task.
     last_end: HashMap<u32, u64>,
@@ -114,7 +129,8 @@ impl PatternAnalysis {
     /// Follows the requests of a block trace: every device is a file, and its accesses are the bios
     /// that entered its queue; of a trace without these, the requests that were issued.
     pub fn of_blocks(source: &mut dyn Source, format: &str) -> Result<Self, Error> {
-        let mut analysis = Self { format: format.to_owned(), ..Self::default() };
+        let format = format.to_owned();
+        let mut analysis = Self { format, is_of_blocks: true, ..Self::default() };
         let mut devices = HashMap::new();
         let mut event = Event::default();
         let mut entered: Option<Action> = None;
@@ -158,6 +174,7 @@ impl PatternAnalysis {
                 begin_ns: Some(event.time_ns),
                 end_ns: None,
                 is_sought: false,
+                is_placed: false,
             }));
         }
         let names: HashMap<_, _> = source.devices().into_iter().collect();
@@ -199,7 +216,8 @@ impl PatternAnalysis {
             Happening::Emptied(file) => self.tally(*file).empty(),
             Happening::SoughtInVain(file) => self.tally(*file).sought_in_vain += 1,
             Happening::Closed(key) => {
-                if let Some(stream) = self.streams.remove(key) {
+                for (task, stream) in self.streams.remove(key).unwrap_or_default() {
+                    self.streams_of_tasks -= usize::from(task != NO_TASK);
                     self.finish_stream(*key, stream);
                 }
             }
@@ -218,6 +236,7 @@ impl PatternAnalysis {
     fn take_access(&mut self, access: &FileAccess) {
         let at = self.place_of(access);
         self.has_times |= access.begin_ns.is_some();
+        self.has_durations |= access.end_ns.is_some();
         let task = access.task;
         let before = self.last_end.get(&task).copied();
         let aside = self.aside_ns.remove(&task).unwrap_or(0);
@@ -227,7 +246,14 @@ impl PatternAnalysis {
             self.last_end.insert(task, end);
         }
         self.tally(access.stream.file);
-        let stream = self.streams.entry(access.stream).or_default();
+        let streams = self.streams.entry(access.stream).or_default();
+        let own = if access.is_placed { task } else { NO_TASK };
+        let has_room = streams.len() < STREAMS_MAX && self.streams_of_tasks < STREAMS_OF_ALL_MAX;
+        let own = if has_room || streams.contains_key(&own) { own } else { NO_TASK };
+        let stream = streams.entry(own).or_insert_with(|| {
+            self.streams_of_tasks += usize::from(own != NO_TASK);
+            Stream::default()
+        });
         let tally = &mut self.tallies[access.stream.file];
         tally.add(stream, &PlacedAccess { access: *access, at, think_ns }, &mut self.budget);
         self.ordinal += 1;
@@ -244,8 +270,10 @@ impl PatternAnalysis {
     fn finish(&mut self) {
         let mut streams: Vec<_> = std::mem::take(&mut self.streams).into_iter().collect();
         streams.sort_by_key(|(key, _)| (key.file, key.description));
-        for (key, stream) in streams {
-            self.finish_stream(key, stream);
+        for (key, streams) in streams {
+            for stream in streams.into_values() {
+                self.finish_stream(key, stream);
+            }
         }
         let files = self.files.len();
         self.tallies.resize_with(files, FileTally::default);

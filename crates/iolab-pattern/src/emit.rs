@@ -57,8 +57,11 @@ pub fn emit(report: &PatternReport, form: PatternForm) -> EmittedWorkload {
         PatternForm::Study => fio::study(report),
         PatternForm::Iozone => iozone::command_lines(report),
     };
+    let mark = if form == PatternForm::Fio { ';' } else { '#' };
+    for note in &report.notes {
+        let _ = write!(made.text, "\n{mark} note: {note}\n");
+    }
     if let Some(loss) = losses::of_files(report) {
-        let mark = if form == PatternForm::Fio { ';' } else { '#' };
         let _ = writeln!(made.text, "\n{mark} not kept: {loss}");
         made.losses.push(loss);
     }

@@ -283,8 +283,11 @@ impl TracedProcesses {
             self.mapped.insert(address, (bytes, file));
         }
         let file = self.descriptors.file_mut(file);
-        // The loader maps the libraries of every program: nobody asks for them.
-        let is_library = scan::find(&file.name, b".so").is_some();
+        // The loader maps the libraries of every program, and the C library its tables: nobody
+        // asks for them.
+        let is_library = [&b".so"[..], b"/locale/", b"/gconv/"]
+            .iter()
+            .any(|part| scan::find(&file.name, part).is_some());
         file.is_mapped |= !is_library;
         file.mapped_bytes = file.mapped_bytes.max(bytes);
         file.is_code |= is_code(call.argument(2));
@@ -448,6 +451,7 @@ impl TracedProcesses {
             begin_ns,
             end_ns: begin_ns.zip(lasted).map(|(begin, lasted)| begin.saturating_add(lasted)),
             is_sought: description.is_sought && one.at.is_none(),
+            is_placed: one.at.is_some() && !is_at_end,
         }));
         if let Some(wait) = description.flags.waits.filter(|_| one.is_write) {
             self.happenings.push(Happening::Synced(file, wait));

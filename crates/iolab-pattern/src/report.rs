@@ -9,6 +9,7 @@ use crate::analysis::PatternAnalysis;
 use crate::stream::class::{
     AccessClass, AccessPattern, ClassShare, Span, directions_of, is_stream_each, with_directions,
 };
+use crate::stream::pauses::AccessPauses;
 use crate::stream::sizes::{DirectionSizes, SizeCounts, SizeShare};
 use crate::stream::tally::FileTally;
 use crate::text::scan::find;
@@ -57,18 +58,6 @@ pub struct Durations {
     pub p99_ns: u64,
 }
 
-impl Durations {
-    /// True of times between accesses that are pauses: shorter ones are those of strace itself.
-    pub const fn are_pauses(&self) -> bool {
-        self.p50_ns >= 1_000_000
-    }
-
-    /// True of those of which a few are pauses: longer ones than a busy machine makes.
-    pub const fn have_pauses(&self) -> bool {
-        self.p99_ns >= 5_000_000
-    }
-}
-
 /// Access pattern of a file or a device.
 #[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -111,6 +100,13 @@ pub struct FilePattern {
     pub direction_spans: (Span, Span),
     /// True if the reads are one sequential stream and the writes another one.
     pub is_stream_each: bool,
+    /// Numbers of tasks that only read and that only write, if they take turns and no task does
+    /// both.
+    pub readers_and_writers: Option<(u64, u64)>,
+    /// The task that made all accesses, if it was one.
+    pub only_task: Option<u32>,
+    /// Equal distance of the beginnings of its streams.
+    pub stream_distance: Option<u64>,
     /// Accesses whose position was set by a call of its own.
     pub sought: u64,
     /// Positions that were set and not used.
@@ -146,6 +142,9 @@ pub struct FilePattern {
     pub queue_depth: u64,
     /// Time between accesses of one task.
     pub think: Option<Durations>,
+    /// Pauses of its tasks before reads and before writes; without times of accesses (`service`)
+    /// the access before is in them.
+    pub pauses: (AccessPauses, AccessPauses),
     /// Time of an access.
     pub service: Option<Durations>,
     /// Time of the first access on the clock of the trace.
@@ -281,9 +280,31 @@ fn notes(analysis: &PatternAnalysis) -> Vec<String> {
     notes
 }
 
+/// A sentence about times that the text does not have.
+fn note_of_times(analysis: &PatternAnalysis) -> Option<String> {
+    let is_text = !analysis.is_of_blocks && !analysis.is_of_points;
+    let remedy = |options: &str| {
+        let is_strace = analysis.format == "strace";
+        if is_strace { format!("; add {options} to the options of strace") } else { String::new() }
+    };
+    match (analysis.has_times, analysis.has_durations) {
+        _ if !is_text => None,
+        (false, _) => Some(format!(
+            "no times: pauses, and what was used at the same time, are not known{}",
+            remedy("-ttt -T")
+        )),
+        (true, false) => Some(format!(
+            "no durations: accesses at once are not known, and pauses contain the access before \
+             them{}",
+            remedy("-T")
+        )),
+        (true, true) => None,
+    }
+}
+
 /// Sentences about the order of calls, where the text leaves it open, and about what is left out.
 fn notes_of_order(analysis: &PatternAnalysis) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> = note_of_times(analysis).into_iter().collect();
     match analysis.impossible {
         0 => {}
         1 => notes.push(
@@ -366,7 +387,6 @@ impl FilePattern {
         let touches = tally.reuse.touches();
         let all_sizes = tally.all_sizes();
         let [reads, writes] = &tally.sizes;
-        let syncs = tally.waits.total();
         // What was written through memory is not in the trace.
         let idle_waits = if file.is_mapped { StableWaits::default() } else { tally.idle_waits };
         let after_writes = tally.waits.without(&idle_waits).total();
@@ -390,11 +410,14 @@ impl FilePattern {
             span: tally.span(),
             direction_spans: tally.spans.into(),
             is_stream_each: is_stream_each(&tally.directions),
+            readers_and_writers: tally.readers_and_writers(),
+            only_task: tally.only_task(),
+            stream_distance: distance_of(&tally.stream_firsts, tally.streams),
             sought: tally.sought,
             sought_in_vain: tally.sought_in_vain,
             reads_at_end: tally.at_end,
             is_size_by_request: tally.is_by_request,
-            syncs,
+            syncs: tally.waits.total(),
             waits: tally.waits,
             allocations: file.allocations,
             emptied: tally.emptied,
@@ -408,6 +431,7 @@ impl FilePattern {
             depth: tally.depth,
             queue_depth: tally.queue_depth,
             think: tally.think().and_then(durations),
+            pauses: tally.pauses(),
             service: tally.service().and_then(durations),
             begins_ns: tally.times_ns.map(|(first, _)| first),
             lasted_ns: tally.times_ns.map(|(first, last)| last - first),
@@ -419,9 +443,9 @@ impl FilePattern {
             sentence: String::new(),
         };
         if !analysis.is_unordered {
-            found.phases = phases_of(tally, pattern);
+            found.phases = phases_of(tally, pattern, found.stride);
         }
-        found.sentence = crate::sentence::of(&found);
+        found.sentence = crate::sentence::of(&found, analysis.is_of_blocks);
         found
     }
 }
@@ -441,8 +465,20 @@ fn pattern_of(tally: &FileTally) -> (AccessPattern, u64) {
         // Each of them is sequential, together they are not.
         (AccessPattern::Sequential, _) => (AccessPattern::Interleaved, tally.streams.max(within)),
         (AccessPattern::Interleaved, _) => (AccessPattern::Interleaved, within.max(tally.streams)),
+        // Of a pool of tasks each does whatever comes next: only together they have an order.
+        (own, joint) if own.is_open() && !joint.is_open() => (joint, within),
         (own, _) => (own, tally.streams),
     }
+}
+
+/// Equal distance of the beginnings of so many streams, if they have one.
+fn distance_of(firsts: &[u64], streams: u64) -> Option<u64> {
+    let mut firsts = firsts.to_vec();
+    firsts.sort_unstable();
+    let distances: Vec<u64> = firsts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let first = *distances.first()?;
+    let is_equal = distances.iter().all(|distance| *distance == first);
+    (is_equal && first > 0 && firsts.len() as u64 == streams).then_some(first)
 }
 
 fn stride_of(pattern: AccessPattern, tally: &FileTally) -> Option<i64> {

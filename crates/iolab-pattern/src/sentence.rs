@@ -7,6 +7,7 @@ use iolab_trace::stages::text::{bytes, duration};
 use crate::access::{Allocations, StableWaits};
 use crate::report::{FilePattern, Moved, PatternPhase};
 use crate::stream::class::{AccessClass, AccessPattern, ClassShare, LABEL_SHARE};
+use crate::stream::pauses::AccessPauses;
 use crate::stream::sizes::{DirectionSizes, SizeShare};
 
 /// Share of one direction from which on the other is not worth a word.
@@ -30,17 +31,22 @@ const WRITTEN_BACK_MIN: u64 = 8;
 const PHASES_NAMED: usize = 6;
 
 /// The sentence of a file: what, how much at once, where, how often it waits.
-pub fn of(found: &FilePattern) -> String {
+///
+/// Requests of a block device have passed the page cache in any case.
+pub fn of(found: &FilePattern, is_of_blocks: bool) -> String {
     let mut parts = vec![direction_and_order(found)];
     parts.extend(place(found));
+    if found.is_direct && !is_of_blocks {
+        parts.push("past the page cache (O_DIRECT)".to_owned());
+    }
     parts.extend(written_back(found));
     parts.extend(stability(found));
     parts.extend(reuse(found));
-    parts.extend(think(found));
+    parts.extend(pauses(found).filter(|_| found.phases.is_empty()));
     let mut text = parts.join("; ");
     text.push('.');
     if !found.phases.is_empty() {
-        let _ = write!(text, " {}", phases(&found.phases));
+        let _ = write!(text, " {}", phases(found));
     }
     for remark in remarks(found) {
         let _ = write!(text, " {remark}");
@@ -115,6 +121,12 @@ fn order_of(
         AccessPattern::Near => return "in jumps of at most 128 KiB".to_owned(),
         AccessPattern::Random => return "at random places".to_owned(),
         AccessPattern::Mixed => return "in no single order".to_owned(),
+    };
+    let order = match found.streams {
+        streams @ 2.. if pattern.class_of_steps().is_some() && pattern == found.pattern => {
+            format!("{streams} streams, each {order}")
+        }
+        _ => order,
     };
     // One access is where the others begin.
     if elsewhere < ELSEWHERE || elsewhere * (accesses as f64) < 1.5 {
@@ -205,6 +217,11 @@ fn place(found: &FilePattern) -> Option<String> {
         }
         None => {}
     }
+    let moved = found.reads.bytes.saturating_add(found.writes.bytes);
+    if found.pattern == AccessPattern::Sequential && (last - first) / 2 > moved {
+        let share = moved as f64 / (last - first) as f64 * 100.0;
+        let _ = write!(text, ", {share:.0} % of these");
+    }
     Some(text)
 }
 
@@ -218,6 +235,15 @@ fn written_back(found: &FilePattern) -> Option<String> {
 }
 
 fn stability(found: &FilePattern) -> Option<String> {
+    let idle = found.idle_waits.total();
+    let with_idle = |text: String| match idle {
+        0 => text,
+        _ => format!("{text}, and {} with nothing written before", times(idle)),
+    };
+    after_writes(found).map(with_idle)
+}
+
+fn after_writes(found: &FilePattern) -> Option<String> {
     let each = found.writes_per_sync?;
     let waits = found.waits.without(&found.idle_waits);
     let way = ways(&waits);
@@ -254,43 +280,79 @@ fn reuse(found: &FilePattern) -> Option<String> {
     ))
 }
 
-fn think(found: &FilePattern) -> Option<String> {
-    let (think, service) = (found.think?, found.service?);
-    // Time that strace itself takes lies between calls, too.
-    if think.are_pauses() && think.p50_ns as f64 >= service.mean_ns {
-        return Some(format!("pauses of {} between accesses", duration(think.p50_ns as f64)));
+/// Pauses of a file in words, if they make a good part of its time.
+pub fn pauses(found: &FilePattern) -> Option<String> {
+    let accesses = found.reads.count + found.writes.count;
+    let words = pauses_of(found.pauses, accesses, found.lasted_ns)?;
+    // The time of an access lies between the beginnings of two.
+    let apart = if found.service.is_none() { " (with the access before)" } else { "" };
+    Some(format!("{words}{apart}"))
+}
+
+/// Pauses before reads and before writes of so many accesses in words.
+fn pauses_of(
+    (mut all, of_writes): (AccessPauses, AccessPauses),
+    accesses: u64,
+    lasted_ns: Option<u64>,
+) -> Option<String> {
+    all.merge(&of_writes);
+    let time = |ns: u64| duration(ns as f64);
+    let mean = time(all.mean_ns().filter(|_| all.are_told(lasted_ns, accesses))?);
+    if all.count == 1 {
+        return Some(format!("a pause of {mean}"));
     }
-    let is_seldom = think.have_pauses() && think.p99_ns as f64 >= service.mean_ns;
-    is_seldom.then(|| {
-        let long = duration(think.p99_ns as f64);
-        format!("a pause now and then: 1 of 100 lasts {long} or longer")
+    let length = if all.are_spread() {
+        format!("{} to {} ({mean} on average)", time(all.least_ns), time(all.longest_ns))
+    } else {
+        mean
+    };
+    Some(match all.accesses_each(accesses) {
+        1 => format!("pauses of {length} between accesses"),
+        each => {
+            let total = time(all.total_ns);
+            format!("pauses of {length} after {each} accesses on average, {total} in all")
+        }
     })
 }
 
-fn phases(rows: &[PatternPhase]) -> String {
+fn phases(found: &FilePattern) -> String {
+    let rows = &found.phases;
+    let lasted = found.lasted_ns;
     let row = |row: &PatternPhase| {
-        let what = match row.read_share {
-            share if share >= ONE_DIRECTION => "reads",
-            share if share <= 1.0 - ONE_DIRECTION => "writes",
-            _ => "reads and writes",
+        let before = if AccessPauses::of_one(row.before_ns).are_told(lasted, row.accesses) {
+            format!("after a pause of {} ", duration(row.before_ns as f64))
+        } else {
+            String::new()
         };
-        let size = match row.size {
-            Some(size) => exact(size),
-            None => format!("{} on average", bytes(row.mean_bytes)),
-        };
-        let accesses = row.accesses;
-        match (row.directions, row.pattern) {
-            (Some((reads, writes)), _) => {
-                format!("{accesses} accesses of {size} ({reads} reads, {writes} writes)")
-            }
-            (None, AccessPattern::Same) => format!("{accesses} {what} of {size} at the same place"),
-            (None, pattern) => format!("{accesses} {pattern} {what} of {size}"),
-        }
+        let part = lasted.map(|lasted| lasted / rows.len().max(1) as u64);
+        let pauses = pauses_of(row.pauses, row.accesses, part);
+        let pauses = pauses.map_or_else(String::new, |pauses| format!(" with {pauses}"));
+        format!("{before}{}{pauses}", phase(row))
     };
     let named: Vec<String> = rows.iter().take(PHASES_NAMED).map(row).collect();
     let more = rows.len().saturating_sub(PHASES_NAMED);
     let rest = if more > 0 { format!(", then {more} more") } else { String::new() };
     format!("In order: {}{rest}.", named.join(", then "))
+}
+
+fn phase(row: &PatternPhase) -> String {
+    let what = match row.read_share {
+        share if share >= ONE_DIRECTION => "reads",
+        share if share <= 1.0 - ONE_DIRECTION => "writes",
+        _ => "reads and writes",
+    };
+    let size = match row.size {
+        Some(size) => exact(size),
+        None => format!("{} on average", bytes(row.mean_bytes)),
+    };
+    let accesses = row.accesses;
+    match (row.directions, row.pattern) {
+        (Some((reads, writes)), _) => {
+            format!("{accesses} accesses of {size} ({reads} reads, {writes} writes)")
+        }
+        (None, AccessPattern::Same) => format!("{accesses} {what} of {size} at the same place"),
+        (None, pattern) => format!("{accesses} {pattern} {what} of {size}"),
+    }
 }
 
 fn remarks(found: &FilePattern) -> Vec<String> {

@@ -406,9 +406,11 @@ fn what_fails_and_what_no_file_is_known_of_is_told() {
     assert!(notes[1].starts_with("100 reads and writes of standard input, output or error"));
     // What a call has said to be no file, and what little a program prints, is nobody's workload.
     let text = "pipe([0, 1]) = 0\nread(0, \"\"..., 9) = 9\nwrite(1, \"\"..., 9) = 9\n";
-    assert_eq!(of_text(text).notes, Vec::<String>::new());
+    let no_times = "no times: pauses, and what was used at the same time, are not known";
+    let told = of_text(text).notes;
+    assert!(told.len() == 1 && told[0].starts_with(no_times), "{told:?}");
     let truss = "pread64(5, 0x1, 512, 0)  Err#5 EIO\n".repeat(3);
-    assert_eq!(of_text(&truss).notes, ["3 reads or writes failed: EIO (3)"]);
+    assert_eq!(of_text(&truss).notes, ["3 reads or writes failed: EIO (3)", no_times]);
 }
 
 /// Text of a program that writes one file with a size and a flag of its opening.

@@ -16,7 +16,10 @@ const NAME_MAX: usize = 200;
 /// A job file.
 pub fn job_file(report: &PatternReport) -> EmittedWorkload {
     let mut made = EmittedWorkload {
-        text: String::from("; Run it with: iolab fio FILE, or fio FILE\n"),
+        text: String::from(
+            "; Run it with: iolab fio FILE, or fio FILE\n\
+             ; Remove its files (*.pattern) before it runs again, else what grows is overwritten\n",
+        ),
         ..EmittedWorkload::default()
     };
     for (file, Jobs { jobs, losses, .. }) in all_jobs(report, shares::WHOLE) {
@@ -114,11 +117,29 @@ fn all_jobs(report: &PatternReport, steps: u64) -> Vec<(&FilePattern, Jobs)> {
                     .to_owned(),
             ]);
         }
+        let with: Vec<String> = found
+            .iter()
+            .filter(|(before, _)| take_turns(before, file))
+            .map(|(before, _)| before.shown_name())
+            .collect();
+        if let [with, others @ ..] = with.as_slice() {
+            let others = if others.is_empty() { "" } else { " and others" };
+            jobs.lose([format!(
+                "one process used it and {with}{others} in turn: here they are used at once"
+            )]);
+        }
         let ends = begins.zip(file.lasted_ns).map(|(begin, lasted)| begin.saturating_add(lasted));
         end = end.max(ends);
         found.push((file, jobs));
     }
     found
+}
+
+/// True if one task used two files, the second before it was done with the first.
+fn take_turns(before: &FilePattern, file: &FilePattern) -> bool {
+    let end = before.begins_ns.zip(before.lasted_ns).map(|(begin, lasted)| begin + lasted);
+    let is_one = file.only_task.is_some() && file.only_task == before.only_task;
+    is_one && file.begins_ns.zip(end).is_some_and(|(begins, end)| begins < end)
 }
 
 /// A name that no other file has.

@@ -9,7 +9,7 @@ use super::fio::{plain_name, unused};
 use super::parts::Part;
 use crate::access::StableWaits;
 use crate::report::{FilePattern, PatternReport};
-use crate::sentence::{exact, times};
+use crate::sentence::{exact, pauses, times};
 use crate::stream::class::AccessPattern;
 
 /// Share of one size from which on it stands for all.
@@ -18,8 +18,6 @@ const ONE_SIZE: f64 = 0.9;
 const REUSED: f64 = 0.1;
 /// Relative difference of two numbers of accesses that is told.
 const OTHER_COUNT: f64 = 0.1;
-/// Pauses shorter than this are those of strace itself.
-const PAUSE_NS: u64 = 1_000_000;
 /// Bytes of a record, at most (`IOzone` 3.489: "maximum buffer size 16384 kB").
 const RECORD_MAX: u64 = 16 << 20;
 /// Writes for each wait up to which every write waits.
@@ -199,8 +197,10 @@ fn others_lost(file: &FilePattern) -> Vec<String> {
     if depth > 1 {
         losses.push(format!("{depth} accesses at once: here one after the other"));
     }
-    if let Some(think) = file.think.filter(|think| think.p50_ns >= PAUSE_NS) {
-        losses.push(format!("pauses of {} us between accesses", think.p50_ns / 1000));
+    losses.extend(pauses(file));
+    if file.emptied > 0 {
+        let times = times(file.emptied);
+        losses.push(format!("its content was thrown away {times}: here it stays"));
     }
     losses
 }

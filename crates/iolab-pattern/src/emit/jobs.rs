@@ -7,9 +7,10 @@ use super::{losses, shares};
 use iolab_trace::stages::text::duration;
 
 use crate::access::Allocations;
-use crate::report::{Durations, FilePattern};
+use crate::report::FilePattern;
 use crate::sentence::{exact, times};
 use crate::stream::class::{AccessPattern, NEAR_BYTES, STRIDE_REPEATS};
+use crate::stream::pauses::AccessPauses;
 use crate::stream::sizes::DirectionSizes;
 
 /// Streams that take turns and become processes, at most.
@@ -116,9 +117,10 @@ impl Jobs {
         if is_uneven {
             options.push(("bs_unaligned", "1".to_owned()));
         }
-        let jobs = self.job_count(file, part);
+        let steps = in_steps(file, part);
+        let jobs = steps.map_or_else(|| self.job_count(file, part), |(jobs, _)| jobs);
         options.push(("io_size", (part.bytes() / jobs).max(1).to_string()));
-        options.extend(range_of(part, range, jobs));
+        options.extend(range_of(part, range, (jobs, steps.map(|(_, distance)| distance))));
         if file.queue_depth > 1 {
             options.push(("ioengine", "libaio".to_owned()));
             options.push(("iodepth", file.queue_depth.min(DEPTH_MAX).to_string()));
@@ -127,8 +129,9 @@ impl Jobs {
         }
         options.extend(drawn(file, part));
         self.lose(order_losses(part, range.size));
+        self.lose(losses::of_places(file, part, (range.size, jobs)));
         self.lose(losses::of_turns(file, part, jobs));
-        self.waits(part, &mut options);
+        self.waits(part, making.steps, &mut options);
         if file.is_direct && part.is_of_sectors() {
             options.push(("direct", "1".to_owned()));
         } else if file.is_direct {
@@ -142,12 +145,7 @@ impl Jobs {
         if let (name, count @ 1..) = part.left_out() {
             self.lose([format!("{count} {name} of {} accesses", part.accesses)]);
         }
-        if let Some(think) = file.think.filter(Durations::are_pauses) {
-            options.push(("thinktime", format!("{}us", think.p50_ns / 1000)));
-        } else if let Some(think) = file.think.filter(Durations::have_pauses) {
-            let long = duration(think.p99_ns as f64);
-            self.lose([format!("a pause now and then: 1 of 100 lasts {long} or longer")]);
-        }
+        self.pauses(file, part, &mut options);
         if file.emptied > 0 {
             let times = times(file.emptied);
             self.lose([format!("its content was thrown away {times}: here it stays")]);
@@ -164,8 +162,11 @@ impl Jobs {
             AccessPattern::Interleaved => file.streams,
             // One process asks for all of them through the kernel's queue.
             _ if file.queue_depth > 1 => 1,
-            _ if part.is_half => file.depth.div_ceil(2),
-            _ => file.depth,
+            _ => match part.own_tasks() {
+                Some(tasks) => tasks.min(file.depth.max(1)),
+                None if part.is_half => file.depth.div_ceil(2),
+                None => file.depth,
+            },
         };
         if wanted > JOBS_MAX {
             self.lose([format!("{wanted} accesses or streams at once: here {JOBS_MAX}")]);
@@ -179,8 +180,41 @@ impl Jobs {
         wanted.clamp(1, JOBS_MAX).min(part.accesses.max(1))
     }
 
+    /// Options for pauses: as long as they are on average, after as many accesses.
+    fn pauses(
+        &mut self,
+        file: &FilePattern,
+        part: &Part,
+        options: &mut Vec<(&'static str, String)>,
+    ) {
+        let time = |ns: u64| duration(ns as f64);
+        let lasted = file.lasted_ns.map(|lasted| lasted / file.phases.len().max(1) as u64);
+        if AccessPauses::of_one(part.before_ns).are_told(file.lasted_ns, part.accesses) {
+            self.lose([format!("a pause of {} before a part of it", time(part.before_ns))]);
+        }
+        let pauses = part.all_pauses();
+        let Some(mean_ns) = pauses.mean_ns().filter(|_| pauses.are_told(lasted, part.accesses))
+        else {
+            return;
+        };
+        options.push(("thinktime", format!("{}us", mean_ns / 1000)));
+        let each = pauses.accesses_each(part.accesses);
+        if each > 1 {
+            options.push(("thinktime_blocks", each.to_string()));
+        }
+        if pauses.are_spread() {
+            let [least, longest] = [pauses.least_ns, pauses.longest_ns].map(time);
+            self.lose([format!("pauses of {least} to {longest}: here {} each", time(mean_ns))]);
+        }
+        if file.service.is_none() {
+            self.lose(["times of accesses, which the trace does not have: here they are in the \
+                        pauses"
+                .to_owned()]);
+        }
+    }
+
     /// Options for waits for stable storage.
-    fn waits(&mut self, part: &Part, options: &mut Vec<(&'static str, String)>) {
+    fn waits(&mut self, part: &Part, steps: u64, options: &mut Vec<(&'static str, String)>) {
         let (waits, writes) = (part.waits, part.write_count());
         if waits.total() == 0 {
             return;
@@ -206,6 +240,13 @@ impl Jobs {
         if calls == 1 && part.accesses > 1 {
             options.push(("end_fsync", "1".to_owned()));
             return;
+        }
+        if steps == shares::WHOLE && !part.is_writing() {
+            self.lose([
+                "the number of waits for stable storage under fio 3.33, which waits again \
+                        after each read behind such a write; iolab fio does not"
+                    .to_owned(),
+            ]);
         }
         let is_of_data = 2 * waits.fdatasync >= calls;
         let (word, other, others) = if is_of_data {
@@ -276,8 +317,21 @@ fn allocation(file: &FilePattern, part: &Part) -> Option<(&'static str, String)>
     Some(("fallocate", way.to_owned()))
 }
 
-/// Options for the range of so many processes.
-fn range_of(part: &Part, range: Range, jobs: u64) -> Vec<(&'static str, String)> {
+/// Number of processes that go on in steps, each from a place of its own, and the distance of
+/// these places.
+fn in_steps(file: &FilePattern, part: &Part) -> Option<(u64, u64)> {
+    let are_steps = part.pattern.class_of_steps().is_some() && part.pattern == file.pattern;
+    let are_processes = (2..=JOBS_MAX).contains(&file.streams) && file.queue_depth <= 1;
+    let distance = file.stream_distance.filter(|_| are_steps && are_processes && !part.is_half)?;
+    Some((file.streams, distance))
+}
+
+/// Options for the range of so many processes, whose places may have a distance.
+fn range_of(
+    part: &Part,
+    range: Range,
+    (jobs, distance): (u64, Option<u64>),
+) -> Vec<(&'static str, String)> {
     let most = part.size_range().1;
     let mut options = Vec::new();
     if jobs > 1 {
@@ -285,6 +339,12 @@ fn range_of(part: &Part, range: Range, jobs: u64) -> Vec<(&'static str, String)>
     }
     if range.offset > 0 {
         options.push(("offset", range.offset.to_string()));
+    }
+    if let Some(distance) = distance {
+        let size = range.size.saturating_sub((jobs - 1).saturating_mul(distance)).max(most);
+        options.push(("offset_increment", distance.to_string()));
+        options.push(("size", size.to_string()));
+        return options;
     }
     let is_shared = jobs > 1 && part.pattern == AccessPattern::Interleaved;
     let size = if is_shared { (range.size / jobs / most).max(1) * most } else { range.size };

@@ -16,6 +16,8 @@ const MORE_REUSED: f64 = 2.0;
 const HOT_PART: u64 = 8;
 /// Part of the file that a cache for half of the repeated touches has at most.
 const CACHED_PART: u64 = 4;
+/// Number of times that a stride goes through a file from which on it does so more than once.
+const PASSES: f64 = 1.5;
 /// Share of writes to what was just read from which on it is told.
 const WRITTEN_BACK: f64 = 0.1;
 
@@ -24,7 +26,8 @@ pub fn of_turns(file: &FilePattern, part: &Part, jobs: u64) -> Vec<String> {
     let mut losses = Vec::new();
     let is_interleaved = part.pattern == AccessPattern::Interleaved;
     // Without times nobody knows; in the trace they follow each other.
-    if file.depth <= 1 && file.queue_depth <= 1 && (part.is_half || is_interleaved && jobs > 1) {
+    let are_streams = is_interleaved || part.pattern.class_of_steps().is_some();
+    if file.depth <= 1 && file.queue_depth <= 1 && (part.is_half || are_streams && jobs > 1) {
         losses.push("its streams take turns: here they run at once".to_owned());
     }
     let is_both = !part.is_reading() && !part.is_writing();
@@ -42,6 +45,26 @@ pub fn of_turns(file: &FilePattern, part: &Part, jobs: u64) -> Vec<String> {
         losses.extend(hot_spots(file));
     }
     losses
+}
+
+/// Places that a job has no words for, whose range has so many bytes for so many processes.
+pub fn of_places(file: &FilePattern, part: &Part, (whole, jobs): (u64, u64)) -> Option<String> {
+    let spanned = part.span.map_or(0, |(first, end)| end - first);
+    if part.pattern == AccessPattern::Sequential && spanned / 2 > part.bytes() {
+        return Some(format!(
+            "jumps between its stretches, which span {}: here they follow each other",
+            bytes(spanned)
+        ));
+    }
+    let stride = part.stride.filter(|_| part.pattern == AccessPattern::Strided)?.unsigned_abs();
+    let passes = part.accesses.saturating_mul(stride) as f64 / (whole.max(1) * jobs) as f64;
+    let is_once = file.reused_share.is_none_or(|share| share < REUSED);
+    (is_once && passes >= PASSES).then(|| {
+        format!(
+            "it goes through the file {passes:.0} times, each time at other places: here at the \
+             same ones"
+        )
+    })
 }
 
 /// Blocks that are touched again and again, of a job that draws places evenly.

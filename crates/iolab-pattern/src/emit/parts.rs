@@ -4,6 +4,7 @@ use super::ONE_DIRECTION;
 use crate::access::StableWaits;
 use crate::report::{FilePattern, PatternPhase};
 use crate::stream::class::{AccessPattern, Span};
+use crate::stream::pauses::AccessPauses;
 use crate::stream::sizes::DirectionSizes;
 
 /// Bytes of the smallest sector, of which direct I/O moves whole ones.
@@ -32,6 +33,12 @@ pub struct Part {
     pub direction_spans: (Span, Span),
     /// True if the reads are one sequential stream and the writes another one.
     pub is_stream_each: bool,
+    /// Pauses before reads and before writes.
+    pub pauses: (AccessPauses, AccessPauses),
+    /// Pause before the first access.
+    pub before_ns: u64,
+    /// Numbers of tasks that only read and that only write, if no task does both.
+    pub tasks: Option<(u64, u64)>,
     /// True if another job does the other direction at the same time.
     pub is_half: bool,
 }
@@ -56,6 +63,9 @@ impl Part {
             span: file.span,
             direction_spans: file.direction_spans,
             is_stream_each: file.is_stream_each,
+            pauses: file.pauses,
+            before_ns: 0,
+            tasks: file.readers_and_writers,
             is_half: false,
         }]
     }
@@ -74,21 +84,31 @@ impl Part {
             span: phase.span,
             direction_spans: phase.direction_spans,
             is_stream_each: phase.is_stream_each,
+            pauses: phase.pauses,
+            before_ns: phase.before_ns,
+            tasks: None,
             is_half: false,
         }
     }
 
-    /// The part itself, or its reads and its writes if each of them is a stream of its own.
+    /// The part itself, or its reads and its writes if tasks of their own make them, or each of
+    /// them is a stream of its own.
     pub fn streams(self) -> Vec<Self> {
-        let is_divided = self.pattern == AccessPattern::Interleaved && self.is_stream_each;
         let (Some(of_reads), Some(of_writes)) = self.direction_spans else { return vec![self] };
-        if !is_divided || of_reads == of_writes || self.is_reading() || self.is_writing() {
+        let are_streams = self.pattern == AccessPattern::Interleaved
+            && self.is_stream_each
+            && of_reads != of_writes;
+        let is_divided = are_streams || self.tasks.is_some();
+        if !is_divided || self.is_reading() || self.is_writing() {
             return vec![self];
         }
-        let half = |sizes: &DirectionSizes, span| Self {
-            pattern: AccessPattern::Sequential,
+        let sequential = (AccessPattern::Sequential, AccessPattern::Sequential);
+        let orders = self.orders.unwrap_or((self.pattern, self.pattern));
+        let orders = if self.is_stream_each { sequential } else { orders };
+        let half = |sizes: &DirectionSizes, span, pattern| Self {
+            pattern,
             orders: None,
-            stride: None,
+            stride: self.stride.filter(|_| pattern == AccessPattern::Strided),
             reads: DirectionSizes::default(),
             writes: DirectionSizes::default(),
             waits: StableWaits::default(),
@@ -97,12 +117,33 @@ impl Part {
             is_half: true,
             ..self
         };
-        let reads = half(&self.reads, of_reads);
-        let writes = half(&self.writes, of_writes);
+        let reads = half(&self.reads, of_reads, orders.0);
+        let writes = half(&self.writes, of_writes, orders.1);
+        let none = AccessPauses::default();
+        let pauses = self.pauses;
         vec![
-            Self { read_share: 1.0, reads: self.reads, ..reads },
-            Self { read_share: 0.0, writes: self.writes, waits: self.waits, ..writes },
+            Self { read_share: 1.0, reads: self.reads, pauses: (pauses.0, none), ..reads },
+            Self {
+                read_share: 0.0,
+                writes: self.writes,
+                waits: self.waits,
+                pauses: (none, pauses.1),
+                ..writes
+            },
         ]
+    }
+
+    /// Pauses between all its accesses.
+    pub fn all_pauses(&self) -> AccessPauses {
+        let mut all = self.pauses.0;
+        all.merge(&self.pauses.1);
+        all
+    }
+
+    /// Number of tasks that make it, if it is all that they do.
+    pub fn own_tasks(&self) -> Option<u64> {
+        let (reading, writing) = self.tasks.filter(|_| self.is_half)?;
+        Some(if self.is_reading() { reading } else { writing })
     }
 
     /// True if it reads so much that its writes are left out: of accesses and of bytes.

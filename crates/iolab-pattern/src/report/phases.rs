@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::access::StableWaits;
 use crate::stream::class::{AccessPattern, LABEL_SHARE, Span, directions_of, is_stream_each};
+use crate::stream::pauses::AccessPauses;
 use crate::stream::phases::{StreamPhase, phases};
 use crate::stream::sizes::DirectionSizes;
 use crate::stream::tally::FileTally;
@@ -42,14 +43,27 @@ pub struct PatternPhase {
     pub is_stream_each: bool,
     /// Numbers of times that stable storage was waited for.
     pub waits: StableWaits,
+    /// Pauses between its accesses, before reads and before writes.
+    pub pauses: (AccessPauses, AccessPauses),
+    /// Pause before the first of them.
+    pub before_ns: u64,
 }
 
 /// Phases that are listed; more of them are no phases.
 const PHASES_LISTED: usize = 32;
 
 /// Phases of a file; none if it has one only, or if they are a matter of chance.
-pub fn phases_of(tally: &FileTally, pattern: AccessPattern) -> Vec<PatternPhase> {
-    let Some(runs) = tally.joint.runs.all().filter(|_| !tally.has_readers_and_writers()) else {
+pub fn phases_of(
+    tally: &FileTally,
+    pattern: AccessPattern,
+    stride: Option<i64>,
+) -> Vec<PatternPhase> {
+    let runs = &tally.joint.runs;
+    // Streams that go on in steps have them each for itself, and phases of one direction.
+    let steps = pattern.class_of_steps().filter(|_| tally.streams > 1);
+    let own = steps.map(|class| runs.with_class(class, stride));
+    let runs = own.as_ref().unwrap_or(runs).all();
+    let Some(runs) = runs.filter(|_| tally.readers_and_writers().is_none()) else {
         return Vec::new();
     };
     let found = phases(runs);
@@ -70,7 +84,8 @@ pub fn phases_of(tally: &FileTally, pattern: AccessPattern) -> Vec<PatternPhase>
 /// A phase as data; None if the trace has too many accesses to tell its sizes.
 fn phase_row(tally: &FileTally, phase: &StreamPhase) -> Option<PatternPhase> {
     let accesses = phase.counts.total();
-    let ([reads, writes], waits) = tally.joint.order.part(phase.first, accesses)?;
+    let part = tally.joint.order.part(phase.first, accesses)?;
+    let [reads, writes] = part.sizes;
     let pattern = phase.label();
     Some(PatternPhase {
         pattern,
@@ -87,6 +102,8 @@ fn phase_row(tally: &FileTally, phase: &StreamPhase) -> Option<PatternPhase> {
         span: phase.span(),
         direction_spans: phase.spans.into(),
         is_stream_each: is_stream_each(&phase.directions),
-        waits,
+        waits: part.waits,
+        pauses: tally.usual_pauses(&part.pauses),
+        before_ns: part.before_ns,
     })
 }

@@ -194,6 +194,22 @@ iolab_model::registry! {
     }
 }
 
+impl AccessPattern {
+    /// True of accesses that have no single order.
+    pub const fn is_open(self) -> bool {
+        matches!(self, Self::Mixed | Self::Random | Self::Near)
+    }
+
+    /// Class of accesses that go on at equal distances, wherever others are between them.
+    pub const fn class_of_steps(self) -> Option<AccessClass> {
+        match self {
+            Self::Strided => Some(AccessClass::Strided),
+            Self::Backward => Some(AccessClass::Backward),
+            _ => None,
+        }
+    }
+}
+
 impl ClassCounts {
     /// Adds an access.
     pub fn add(&mut self, one: &Classified) {

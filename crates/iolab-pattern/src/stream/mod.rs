@@ -2,6 +2,7 @@
 
 pub mod class;
 pub mod order;
+pub mod pauses;
 pub mod phases;
 pub mod reuse;
 pub mod sizes;

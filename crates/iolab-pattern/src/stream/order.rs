@@ -1,6 +1,7 @@
-//! Sizes and waits of a file in their order: a phase has those of its own accesses.
+//! Sizes, waits and pauses of a file in their order: a phase has those of its own accesses.
 
 use super::class::Classified;
+use super::pauses::PauseLengths;
 use super::sizes::SizeCounts;
 use crate::access::{StableWait, StableWaits};
 
@@ -12,12 +13,27 @@ struct SizeRun {
     accesses: u64,
 }
 
-/// Sizes and waits in their order.
+/// Sizes, waits and pauses of a part of a file's accesses.
+#[derive(Clone, Debug, Default)]
+pub struct OrderPart {
+    /// Sizes of the reads and of the writes.
+    pub sizes: [SizeCounts; 2],
+    /// Waits behind them.
+    pub waits: StableWaits,
+    /// Pauses between them, before reads and before writes.
+    pub pauses: [PauseLengths; 2],
+    /// Pause before the first of them.
+    pub before_ns: u64,
+}
+
+/// Sizes, waits and pauses in their order.
 #[derive(Clone, Debug, Default)]
 pub struct OrderLog {
     sizes: Vec<SizeRun>,
     /// Waits, each with the number of accesses before it.
     waits: Vec<(u64, StableWait)>,
+    /// Pauses, each with the number of accesses before it, and whether a write is behind it.
+    pauses: Vec<(u64, bool, u64)>,
     arrived: u64,
     is_full: bool,
 }
@@ -46,6 +62,13 @@ impl OrderLog {
         }
     }
 
+    /// Adds a pause before the access that comes next.
+    pub fn pause(&mut self, pause_ns: u64, is_write: bool, left: &mut usize) {
+        if self.has_room(left) {
+            self.pauses.push((self.arrived, is_write, pause_ns));
+        }
+    }
+
     const fn has_room(&mut self, left: &mut usize) -> bool {
         self.is_full |= *left == 0;
         if !self.is_full {
@@ -54,26 +77,31 @@ impl OrderLog {
         !self.is_full
     }
 
-    /// Sizes of the reads and writes from one access on, and waits behind them; None if there were
-    /// too many to keep.
-    pub fn part(&self, first: u64, accesses: u64) -> Option<([SizeCounts; 2], StableWaits)> {
+    /// Part of so many accesses from one on; None if there was too much to keep.
+    pub fn part(&self, first: u64, accesses: u64) -> Option<OrderPart> {
         if self.is_full {
             return None;
         }
-        let (mut sizes, mut at, end) = (<[SizeCounts; 2]>::default(), 0, first + accesses);
+        let (mut part, mut at, end) = (OrderPart::default(), 0, first + accesses);
         for run in &self.sizes {
             let own = (at + run.accesses).min(end).saturating_sub(at.max(first));
             if own > 0 {
-                *sizes[usize::from(run.is_write)].entry(run.bytes).or_default() += own;
+                *part.sizes[usize::from(run.is_write)].entry(run.bytes).or_default() += own;
             }
             at += run.accesses;
         }
-        let mut waits = StableWaits::default();
         for (_, wait) in self.waits.iter().filter(|(before, _)| (first + 1..=end).contains(before))
         {
-            waits.add(*wait);
+            part.waits.add(*wait);
         }
-        Some((sizes, waits))
+        for (before, is_write, pause_ns) in &self.pauses {
+            if *before == first {
+                part.before_ns = part.before_ns.saturating_add(*pause_ns);
+            } else if (first..end).contains(before) {
+                part.pauses[usize::from(*is_write)].add(*pause_ns);
+            }
+        }
+        Some(part)
     }
 }
 
@@ -88,14 +116,17 @@ mod tests {
         for at in 0..10_u64 {
             let bytes = if at < 4 { 100 } else { 200 };
             let class = AccessClass::Sequential;
+            log.pause(1 << (20 + at), true, &mut left);
             log.arrive();
             let one = Classified { class, is_write: true, bytes, depth: 0, delta: 0, span: None };
             log.add(&one, &mut left);
             log.wait(StableWait::Fsync, &mut left);
         }
-        let (sizes, waits) = log.part(2, 5).unwrap();
+        let OrderPart { sizes, waits, pauses, before_ns } = log.part(2, 5).unwrap();
         assert_eq!(sizes[1], SizeCounts::from([(100, 2), (200, 3)]));
-        assert_eq!((sizes[0].len(), waits.fsync), (0, 5));
+        assert_eq!((sizes[0].len(), waits.fsync, before_ns >> 20), (0, 5, 4));
+        let ms = |pauses: &PauseLengths| (pauses.usual(1).count, pauses.usual(1).total_ns >> 20);
+        assert_eq!(pauses.each_ref().map(ms), [(0, 0), (4, 120)]);
         log.wait(StableWait::Fsync, &mut 0);
         assert!(log.part(0, 10).is_none());
     }

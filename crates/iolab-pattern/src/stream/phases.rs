@@ -127,6 +127,20 @@ pub struct AllRuns<'a> {
 }
 
 impl JointRuns {
+    /// The same with one class of all accesses: that of the single streams, each of which goes on
+    /// in its steps wherever others are between them.
+    #[must_use]
+    pub fn with_class(&self, class: AccessClass, stride: Option<i64>) -> Self {
+        let of = |runs: &AlikeRuns| {
+            let mut runs = runs.clone();
+            for run in &mut runs.runs {
+                (run.class, run.stride) = (class, stride.unwrap_or(0));
+            }
+            runs
+        };
+        Self { joint: of(&self.joint), directions: self.directions.each_ref().map(of) }
+    }
+
     /// Runs so far; None if there were too many.
     pub fn all(&self) -> Option<AllRuns<'_>> {
         let [reads, writes] = &self.directions;

@@ -9,6 +9,7 @@ use iolab_trace::density::Density;
 
 use super::class::{CURSORS, ClassCounts, Classified, Classifier, Span, widened};
 use super::order::OrderLog;
+use super::pauses::{AccessPauses, PAUSE_NS, PauseLengths};
 use super::phases::JointRuns;
 use super::reuse::ReuseDistances;
 use super::sizes::SizeCounts;
@@ -69,6 +70,8 @@ pub struct Stream {
     directions: [(Classifier, ClassCounts); 2],
     /// Strides, and how often each occurs.
     strides: BTreeMap<i128, u64>,
+    /// Lowest place of an access.
+    first: Option<u64>,
     /// Empty reads, until it is known whether there are others.
     empty: Vec<FileAccess>,
     at_end: u64,
@@ -104,6 +107,7 @@ impl Stream {
     fn classify(&mut self, access: &FileAccess) {
         let Self { classifier, counts, directions, .. } = self;
         let (offset, bytes, is_write) = (access.offset, access.bytes, access.is_write);
+        self.first = [self.first, offset].into_iter().flatten().min();
         classifier.add(offset, bytes, is_write, |one| counts.add(&one));
         let (classifier, counts) = &mut directions[usize::from(is_write)];
         classifier.add(offset, bytes, is_write, |one| counts.add(&one));
@@ -214,6 +218,10 @@ pub struct FileTally {
     pub queue_depth: u64,
     /// Number of those streams with an access.
     pub streams: u64,
+    /// Lowest places of the first of them.
+    pub stream_firsts: Vec<u64>,
+    /// Pauses of its tasks before reads and before writes.
+    pauses: [PauseLengths; 2],
     /// Number of reads and their bytes.
     pub reads: (u64, u64),
     /// Number of writes and their bytes.
@@ -285,6 +293,9 @@ impl FileTally {
             *self.strides.entry(stride).or_default() += count;
         }
         self.streams += u64::from(stream.counts.total() > 0);
+        if self.stream_firsts.len() < TASKS_MAX {
+            self.stream_firsts.extend(stream.first);
+        }
     }
 
     /// Forgets its content: what is accessed from now on is something else.
@@ -301,6 +312,14 @@ impl FileTally {
 
     fn count(&mut self, placed: &PlacedAccess, budget: &mut Budget) {
         let access = &placed.access;
+        if let Some(pause_ns) = placed.think_ns.filter(|think| *think >= PAUSE_NS) {
+            let is_write = access.is_write;
+            self.joint.order.pause(pause_ns, is_write, &mut budget.runs);
+            // What lies before its first access is no pause of this file.
+            if self.accesses() > 0 {
+                self.pauses[usize::from(is_write)].add(pause_ns);
+            }
+        }
         self.joint.add(access, &mut budget.runs);
         self.follow(access);
         self.has_content = true;
@@ -337,13 +356,30 @@ impl FileTally {
         }
     }
 
-    /// True if tasks that only read and tasks that only write take turns: which of them is next is
-    /// a matter of the scheduler.
-    pub fn has_readers_and_writers(&self) -> bool {
+    /// Numbers of tasks that only read and of tasks that only write, if both are there, take turns
+    /// and no task does both: which of them is next is a matter of the scheduler.
+    pub fn readers_and_writers(&self) -> Option<(u64, u64)> {
         let is_one_way = |counts: &[u64; 2]| counts.contains(&0);
-        let has = |way: usize| self.tasks.values().any(|counts| counts[way] > 0);
+        let of = |way: usize| self.tasks.values().filter(|counts| counts[way] > 0).count() as u64;
         let take_turns = self.turns >= TURNS_MIN && self.turns * TURN_MAX >= self.accesses();
-        take_turns && self.tasks.values().all(is_one_way) && has(0) && has(1)
+        let found = (of(0), of(1));
+        let are_both = found.0 > 0 && found.1 > 0 && self.tasks.values().all(is_one_way);
+        (take_turns && are_both).then_some(found)
+    }
+
+    /// Pauses of its tasks before reads and before writes.
+    pub fn pauses(&self) -> (AccessPauses, AccessPauses) {
+        self.usual_pauses(&self.pauses)
+    }
+
+    /// The same of a part of it.
+    pub fn usual_pauses(&self, lengths: &[PauseLengths; 2]) -> (AccessPauses, AccessPauses) {
+        lengths.each_ref().map(|lengths| lengths.usual(self.tasks.len())).into()
+    }
+
+    /// The task that made all accesses, if it was one.
+    pub fn only_task(&self) -> Option<u32> {
+        self.tasks.keys().next().copied().filter(|_| self.tasks.len() == 1)
     }
 
     fn count_size(&mut self, bytes: u64, is_write: bool) {
