@@ -20,7 +20,7 @@ const DEVICES_MAX: usize = 1 << 12;
 
 /// Streams of one description that are told apart, so that memory is bounded.
 const STREAMS_MAX: usize = 64;
-/// The same of all descriptions together: some 2 kB each.
+/// The same of all descriptions together: some 3 kB each.
 const STREAMS_OF_ALL_MAX: usize = 1 << 16;
 /// Stands for all tasks that share a position; the kernel has no task of this number.
 const NO_TASK: u32 = u32::MAX;
