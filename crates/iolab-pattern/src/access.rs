@@ -184,6 +184,8 @@ pub struct File {
     pub is_direct: bool,
     /// Room that was allocated before it was written, and ranges that were cleared.
     pub allocations: Allocations,
+    /// Accesses of several buffers at once (`readv` and its like).
+    pub vectored: u64,
     /// Bytes of the largest part of it that was mapped into memory.
     pub mapped_bytes: u64,
     /// True if it was mapped into memory.

@@ -399,6 +399,9 @@ impl TracedProcesses {
             is_appended: flags.is_appended,
         };
         let file = self.access(moment, call, &one);
+        if let Some(file) = file.filter(|_| how.is_vector) {
+            self.descriptors.file_mut(file).vectored += 1;
+        }
         if let Some((file, wait)) = file.zip(flags.waits).filter(|_| how.is_write) {
             self.happenings.push(Happening::Synced(file, wait));
         }

@@ -121,6 +121,8 @@ pub struct FilePattern {
     pub waits: StableWaits,
     /// Room that was allocated before it was written, and ranges that were cleared.
     pub allocations: Allocations,
+    /// Accesses of several buffers at once (`readv` and its like).
+    pub vectored: u64,
     /// Number of times that its content was thrown away after it had been accessed: cut to
     /// nothing, or removed and made anew.
     pub emptied: u64,
@@ -384,7 +386,6 @@ impl FilePattern {
         let pattern = with_directions(pattern, &tally.directions);
         let placed: u64 = tally.alignments.iter().sum();
         let aligned: u64 = tally.alignments[ALIGNED_4K..].iter().sum();
-        let touches = tally.reuse.touches();
         let all_sizes = tally.all_sizes();
         let [reads, writes] = &tally.sizes;
         // What was written through memory is not in the trace.
@@ -420,12 +421,13 @@ impl FilePattern {
             syncs: tally.waits.total(),
             waits: tally.waits,
             allocations: file.allocations,
+            vectored: file.vectored,
             emptied: tally.emptied,
             idle_waits,
             writes_per_sync: (after_writes > 0 && tally.writes.0 > 0)
                 .then(|| tally.writes.0 as f64 / after_writes as f64),
             written_back: tally.written_back,
-            reused_share: (touches > 0).then(|| tally.reuse.repeated() as f64 / touches as f64),
+            reused_share: tally.reuse.repeated_share(),
             reuse_bytes: tally.reuse.median_bytes(),
             is_reuse_cut: tally.reuse.is_cut,
             depth: tally.depth,

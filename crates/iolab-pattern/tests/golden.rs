@@ -590,6 +590,13 @@ fn files_that_were_used_beside_a_file_of_several_parts_are_told_of_its_walls() {
 
 #[test]
 fn what_a_job_does_not_keep_is_told() {
+    let mut vectors = String::from("openat(AT_FDCWD, \"/d/f\", O_RDONLY) = 3\n");
+    for at in 0..20 {
+        let two = "[{iov_base=\"\"..., iov_len=1024}, {iov_base=\"\"..., iov_len=3072}]";
+        writeln!(vectors, "preadv(3, {two}, 2, {}) = 4096", at * 4096).unwrap();
+    }
+    let losses = emitted(&vectors, PatternForm::Fio).losses;
+    assert!(losses[0].contains("several buffers in each call"), "{losses:?}");
     let text = "\
         openat(AT_FDCWD, \"/t/a\", O_RDWR|O_CREAT, 0644) = 3\n\
         write(3, \"x\"..., 4096) = 4096\n\

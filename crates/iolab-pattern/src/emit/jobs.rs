@@ -23,6 +23,8 @@ const STRAY: f64 = 0.05;
 const STRAYS_LEAST: f64 = 1.5;
 /// Relative difference of a number of writes from a whole one that is told.
 const UNEVEN: f64 = 0.1;
+/// Share of accesses of several buffers from which on they are told.
+const VECTORED: f64 = 0.5;
 /// Share of writes with `O_SYNC` from which on all have it.
 const ALL_WAIT: f64 = 0.9;
 
@@ -149,6 +151,9 @@ impl Jobs {
         if file.emptied > 0 {
             let times = times(file.emptied);
             self.lose([format!("its content was thrown away {times}: here it stays")]);
+        }
+        if file.vectored as f64 >= VECTORED * (file.reads.count + file.writes.count) as f64 {
+            self.lose(["several buffers in each call (readv and its like): here one".to_owned()]);
         }
         if file.waits.ranges > 0 {
             self.lose([format!("sync_file_range, which it calls {}", times(file.waits.ranges))]);

@@ -111,6 +111,11 @@ impl ReuseDistances {
         self.buckets.iter().sum()
     }
 
+    /// Share of them among all touches, if there are any.
+    pub fn repeated_share(&self) -> Option<f64> {
+        (self.touches > 0).then(|| self.repeated() as f64 / self.touches as f64)
+    }
+
     /// Cache in bytes, a power of two, that holds half of the repeated touches; None if there are
     /// none.
     pub fn median_bytes(&self) -> Option<u64> {
