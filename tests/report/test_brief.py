@@ -9,9 +9,11 @@ from types import ModuleType
 import pytest
 
 from iolab.report.brief import LINES_MAX, LINES_OF_FILES, render_brief
+from iolab.report.findings import listed
 from iolab.report.markdown import render_markdown
 from iolab.report.terminal import render
-from iolab.stats.findings import kind_of
+from iolab.stats.finding import HEAVY, WEIGHTS, Finding
+from iolab.stats.findings import FINDINGS, kind_of
 from iolab.stats.judge import judge
 
 STUDIES = ("demo", "simulated", "record_sizes", "factorial", "alone", "published_d2", "surfaces")
@@ -92,3 +94,55 @@ def test_a_metric_that_fewer_cells_have_says_so(canned: ModuleType) -> None:
     assert more
     assert said.search(render(data, verdict))
     assert said.search(render_markdown(data, verdict))
+
+
+LIGHT_FIRST = (
+    *("no_block_device", "knob_changed", "governor", "deep_idle", "load", "stalls"),
+    *("many_treatments", "unsafe_mount", "cpu_pressure", "environment_changed", "cpu_bound"),
+)
+"""Kinds in an order in which those that question the verdict come last."""
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_a_caveat_that_questions_the_verdict_is_never_only_counted(
+    canned: ModuleType, width: int
+) -> None:
+    """Symptom: "- also: governor, deep idle and 1 more"; the one was that processors were the
+    limit. Caveats had the order in which they were found.
+    """
+    study = canned.demo()
+    caveats = [Finding(name, f"{name} was seen.") for name in LIGHT_FIRST]
+    text = render_brief(study, replace(judge(study), caveats=caveats), width=width)
+    said = " ".join(text.split())
+    assert all(name in said for name in ("cpu bound", "cpu pressure", "environment changed"))
+    assert re.search(r" and \d+ more Not shown", said)
+    assert width < 80 or text.count("\n") <= LINES_MAX - LINES_OF_FILES
+    assert "- cpu bound: " in text or "Caveats: cpu bound, " in text
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_more_such_caveats_than_any_study_has_leave_room_for_the_rest(
+    canned: ModuleType, width: int
+) -> None:
+    study = canned.demo()
+    caveats = [Finding(kind.name, "Seen.") for kind in FINDINGS if kind.is_listed]
+    text = render_brief(study, replace(judge(study), caveats=caveats), width=width)
+    assert text.count("\n") <= LINES_MAX - LINES_OF_FILES
+    assert re.search(r" and \d+ more\nNot shown", text)
+
+
+def test_every_format_lists_the_heaviest_caveat_first(canned: ModuleType) -> None:
+    study = canned.demo()
+    verdict = replace(judge(study), caveats=[Finding(name, "Seen.") for name in LIGHT_FIRST])
+    wanted = ["cpu_bound", "cpu_pressure", "environment_changed", "no_block_device"]
+    for where in ("first screen", "terminal", "markdown", "page", "workbook"):
+        assert [f.kind for f in listed(verdict, where)][:4] == wanted
+    assert [f.kind for f in verdict.caveats] == list(LIGHT_FIRST)
+
+
+def test_the_row_of_a_kind_alone_decides_its_weight() -> None:
+    assert WEIGHTS[: len(HEAVY)] == HEAVY
+    for kind in FINDINGS:
+        assert kind.weight in WEIGHTS
+        if kind.severity == "note":
+            assert kind.rank == len(WEIGHTS) - 1
