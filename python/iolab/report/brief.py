@@ -27,6 +27,7 @@ from iolab.report.terminal import (
     trials_text,
     untested_text,
     why_lines,
+    with_limit,
 )
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.continuing import PLACE
@@ -81,7 +82,7 @@ def render_brief(
     rest = _Rest(data, verdict, below, (again, values), width)
     most = _SENTENCE_MAX
     while True:
-        sentence = _sentence(verdict.sentence, width, most)
+        sentence = with_limit(data, verdict, _sentence(verdict.sentence, width, most), width)
         blocks, tail, is_answered = rest.arranged(room - _height(sentence) - 1)
         if is_answered or most == _SENTENCE_MIN:
             break
