@@ -194,6 +194,7 @@ def _header(parts: tuple[str, str, str, str], said: str, width: int) -> str:
         title = ", ".join(dict.fromkeys(t for t in (workload, kind, label) if t))
     if len(title) > room:
         rest = ", ".join(dict.fromkeys(t for t in (kind, label) if t))
+        rest = rest if len(rest) <= room else label
         left = room - len(rest) - 2
         title = f"{fit_text(workload, left).rstrip()}, {rest}" if left >= NAME_MIN else rest
     return f"{fit_text(title, min(len(title), room)).rstrip()} {said}"
