@@ -71,6 +71,15 @@ def test_the_page_cache_is_named_where_the_sentence_is_cut_before_it(canned: Mod
     assert limit_text(compared, replace(verdict, compared_factor="cache"), "", 80) == ""
 
 
+def test_limits_of_other_classes_are_said_where_the_first_has_none(canned: ModuleType) -> None:
+    data = with_caveat(canned.make_study(rounds=6), CPU, lambda m: m.operation == "read")
+    verdict = judge(data)
+    first = [c for c in verdict.pooled if c.kind == "writes"]
+    pooled = [replace(c, is_headline=c in first) for c in verdict.pooled]
+    said = limit_text(data, replace(verdict, pooled=pooled), "", 80)
+    assert said == "Limit: processors in 2 of 4 cells."
+
+
 def test_a_trial_in_three_is_no_limit(canned: ModuleType) -> None:
     data = with_caveat(canned.make_study(rounds=6), CPU, lambda m: m.round <= 2)
     assert limit_text(data, judge(data), "", 80) == ""

@@ -8,7 +8,7 @@ block of their own (`iolab.stats.upper_bound`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from iolab.frozen import frozen
@@ -17,7 +17,7 @@ from iolab.stats.caveats_of_simulation import MECHANISM
 from iolab.stats.effect_words import percent
 from iolab.stats.ledger import Samples, build_ledger, cache_share, decides_cache, is_page_cache
 from iolab.stats.metrics import METRIC_BY_NAME
-from iolab.stats.verdict import StudyVerdict
+from iolab.stats.verdict import Comparison, StudyVerdict
 from iolab.store.rows import StudyData
 
 BUSY: Final = 0.9
@@ -64,22 +64,31 @@ def limit_text(data: StudyData, verdict: StudyVerdict, said: str, width: int) ->
     said : the sentence above; a cause that it names is not repeated.
     width : columns; causes that do not fit are left out.
     """
-    cells = [tuple(by_level.values()) for by_level in _cells(data, verdict)]
-    found = [(cause, sum(map(cause.is_limit, cells))) for cause in _CAUSES]
-    if decides_cache(verdict.compared_factor):  # What is compared is no limit that was met.
-        found = found[1:]
-    limits = [(cause, n) for cause, n in found if n]
-    if not limits:
+    limits, n_cells = list[tuple[_Cause, int]](), 0
+    for found in (verdict.headline, verdict.pooled):  # Other classes, where that is not known.
+        cells = [tuple(by_level.values()) for by_level in _cells(data, found)]
+        limits, n_cells = _limits(cells, verdict.compared_factor), len(cells)
+        if limits:
+            break
+    else:
         return _device(data, verdict)
     told = [(cause, n) for cause, n in limits if cause.name not in said]
     for most in range(len(told), 0, -1):
-        line = f"Limit: {_listed(told[:most], len(cells))}"
+        line = f"Limit: {_listed(told[:most], n_cells)}"
         whole = f"{line}; {told[0][0].meaning}."
-        if len(limits) == 1 and told[0][1] == len(cells) and len(whole) <= width:
+        if len(limits) == 1 and told[0][1] == n_cells and len(whole) <= width:
             return whole
         if len(line) < width:
             return f"{line}."
     return ""
+
+
+def _limits(cells: Sequence[tuple[Samples, ...]], factor: str) -> list[tuple[_Cause, int]]:
+    """Return the causes with the number of cells that each limits."""
+    # A cache that is compared is no limit that was met.
+    causes = _CAUSES[1:] if decides_cache(factor) else _CAUSES
+    found = [(cause, sum(map(cause.is_limit, cells))) for cause in causes]
+    return [(cause, n) for cause, n in found if n]
 
 
 def _listed(told: Iterable[tuple[_Cause, int]], n_cells: int) -> str:
@@ -93,11 +102,11 @@ def _listed(told: Iterable[tuple[_Cause, int]], n_cells: int) -> str:
     return ", ".join(texts)
 
 
-def _cells(data: StudyData, verdict: StudyVerdict) -> Iterator[dict[str, Samples]]:
-    """Yield the samples, by level, of every cell that the sentence is about."""
+def _cells(data: StudyData, found: Sequence[Comparison]) -> Iterator[dict[str, Samples]]:
+    """Yield the samples, by level, of the cells of comparisons; without any of all cells."""
     ledger = build_ledger(data)
-    if verdict.headline:
-        for group, name in dict.fromkeys((c.group, c.metric) for c in verdict.headline):
+    if found:
+        for group, name in dict.fromkeys((c.group, c.metric) for c in found):
             yield from ledger.cells_asked(METRIC_BY_NAME[name], group).values()
         return
     for group in ledger.groups():
