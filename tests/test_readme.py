@@ -83,5 +83,5 @@ def test_the_simulated_example_prints_what_the_readme_shows(
     assert main(words[1:], console=Console(out, io.StringIO())) == 0
     (shown,) = [block for block in BLOCK.findall(README) if "--out simulated" in block]
     printed = [line for line in shown.splitlines() if line[:1] not in ("$", " ", "…")]
-    assert len(printed) == 2
+    assert len(printed) == 3
     assert "\n".join(printed) in out.getvalue()

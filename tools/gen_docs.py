@@ -351,6 +351,7 @@ def findings_page() -> str:
         [
             f"[`{kind.name}`](../explanation/honesty.md#{kind.anchor})",
             kind.severity,
+            finding.WEIGHTS[kind.rank] if kind.is_listed else "",
             kind.scope,
             "list" if kind.is_listed else f'block "{kind.title}"',
             "judging" if kind.find or kind.derive else "recorded",
@@ -364,12 +365,16 @@ def findings_page() -> str:
     return page(
         "Findings",
         "python/iolab/stats/findings",
-        "What a study says beside its verdict. *Severity* decides where a finding is shown. A"
-        " finding that is *recorded* comes from the plan, the agent, the simulator, the store or an"
-        " imported table. The others come from judging. When each is seen, and what to do, is in"
-        " [honesty](../explanation/honesty.md).",
+        "What a study says beside its verdict. *Severity* decides where a finding is shown."
+        " *Weight* decides the place of a caveat in every list. First come those by which the"
+        " verdict is about something else than was asked (`meaning`), then those by which levels"
+        " were not measured alike, or too seldom (`comparison`), then doubts about single `values`,"
+        " then mere `information`. The short answer of the terminal names all caveats of the first"
+        " two weights, and may count others. A finding that is *recorded* comes from the plan, the"
+        " agent, the simulator, the store or an imported table. The others come from judging. When"
+        " each is seen, and what to do, is in [honesty](../explanation/honesty.md).",
         table(["severity", *finding.FORMATS], shown),
-        table(["finding", "severity", "about a", "shown as", "comes from"], body),
+        table(["finding", "severity", "weight", "about a", "shown as", "comes from"], body),
     )
 
 

@@ -5,14 +5,17 @@ the least that decides, two lines of noise without their class.
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 
+from iolab.cli import doctor as doctor_command
 from iolab.cli.console import Console
 from iolab.cli.main import main
 from iolab.library import doctor
 from iolab.testbed import command
 
+ROOT = Path(__file__).parents[2]
 STUDY = (
     *("compare", "--on", "sim:fixed-100us", "--record-size", "4k,8k", "--test", "write,read"),
     *("--file-size", "1m", "--seed", "7", "--out", "out"),
@@ -81,6 +84,20 @@ def test_who_lacks_root_is_told_what_needs_it(iolab, monkeypatch, tmp_path):
     assert code != 0
     assert "setting scheduler needs root" in err
     assert f"leave scheduler out: dir:{tmp_path} alone needs no root" in err
+
+
+def test_a_disk_in_use_is_protected_not_a_disk_that_cannot_do_something():
+    """Symptom: "ok device vda cannot be erased": a defect of the disk, and why is that in order?"""
+    why = "cannot be erased by `--on device:`: it carries the running system (/)"
+    source = (ROOT / "crates/iolab-agent/src/doctor.rs").read_text(encoding="utf-8")
+    assert f'"{doctor_command._REFUSED}{{why}}"' in source
+    check = {"name": "device vda", "status": "ok", "message": why, "hint": ""}
+    out = io.StringIO()
+    doctor_command._print(Console(out, io.StringIO()), check)
+    assert " ".join(out.getvalue().split()) == (
+        "ok device vda is protected: iolab refuses to erase it with `--on device:`, because"
+        " it carries the running system (/)"
+    )
 
 
 def test_advice_that_only_root_can_follow_says_so():

@@ -356,7 +356,7 @@ def test_the_doctor_says_of_every_device_whether_it_could_be_used(iolab: Run, di
     subprocess.run(["mkswap", disk.node], check=True, capture_output=True)
     refused = iolab("doctor").stdout
     line = next(line for line in refused.splitlines() if f"device {name} " in line)
-    assert "cannot be erased by `--on device:`" in line
+    assert "is protected: iolab refuses to erase it with `--on device:`, because" in line
     assert "swap" in line
 
 

@@ -101,7 +101,7 @@ def test_the_first_screen_has_the_first_doubts_and_counts_the_rest(
     study: tuple[StudyData, StudyVerdict, list[DrawnChart]], page: tuple[str, str]
 ) -> None:
     shown = [kind.name for kind in LISTED if _mark(kind.name) in page[0]]
-    doubts = [kind.name for kind in LISTED if kind.severity == "doubt"]
+    doubts = [kind.name for kind in LISTED if kind.weight == "meaning"]
     assert shown == doubts[:FIRST_SCREEN_MAX]
     assert f"{len(LISTED) - FIRST_SCREEN_MAX} more, under" in page[0]
 

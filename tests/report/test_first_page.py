@@ -13,14 +13,13 @@ from iolab.report.answer import Answer, answer
 from iolab.report.charts.common import noise_floor
 from iolab.report.collect import draw_all
 from iolab.report.conditions import Condition, condition_table, conditions
-from iolab.report.findings import caveat_line
+from iolab.report.findings import caveat_line, listed
 from iolab.report.html import render_html
 from iolab.report.trust import SPARE, Reason, reasons
 from iolab.report.why import why_text
 from iolab.stats.calibration import RATE_MAX, STUDIES_WANTED
 from iolab.stats.caveats_of_simulation import CAUSE
 from iolab.stats.finding import Finding
-from iolab.stats.findings import kind_of
 from iolab.stats.judge import judge
 from iolab.stats.methods.log_ratio import geometric_mean
 from iolab.store.rows import StudyData
@@ -354,7 +353,7 @@ def test_the_first_caveats_have_their_words_beside_the_answer(canned: ModuleType
     data = canned.factorial()
     verdict = judge(data)
     said = caveat_line(verdict)
-    told = [f for f in verdict.caveats if kind_of(f.kind).is_shown("first screen")]
+    told = listed(verdict, "first screen")
     assert told
     assert said.startswith(sentence_case(told[0].says)[:30])
     assert re.search(r"; \d+ more below$", said)

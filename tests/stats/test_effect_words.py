@@ -21,6 +21,8 @@ from iolab.stats.effect_words import (
     CAP,
     EQUAL,
     amount_of_effect,
+    form_of,
+    further_digits,
     no_interval,
     percent,
     size_of_effect,
@@ -78,6 +80,46 @@ def test_sizes(ratio, rate, latency):
 )
 def test_intervals(middle, ends, text):
     assert size_of_interval(RATE, middle, ends) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "ends", "text"),
+    [
+        (10.6, (10.2, 11.04), "10.6 times as fast (10.2 to 11.0 times)"),
+        (10.6, (9.96, 12.0), "11 times as fast (10 to 12 times)"),
+        (9.97, (9.93, 10.02), "9.97 times as fast (9.93 to 10.0 times)"),
+        (3.0952, (3.0923, 3.0981), "3.095 times as fast (3.092 to 3.098 times)"),
+        (0.8753, (0.8746, 0.8761), "12.47 % slower (12.39 to 12.54 %)"),
+        (1.116, (1.115, 1.124), "11.6 % faster (11.5 to 12.4 %)"),
+        (1 / 79.2, (1 / 80.1, 1 / 78.6), "1/79.2 as fast (1/78.6 to 1/80.1)"),
+        (1.0004, (1.0003, 1.01), "0.04 % faster (0.03 to 1.0 %)"),
+        (
+            12345.4,
+            (12345.2, 12400.0),
+            "12\u202f345.4 times as fast (12\u202f345.2 to 12\u202f400.0 times)",
+        ),
+        (3.0, (3.0000001, 3.0000002), "3.000 times as fast (3.000 to 3.000 times)"),
+        (0.8, (0.8, 0.8), "20 % slower (20 to 20 %)"),
+    ],
+)
+def test_a_size_does_not_look_like_an_end_of_its_interval(ratio, ends, text):
+    """Symptom: "11 times (10 to 11 times)": the estimate looked like a bound."""
+    form = form_of((ratio, *ends))
+    further = further_digits(RATE, ratio, ends, form)
+    size = size_of_effect(RATE, ratio, form, further=further)
+    assert f"{size} ({size_of_interval(RATE, ratio, ends, form, further=further)})" == text
+
+
+@given(METRICS, RATIOS, st.floats(1.005, 3), st.floats(1.005, 3))
+def test_more_digits_tell_a_size_from_its_ends(metric, ratio, below, above):
+    ends = (ratio / below, ratio * above)
+    form = form_of((ratio, *ends))
+    further = further_digits(metric, ratio, ends, form)
+    size = size_of_effect(metric, ratio, form, further=further)
+    bounds = size_of_interval(metric, ratio, ends, form, further=further)
+    number = size.partition(" ")[0]
+    if size != EQUAL and abs(ratio - 1) > 0.1 and 0.01 < ratio < 100:
+        assert number not in bounds.split(), (size, bounds)
 
 
 @pytest.mark.parametrize(

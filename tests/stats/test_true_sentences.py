@@ -224,7 +224,7 @@ def test_point_15_two_wide_rounds_have_no_useful_interval(canned):
     wide = judge(canned.make_study(rounds=2, noise=2.0, seed=5))
     assert "no useful interval from 2 rounds" in wide.sentence
     assert "95 % interval" not in wide.sentence
-    narrow = judge(canned.make_study(rounds=2, noise=0.0, kind="simulated"))
+    narrow = judge(canned.make_study(rounds=2, noise=0.001, kind="simulated"))
     assert "95 % interval" in narrow.sentence
 
 
@@ -311,3 +311,24 @@ def test_of_many_levels_the_strongest_is_named_and_the_rest_counted(canned):
     assert re.search(r"\d+ more better", sentence), sentence
     assert "80 % chance" not in sentence
     assert len(textwrap.wrap(sentence, 80)) <= 7, sentence
+
+
+def test_rounds_that_are_equal_are_said_to_be_and_why(canned):
+    """Symptom: "cfq is 20 % slower (20 to 20 %)"; why stood under --full only."""
+    sentence = judge(canned.simulated()).sentence
+    assert "cfq is 20 % slower (the same each time, as nothing here is random);" in sentence
+    assert "cfq is 20 % slower (the same each time);" in sentence
+    assert "20 to 20 %" not in sentence
+    two = canned.make_study(throughput={"bfq": 0.8}, noise=0.0, kind="simulated")
+    said = judge(two).sentence
+    assert (
+        "bfq is 20 % slower than none (the same each time, as nothing here is random; iozone,"
+        " direct I/O, writes, 2 cells, 5 rounds)." in said
+    )
+    alike = judge(canned.make_study(noise=0.0, kind="simulated")).sentence
+    assert "(iozone, direct I/O; writes: the same each time, as nothing here is random, 2" in alike
+
+
+def test_a_measured_size_has_the_digits_that_tell_it_from_its_interval(canned):
+    verdict = judge(canned.record_sizes())
+    assert "256k is 6.45 times as fast (6.40 to 6.50 times)" in verdict.sentence

@@ -21,6 +21,9 @@ _NO_TRIAL: Final = (
     (" before the trial", " just now"),
 )
 """Words of the agent for the surroundings of a trial, where there is none."""
+_REFUSED: Final = "cannot be erased by `--on device:`: "
+_PROTECTED: Final = "is protected: iolab refuses to erase it with `--on device:`, because "
+"""Words of the agent for a device that is in use, and those that tell what is in order there."""
 _POLLED: Final = "io_uring_poll"
 _ABOUT_POLLED: Final = (
     "io_uring_poll asks the device for completions instead of being interrupted, which only",
@@ -48,6 +51,7 @@ def _print(console: Console, check: Check) -> None:
     message = check.get("message", "")
     for said_of_a_trial, said_here in _NO_TRIAL:
         message = message.replace(said_of_a_trial, said_here)
+    message = message.replace(_REFUSED, _PROTECTED)
     console.result(f"{mark}  {check.get('name', ''):18} {message}")
     if _POLLED in check.get("name", "") + message:
         for line in _ABOUT_POLLED:

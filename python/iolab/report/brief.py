@@ -13,7 +13,7 @@ from typing import Final
 
 from iolab.report.answer import answer
 from iolab.report.conditions import conditions
-from iolab.report.findings import brief_doubts, listed, titled_blocks
+from iolab.report.findings import BriefDoubt, brief_doubts, listed, titled_blocks
 from iolab.report.folding import FIXED_SPACES, fold_text
 from iolab.report.terminal import (
     UNICODE,
@@ -27,6 +27,7 @@ from iolab.report.terminal import (
     trials_text,
     untested_text,
     why_lines,
+    with_limit,
 )
 from iolab.stats.verdict import StudyVerdict
 from iolab.store.continuing import PLACE
@@ -47,6 +48,8 @@ _EARLY: Final = (_STREAMS, _VALUES)
 """Blocks before the comparisons by other metrics."""
 _CALIBRATE: Final = "iolab aa"
 """Begins a step that every study has until it is done once."""
+NAMED_LINES_MAX: Final = 3
+"""Lines that the names of caveats take at most, where they question the verdict."""
 _ROWS_MIN: Final = 2
 """A table of fewer rows than it has, and fewer than these, is left out."""
 _NAMES_MAX: Final = 4
@@ -79,7 +82,7 @@ def render_brief(
     rest = _Rest(data, verdict, below, (again, values), width)
     most = _SENTENCE_MAX
     while True:
-        sentence = _sentence(verdict.sentence, width, most)
+        sentence = with_limit(data, verdict, _sentence(verdict.sentence, width, most), width)
         blocks, tail, is_answered = rest.arranged(room - _height(sentence) - 1)
         if is_answered or most == _SENTENCE_MIN:
             break
@@ -117,31 +120,35 @@ class _Rest:
     def arranged(self, room: int) -> tuple[list[str], str, bool]:
         """Blocks, last block, and whether every comparison that carries the verdict is there."""
         room -= _height(*self._next, *self._trials, self._commands) + 1  # What is left out.
-        room -= 1 if self._doubts else 0
+        room -= _height(*self._named([], self._doubts))
         first = [table for table in self._tables if table.is_primary]
         shown, left_out, room = _tables(first, room)
         is_answered = not left_out
-        doubts = self._doubts[:1] if self._doubts and _height(self._doubts[0][1]) <= room else []
-        room -= _height(*(text for _, text in doubts))
+        doubts = [doubt for doubt in self._doubts[:1] if _height(doubt.text) <= room]
+        room -= _height(*(doubt.text for doubt in doubts))
         blocks = [_small(name, text) for name, text in self._blocks if text]
         early, gone, room = _whole_blocks([b for b in blocks if b[0] in _EARLY], room, _VALUES)
         second = [table for table in self._tables if not table.is_primary]
         tables, without, room = _tables(second, room)
         late, not_there, room = _whole_blocks([b for b in blocks if b[0] not in _EARLY], room)
         for doubt in self._doubts[len(doubts) :]:
-            if _height(doubt[1]) > room:
+            if _height(doubt.text) > room:
                 break
             doubts.append(doubt)
-            room -= _height(doubt[1])
+            room -= _height(doubt.text)
         left_out += [*gone, *without]
         left_out += [counted(self._cells, "single cell")] if self._cells > 1 else []
         left_out += [*not_there, *([counted(self._notes, "note")] if self._notes else [])]
-        names = [name for name, _ in self._doubts[len(doubts) :]]
-        tail = [*self._next, *self._trials, *(text for _, text in doubts)]
-        if names:
-            tail.append(_named("- also: " if doubts else "Caveats: ", names, self._width))
+        tail = [*self._next, *self._trials, *(doubt.text for doubt in doubts)]
+        tail += self._named(doubts, self._doubts[len(doubts) :])
         tail += [*_left_out(left_out, self._width), self._commands]
         return [*shown, *early, *tables, *late], "\n".join(tail), is_answered
+
+    def _named(self, told: list[BriefDoubt], rest: list[BriefDoubt]) -> list[str]:
+        """Line with the names of the doubts below those that are told, if there are any."""
+        begin = "- also: " if told else "Caveats: "
+        names, least = [doubt.name for doubt in rest], sum(doubt.is_heavy for doubt in rest)
+        return [_names_text(begin, names, least, self._width)] if rest else []
 
 
 def _height(*texts: str) -> int:
@@ -224,14 +231,19 @@ def _small(title: str, text: str) -> tuple[str, str]:
     return name[:1].lower() + name[1:], text
 
 
-def _named(begin: str, names: Sequence[str], width: int) -> str:
-    """Write as many names as a line holds."""
-    for n in range(len(names), 0, -1):
-        more = f" and {len(names) - n} more" if n < len(names) else ""
-        line = f"{begin}{', '.join(names[:n])}{more}"
-        if len(line) <= width:
-            return line
-    return f"{begin}{counted(len(names), 'caveat')}"
+def _names_text(begin: str, names: Sequence[str], least: int, width: int) -> str:
+    """Write as many names as a line holds, or on a few lines the first `least`."""
+    texts = [fold_text(_some(begin, names, n), width, "  ") for n in range(len(names), 0, -1)]
+    lines = [(_height(text), n) for text, n in zip(texts, range(len(names), 0, -1), strict=True)]
+    fits = (n for height, n in lines if height <= (1 if n > least else NAMED_LINES_MAX))
+    n = next(fits, 0)
+    return texts[len(names) - n] if n else f"{begin}{counted(len(names), 'caveat')}"
+
+
+def _some(begin: str, names: Sequence[str], n: int) -> str:
+    """Write the first `n` names, and count the others."""
+    more = f" and {len(names) - n} more" if n < len(names) else ""
+    return f"{begin}{', '.join(names[:n])}{more}"
 
 
 def _left_out(left_out: Sequence[str], width: int) -> list[str]:

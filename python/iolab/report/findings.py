@@ -89,10 +89,11 @@ class FindingBlock:
 
 
 def listed(verdict: StudyVerdict, where: Format) -> list[Finding]:
-    """Return the caveats that a format shows."""
-    return [
+    """Return the caveats that a format shows, the heaviest first."""
+    shown = (
         f for f in verdict.caveats if kind_of(f.kind).is_listed and kind_of(f.kind).is_shown(where)
-    ]
+    )
+    return sorted(shown, key=lambda f: kind_of(f.kind).rank)
 
 
 def blocks(
@@ -123,9 +124,21 @@ def terminal_list(verdict: StudyVerdict, width: int) -> list[str]:
     ]
 
 
-def brief_doubts(verdict: StudyVerdict, width: int) -> list[tuple[str, str]]:
-    """Name of every doubt, and the doubt without its hint on two lines at most."""
-    found = list[tuple[str, str]]()
+@frozen
+class BriefDoubt:
+    """One doubt in the short answer."""
+
+    name: str
+    """Name, and how often it was seen."""
+    text: str
+    """Statement without its hint, on two lines at most."""
+    is_heavy: bool
+    """True if it questions the verdict itself, so that it is never only counted."""
+
+
+def brief_doubts(verdict: StudyVerdict, width: int) -> list[BriefDoubt]:
+    """Return every doubt, the heaviest first."""
+    found = list[BriefDoubt]()
     for f in listed(verdict, "terminal"):
         if kind_of(f.kind).severity != "doubt":
             continue
@@ -135,7 +148,8 @@ def brief_doubts(verdict: StudyVerdict, width: int) -> list[tuple[str, str]]:
             cut = folded[BRIEF_LINES - 1][: width - 4].rstrip(" ,;.:")
             folded = [*folded[: BRIEF_LINES - 1], f"{cut} ..."]
         times = f" ({f.count} times)" if f.count > 1 else ""
-        found.append((f"{_name(f)}{times}", "\n".join(folded)))
+        is_heavy = kind_of(f.kind).is_heavy
+        found.append(BriefDoubt(f"{_name(f)}{times}", "\n".join(folded), is_heavy))
     return found
 
 

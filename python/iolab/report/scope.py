@@ -60,9 +60,8 @@ def device_text(data: StudyData, *, is_short: bool = False) -> str:
             for name, text in data.facts.items()
             if name.startswith("sim.profile.")
         ]
-        return f"{testbed_name(study)}, a simulation" + (
-            f": {' and '.join(titles)}" if titles else ""
-        )
+        of_what = f": {' and '.join(titles)}" if titles else ""
+        return f"{testbed_name(study)}, a simulation{of_what}"
     systems = " or ".join(sorted(_values(data, lambda name: name == "fs.type")))
     devices = ", ".join(_devices(data))
     below = " on ".join(part for part in (systems, devices) if part)

@@ -15,6 +15,7 @@ from iolab.report.device_work import work_text
 from iolab.report.findings import terminal_blocks, terminal_list
 from iolab.report.folding import FIXED_SPACES, clean_text, fit_text, fold_text
 from iolab.report.labels import fitted
+from iolab.report.limit import limit_text
 from iolab.report.metric_label import metric_label
 from iolab.report.scope import device_text, duration_text, not_tested, workload_text
 from iolab.report.secondary_tables import factor_text
@@ -92,7 +93,7 @@ def render(
     width = max(WIDTH_MIN, width)
     glyphs = UNICODE if is_unicode else PLAIN
     blocks = [
-        fold_text(verdict.sentence, width),
+        with_limit(data, verdict, fold_text(verdict.sentence, width), width),
         *why_lines(data, verdict, width),
         _pooled(data, verdict, width, glyphs)
         if data.study.is_comparison
@@ -107,6 +108,12 @@ def render(
     ]
     text = FIXED_SPACES.sub(" ", "\n\n".join(block for block in blocks if block)) + "\n"
     return text if is_unicode else to_ascii(text)
+
+
+def with_limit(data: StudyData, verdict: StudyVerdict, sentence: str, width: int) -> str:
+    """Add to a folded sentence, on a line of its own, the limit of the results, if it is known."""
+    said = limit_text(data, verdict, " ".join(sentence.split()), width)
+    return f"{sentence}\n{said}" if said else sentence
 
 
 def why_lines(data: StudyData, verdict: StudyVerdict, width: int) -> list[str]:
@@ -187,6 +194,7 @@ def _header(parts: tuple[str, str, str, str], said: str, width: int) -> str:
         title = ", ".join(dict.fromkeys(t for t in (workload, kind, label) if t))
     if len(title) > room:
         rest = ", ".join(dict.fromkeys(t for t in (kind, label) if t))
+        rest = rest if len(rest) <= room else label
         left = room - len(rest) - 2
         title = f"{fit_text(workload, left).rstrip()}, {rest}" if left >= NAME_MIN else rest
     return f"{fit_text(title, min(len(title), room)).rstrip()} {said}"

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
+from iolab.stats.effect_words import has_no_width
 from iolab.stats.finding import Evidence, Finding
 from iolab.stats.interim_looks import ALPHA, look_of, spent_share
 from iolab.stats.ledger import Ledger, decides_cache
@@ -30,8 +31,6 @@ from iolab.wording import counted, sentence_case
 
 POSITION_P: Final = 0.01
 """Below this the place inside a round is worth a warning."""
-EQUAL_ROUNDS: Final = 1e-9
-"""Relative width below which an interval has none: what is left is the rounding of logarithms."""
 FEW_ROUNDS: Final = 5
 """Fewer rounds than this: the interval is honest, but wide and trusts normality."""
 
@@ -215,7 +214,7 @@ def _histogram_text(verdict: StudyVerdict) -> str:
 def _has_equal_rounds(c: Comparison) -> bool:
     """Tell if all rounds said the same, so that more of them would, too."""
     bounds = c.effect.interval_95
-    return bounds is not None and bounds.high <= bounds.low * (1 + EQUAL_ROUNDS)
+    return bounds is not None and has_no_width((bounds.low, bounds.high))
 
 
 def about_trials(ledger: Ledger, verdict: StudyVerdict) -> Iterator[Finding]:

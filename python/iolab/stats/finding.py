@@ -29,6 +29,10 @@ Strength = Literal["observed", "shown", "suggested"]
 Severity = Literal["doubt", "note", "result"]
 """`doubt`: speaks against a number; `note`: says how a number came about; `result`: an estimate
 beside the verdict."""
+Weight = Literal["meaning", "comparison", "values", "information"]
+"""`meaning`: the verdict is about something else than was asked, such as memory; `comparison`: its
+levels were not measured alike, or too seldom; `values`: single values are in doubt; `information`:
+nothing is to be doubted."""
 Format = Literal["first screen", "terminal", "markdown", "page", "workbook", "verdict.json"]
 
 FORMATS: Final[tuple[Format, ...]] = (
@@ -40,6 +44,10 @@ SHOWN: Final[Mapping[Severity, frozenset[Format]]] = {
     "result": frozenset(FORMATS) - {"first screen"},
 }
 """Formats that show a finding, by the severity of its kind."""
+WEIGHTS: Final[tuple[Weight, ...]] = ("meaning", "comparison", "values", "information")
+"""Weights of caveats, the heaviest first: the order in which every format lists them."""
+HEAVY: Final[tuple[Weight, ...]] = ("meaning", "comparison")
+"""Weights of what questions the verdict itself: such a caveat is always named, never counted."""
 
 
 @frozen
@@ -116,6 +124,8 @@ class FindingKind:
     advice: str
     """Advice, in Markdown."""
     severity: Severity = "doubt"
+    weight: Weight = "values"
+    """Place among the caveats; a note is information, whatever stands here."""
     scope: Scope = "study"
     title: str = ""
     """Heading of a block of its own; kinds without one are listed among the caveats."""
@@ -155,6 +165,16 @@ class FindingKind:
     def is_listed(self) -> bool:
         """Tell whether it stands in the list of caveats, not in a block of its own."""
         return not self.title
+
+    @property
+    def rank(self) -> int:
+        """The place of its weight among all: the lower, the earlier it is listed."""
+        return WEIGHTS.index("information" if self.severity == "note" else self.weight)
+
+    @property
+    def is_heavy(self) -> bool:
+        """Tell whether it questions the verdict itself."""
+        return WEIGHTS[self.rank] in HEAVY
 
     def is_shown(self, where: Format) -> bool:
         """Tell whether the severity puts it into a format."""

@@ -137,7 +137,7 @@ def _answer(data: StudyData, draft: StudyVerdict) -> str:
 
         return imported_answer(data, draft)
     said = (
-        wording.headline_sentence(draft)
+        wording.with_reason(wording.headline_sentence(draft), data.study)
         if data.study.is_comparison
         else wording.alone_sentence(draft, _held(data.study))
     )

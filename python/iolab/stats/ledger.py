@@ -66,6 +66,8 @@ class Samples:
     n_all: int = 0
     n_generator: int = 0
     """Values, and those of trials in which much of the time was the load generator's own."""
+    n_processor: int = 0
+    """Values of trials in which the processors were the limit."""
     shares_total: float = 0.0
     shares_known: int = 0
     """Shares of bytes that never reached the device: sum and number; the mean is asked often."""
@@ -79,10 +81,25 @@ class Samples:
         """Tell whether the load generator took much of the time in most of the trials behind it."""
         return self.n_generator * 2 > self.n_all
 
-    def add(self, m: Measurement, *, is_generator: bool = False) -> None:
-        """Put a measurement into its round; `is_generator`: the generator took much of its time."""
+    @property
+    def is_processor_bound(self) -> bool:
+        """Tell whether the processors were the limit in most of the trials behind it."""
+        return self.n_processor * 2 > self.n_all
+
+    def add(
+        self, m: Measurement, *, is_generator: bool = False, is_processor: bool = False
+    ) -> None:
+        """Put a measurement into its round.
+
+        Parameters
+        ----------
+        m : the measurement.
+        is_generator : the load generator took much of its time.
+        is_processor : the processors were its limit.
+        """
         self.n_all += 1
         self.n_generator += is_generator
+        self.n_processor += is_processor
         known = self.by_round.get(m.round)
         if known is None:
             self.by_round[m.round] = [m]
@@ -291,7 +308,7 @@ def _build(data: StudyData) -> Ledger:
     cells: dict[str, Cells] = {}
     rejected: Counter[str] = Counter()
     unknown: dict[str, None] = {}
-    is_ok, is_bound, here = True, False, dict[str, Samples]()
+    is_ok, is_bound, is_busy, here = True, False, False, dict[str, Samples]()
     by_place: dict[tuple[CellKey, str], dict[str, Samples]] = {}
     places: dict[tuple[str, str, bool | None, int], dict[str, Samples]] = {}
     last: Measurement | None = None
@@ -315,6 +332,7 @@ def _build(data: StudyData) -> Ledger:
                 places[place] = known
             here = known
             is_bound = m.trial_id in bound or _has(m.caveats, "generator_bound")
+            is_busy = _has(m.caveats, "cpu_bound")
         if not is_ok:
             continue
         if not is_usable(m.value):
@@ -323,7 +341,7 @@ def _build(data: StudyData) -> Ledger:
         samples = here.get(m.metric)
         if samples is None:
             samples = here[m.metric] = Samples()
-        samples.add(m, is_generator=is_bound)
+        samples.add(m, is_generator=is_bound, is_processor=is_busy)
     for (key, level), by_metric in by_place.items():
         for metric, samples in by_metric.items():
             cells.setdefault(metric, {}).setdefault(key, {})[level] = samples

@@ -12,8 +12,11 @@ from typing import Final
 
 from iolab.stats.effect_words import (
     ROUNDS_MIN,
+    SAME_EACH_TIME,
     Form,
     form_of,
+    further_digits,
+    has_no_width,
     joint_of,
     no_interval,
     size_of_effect,
@@ -83,7 +86,7 @@ def _equal_in_all(verdict: StudyVerdict) -> str:
     where = " and ".join(f"in {c.kind}" for c in found)
     average = ON_AVERAGE if any(c.is_on_average for c in found) else ""
     intervals = "; ".join(
-        f"{c.kind}: 95 % interval {bounds_text(metric, c.effect)}, {_numbers(verdict, [c])}"
+        f"{c.kind}: {_spread(bounds_text(metric, c.effect), ', ')}{_numbers(verdict, [c])}"
         for c in found
     )
     head = ", ".join(t for t in (first.workload, mode_text(factor, first.is_direct)) if t)
@@ -281,16 +284,23 @@ def bounds_text(
     interval = effect.interval_95
     if interval is None:
         return "no interval from a single value"
-    useless = no_interval(rounds, (interval.low, interval.high))
+    ends = (interval.low, interval.high)
+    if has_no_width(ends):
+        return SAME_EACH_TIME
+    useless = no_interval(rounds, ends)
     if useless:
         return useless
     form = form or form_of_effects([effect])
-    return size_of_interval(metric, _ratio(effect), (interval.low, interval.high), form)
+    further = further_digits(metric, _ratio(effect), ends, form)
+    return size_of_interval(metric, _ratio(effect), ends, form, further=further)
 
 
 def size_text(metric: Metric, effect: Effect, form: Form | None = None) -> str:
-    """Write the size of an effect in the form that its interval needs, too."""
-    return size_of_effect(metric, _ratio(effect), form or form_of_effects([effect]))
+    """Write the size of an effect in the form, and with the digits, that its interval needs."""
+    form, interval = form or form_of_effects([effect]), effect.interval_95
+    ends = () if interval is None else (interval.low, interval.high)
+    further = further_digits(metric, _ratio(effect), ends, form) if ends else 0
+    return size_of_effect(metric, _ratio(effect), form, further=further)
 
 
 def margin_text(margin: float) -> str:
@@ -364,9 +374,7 @@ def _one_level(verdict: StudyVerdict, c: Comparison) -> str:
     if effect.ratio is None:
         return f"Undecided: {ours} and {base} have no complete round in common ({scope})."
     bounds = bounds_text(metric, effect, rounds=c.rounds_used)
-    detail = f"{bounds}, {scope}"
-    if effect.interval_95 is not None and not bounds.startswith("no "):
-        detail = f"95 % interval {detail}"
+    detail = f"{_spread(bounds)}{scope}"
     match effect.word:
         case "better" | "worse":
             return f"{_claim(metric, ours, base, effect)} ({detail})."
@@ -391,6 +399,20 @@ def _one_level(verdict: StudyVerdict, c: Comparison) -> str:
             claim = claim.replace("Undecided", "undecided", 1) if lead else claim
             after = f" {sentence_case(rounds)}." if rounds else ""
             return f"{lead}{claim} ({detail}).{after}"
+
+
+def _spread(bounds: str, end: str = "; ") -> str:
+    """Write bounds before a scope: an interval with its level, or why there is none; then `end`."""
+    if bounds == SAME_EACH_TIME:
+        return f"{bounds}{end}"
+    return f"{bounds}, " if bounds.startswith("no ") else f"95 % interval {bounds}, "
+
+
+def with_reason(said: str, study: StudyRow) -> str:
+    """Say of a simulation, once, why an interval has no width."""
+    if not study.is_simulated:
+        return said
+    return said.replace(SAME_EACH_TIME, f"{SAME_EACH_TIME}, as nothing here is random", 1)
 
 
 ON_AVERAGE: Final = " on average over cells (single cells may differ)"

@@ -18,8 +18,7 @@ from iolab.report.chart import (
     Point,
     Value,
 )
-from iolab.stats.caveats import EQUAL_ROUNDS
-from iolab.stats.effect_words import no_interval
+from iolab.stats.effect_words import NO_WIDTH, no_interval
 from iolab.stats.ledger import Group as ClassGroup
 from iolab.stats.ledger import factor_head
 from iolab.stats.longest_latencies import trial_text
@@ -84,7 +83,7 @@ def floor_of(comparisons: Sequence[Comparison]) -> float | None:
         for c in comparisons
         if (i := c.effect.interval_95) is not None and i.low > 0 and math.isfinite(i.high)
     ]
-    if not halves or median(halves) < EQUAL_ROUNDS:
+    if not halves or median(halves) < NO_WIDTH:
         return None
     return math.exp(min(700.0, median(halves)))
 

@@ -39,6 +39,7 @@ JUDGED: Final[tuple[FindingKind, ...]] = (
         STUDY,
         "trials failed; their rounds are left out of the comparisons they belong to",
         "the reason stands with each trial",
+        weight="comparison",
         scope="trial",
         find=about_trials,
     ),
@@ -56,6 +57,7 @@ JUDGED: Final[tuple[FindingKind, ...]] = (
         "the plan has fewer than five rounds, or the headline rests on fewer and its rounds "
         "are not all equal (of a simulation they may be)",
         "more `--rounds` or `--budget`, with `--resume`",
+        weight="comparison",
         find=about_trials,
         is_of_rounds=True,
         is_of_plan=True,
@@ -68,6 +70,7 @@ JUDGED: Final[tuple[FindingKind, ...]] = (
         "compares memory",
         "`--direct`; or `--cache cold` for reads, `--fsync timed` for writes; or a "
         "`--memory-limit` below the file size",
+        weight="meaning",
         scope="cell",
         find=about_cells,
         next_step=past_the_cache,
@@ -78,6 +81,7 @@ JUDGED: Final[tuple[FindingKind, ...]] = (
         "20 % or more of the workers' time was the harness itself (its cost per op is "
         "measured before each phase)",
         "larger records; or read the number as a lower bound",
+        weight="meaning",
         scope="cell",
         find=about_cells,
         next_step=past_the_generator,
@@ -186,6 +190,7 @@ JUDGED: Final[tuple[FindingKind, ...]] = (
         "change are named. `--resume` refuses that unless `--allow-other-machine` is given",
         "run it again on one machine if a round spans the change; else ratios are fair, "
         "absolute values are not",
+        weight="comparison",
         find=about_environment,
     ),
     FindingKind(
@@ -195,6 +200,7 @@ JUDGED: Final[tuple[FindingKind, ...]] = (
         "between trials",
         "run it again on one machine if a round spans the change; else ratios are fair, "
         "absolute values are not",
+        weight="comparison",
         find=about_environment,
     ),
     FindingKind(
@@ -228,6 +234,7 @@ JUDGED: Final[tuple[FindingKind, ...]] = (
         STUDY,
         "slices after one of the same level differ from those after another level's (p < .01)",
         "compare whole trials: slices are too short for what is compared",
+        weight="comparison",
         find=about_slices,
     ),
     FindingKind(
@@ -263,6 +270,7 @@ JUDGED: Final[tuple[FindingKind, ...]] = (
         STUDY,
         "two levels of the compared factor are one setting under two names",
         "any difference between them is noise; leave one out",
+        weight="meaning",
         find=about_equal_levels,
     ),
     FindingKind(
@@ -290,6 +298,7 @@ JUDGED: Final[tuple[FindingKind, ...]] = (
         "the metric asked for is not known of both sides of a comparison; another one carries "
         "the verdict",
         "a p99 needs 1,000 operations, a p99.9 10,000: run longer, or choose another metric",
+        weight="meaning",
         find=about_metric,
     ),
     FindingKind(

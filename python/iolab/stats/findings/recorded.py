@@ -13,6 +13,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         MEMORY,
         "direct I/O on tmpfs: the kernel accepts it, it is memory all the same",
         "another directory",
+        weight="meaning",
         scope="trial",
     ),
     FindingKind(
@@ -20,6 +21,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         MEMORY,
         "more than 1 % of the file's pages were still resident after they had been dropped",
         "another process maps the file? On tmpfs nothing can be dropped",
+        weight="meaning",
         scope="cell",
     ),
     FindingKind(
@@ -34,6 +36,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         MEMORY,
         "less than 95 % resident after the file had been read once",
         "the file is larger than memory or than the limit; take it as a partly warm result",
+        weight="meaning",
         scope="cell",
     ),
     FindingKind(
@@ -48,12 +51,14 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         MEMORY,
         "the image of the loop testbed goes through the host's page cache",
         "an `--image-dir` on ext4 or xfs",
+        weight="meaning",
     ),
     FindingKind(
         "cpu_bound",
         GENERATOR,
         "the processors were busy 90 % of the time available to the workers",
         "it measures processor and memory; a faster device would change nothing",
+        weight="meaning",
         scope="cell",
     ),
     FindingKind(
@@ -105,6 +110,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         GENERATOR,
         "a block came back wrong: which, where, how",
         "do not trust the device before you know why",
+        weight="meaning",
         scope="trial",
     ),
     FindingKind(
@@ -119,6 +125,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         MACHINE,
         "a value was written and cannot be read back (a driver's depth needs debugfs)",
         "mount debugfs",
+        weight="information",
         scope="knob",
     ),
     FindingKind(
@@ -200,6 +207,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         MACHINE,
         "an iolab before schema 3 stored the study: a changed bit in its file would not be noticed",
         "keep an archive of it",
+        weight="information",
     ),
     FindingKind(
         "digests_made_later",
@@ -221,6 +229,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         NOISE,
         "the host took more than 1 % of the CPU time during the trial",
         "a machine of its own; more rounds",
+        weight="comparison",
         scope="trial",
     ),
     FindingKind(
@@ -228,6 +237,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         NOISE,
         "tasks waited for a CPU more than 10 % of the time during the trial",
         "stop other programs; fewer workers than CPUs",
+        weight="comparison",
         scope="trial",
     ),
     FindingKind(
@@ -236,6 +246,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         "somebody waited for I/O more than 20 % of the ten seconds before the trial. After "
         "the first trial that may be the study itself",
         "stop other programs that read or write",
+        weight="comparison",
         scope="trial",
     ),
     FindingKind(
@@ -251,6 +262,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         "the agent, or what it measures with, was stopped by a signal (SIGSTOP) for seconds "
         "during the trial",
         "do not trust that trial",
+        weight="comparison",
         scope="trial",
     ),
     FindingKind(
@@ -273,6 +285,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         STUDY,
         "more than 64 treatments in a round",
         "drop levels or split the study",
+        weight="information",
         scope="treatment",
     ),
     FindingKind(
@@ -305,6 +318,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         "the kernel dropped block events while a trace was recorded: counts and stage times are "
         "those of the rest",
         "`--events issue-complete` records fewer; or trace a shorter trial",
+        weight="information",
         scope="trial",
     ),
     FindingKind(
@@ -312,6 +326,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         STUDY,
         "a trace ends before its trial: the disk was full, or the recorder had to stop",
         "make room, or trace a shorter trial",
+        weight="information",
         scope="trial",
     ),
     FindingKind(
@@ -336,6 +351,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         "the study ran on `null:`: operations complete at once, and what was measured is iolab "
         "itself",
         "measure on `loop:`, `dir:` or `device:`",
+        weight="meaning",
     ),
     FindingKind(
         "records_grouped",
@@ -390,12 +406,14 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         MACHINE,
         "an operation asked for something that its way to the data does not have; it ran without",
         "compare it with buffered operations only, or leave it out",
+        weight="meaning",
     ),
     FindingKind(
         "change_not_made",
         MACHINE,
         "a workload ended before a change in its course was due",
         "let it run longer, or change earlier",
+        weight="meaning",
         scope="knob",
     ),
     FindingKind(
@@ -432,6 +450,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         FAILING,
         "a member of a volume failed a write and was dropped; the volume runs degraded",
         "look at the trial from that time on alone",
+        weight="meaning",
         scope="trial",
     ),
     FindingKind(
@@ -454,6 +473,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         TABLE,
         "start times say that all runs of a level came before the first of the next",
         "measure the levels in turns: drift looks like a difference",
+        weight="comparison",
     ),
     FindingKind(
         "order_unknown",
@@ -473,6 +493,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         TABLE,
         "some value is a single run",
         "measure each several times, in random order",
+        weight="comparison",
         scope="cell",
     ),
     FindingKind(
@@ -513,6 +534,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         TABLE,
         "an average over operations of different kinds",
         "judge each operation alone",
+        weight="meaning",
         bars_answer=True,
     ),
     FindingKind(
@@ -520,6 +542,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         TABLE,
         "another factor changes whenever the compared one does",
         "measure every level with the same other factor",
+        weight="meaning",
         bars_answer=True,
     ),
     FindingKind(
