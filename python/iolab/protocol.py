@@ -51,7 +51,7 @@ AccessPattern: TypeAlias = Literal[
 
 
 class AccessPauses(TypedDict):
-    """Pauses of a file's tasks, of a millisecond at least."""
+    """Pauses of a file, of a millisecond at least."""
 
     count: int
     least_ns: int
@@ -2500,6 +2500,15 @@ class StableWaits(TypedDict):
     sync_writes: int
 
 
+class FilePauses(TypedDict):
+    """Pauses of a file: between all its accesses, between its reads and between its writes."""
+
+    all: AccessPauses
+    idle_ns: int
+    reads: AccessPauses
+    writes: AccessPauses
+
+
 class PatternPhase(TypedDict):
     """A part of a file's accesses that is alike."""
 
@@ -2511,7 +2520,7 @@ class PatternPhase(TypedDict):
     is_stream_each: bool
     mean_bytes: int
     pattern: AccessPattern
-    pauses: list[AccessPauses]
+    pauses: AccessPauses
     random_shares: list[float]
     read_share: float
     read_sizes: DirectionSizes
@@ -2535,12 +2544,15 @@ class FilePattern(TypedDict):
     aligned_4k_share: float | None
     alignment: int | None
     allocations: Allocations
+    before_first: list[int]
     begins_ns: int | None
     classes: list[ClassShare]
     depth: int
+    direct: int
     direction_spans: list[list[int] | None]
     directions: list[AccessPattern] | None
     emptied: int
+    has_durations: bool
     idle_waits: StableWaits
     is_direct: bool
     is_mapped: bool
@@ -2552,7 +2564,7 @@ class FilePattern(TypedDict):
     name: str
     only_task: int | None
     pattern: AccessPattern
-    pauses: list[AccessPauses]
+    pauses: FilePauses
     phases: list[PatternPhase]
     picture: Picture | None
     queue_depth: int
@@ -2574,8 +2586,10 @@ class FilePattern(TypedDict):
     stream_distance: int | None
     streams: int
     stride: int | None
+    stride_share: float | None
     syncs: int
     think: Durations | None
+    vectored: int
     waits: StableWaits
     write_sizes: DirectionSizes
     writes: Moved

@@ -17,6 +17,7 @@ pub struct AccessStream {
 }
 
 /// One transfer.
+#[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileAccess {
     /// Stream.
@@ -37,6 +38,10 @@ pub struct FileAccess {
     pub end_ns: Option<u64>,
     /// True if the position was set by a call of its own just before.
     pub is_sought: bool,
+    /// True if it goes around the page cache.
+    pub is_direct: bool,
+    /// Time of its task in other calls about files since its last access.
+    pub aside_ns: u64,
     /// True if the call itself told the place: tasks that do so share no position.
     pub is_placed: bool,
 }
@@ -180,8 +185,6 @@ pub struct File {
     pub size: Option<u64>,
     /// True if no call opened it: offsets count from where it was.
     pub is_opened_before: bool,
-    /// True if it was opened around the page cache.
-    pub is_direct: bool,
     /// Room that was allocated before it was written, and ranges that were cleared.
     pub allocations: Allocations,
     /// Accesses of several buffers at once (`readv` and its like).

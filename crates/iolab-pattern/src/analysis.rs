@@ -22,6 +22,7 @@ const DEVICES_MAX: usize = 1 << 12;
 const STREAMS_MAX: usize = 64;
 /// The same of all descriptions together: some 3 kB each.
 const STREAMS_OF_ALL_MAX: usize = 1 << 16;
+const SECOND_NS: u64 = 1_000_000_000;
 /// Stands for all tasks that share a position; the kernel has no task of this number.
 const NO_TASK: u32 = u32::MAX;
 
@@ -61,6 +62,8 @@ pub struct PatternAnalysis {
     pub has_times: bool,
     /// True if the trace has times of ends, too.
     pub has_durations: bool,
+    /// True if these are no whole seconds.
+    pub has_fractions: bool,
     /// True of a block trace.
     pub is_of_blocks: bool,
     /// Findings about lines.
@@ -174,13 +177,15 @@ impl PatternAnalysis {
                 begin_ns: Some(event.time_ns),
                 end_ns: None,
                 is_sought: false,
+                // Requests of a block device have passed the page cache, if they came by it.
+                is_direct: true,
+                aside_ns: 0,
                 is_placed: false,
             }));
         }
         let names: HashMap<_, _> = source.devices().into_iter().collect();
-        // Requests of a block device have passed the page cache, if they came by it.
         let count = devices.len().min(DEVICES_MAX + 1);
-        analysis.files = vec![File { is_direct: true, ..File::default() }; count];
+        analysis.files = vec![File::default(); count];
         if let Some(others) = analysis.files.get_mut(DEVICES_MAX) {
             others.name = b"(all other devices)".to_vec();
         }
@@ -237,6 +242,7 @@ impl PatternAnalysis {
         let at = self.place_of(access);
         self.has_times |= access.begin_ns.is_some();
         self.has_durations |= access.end_ns.is_some();
+        self.has_fractions |= access.begin_ns.is_some_and(|begin| !begin.is_multiple_of(SECOND_NS));
         let task = access.task;
         let before = self.last_end.get(&task).copied();
         let aside = self.aside_ns.remove(&task).unwrap_or(0);
@@ -255,7 +261,8 @@ impl PatternAnalysis {
             Stream::default()
         });
         let tally = &mut self.tallies[access.stream.file];
-        tally.add(stream, &PlacedAccess { access: *access, at, think_ns }, &mut self.budget);
+        let access = FileAccess { aside_ns: aside, ..*access };
+        tally.add(stream, &PlacedAccess { access, at, think_ns }, &mut self.budget);
         self.ordinal += 1;
     }
 

@@ -278,7 +278,6 @@ impl Descriptors {
         let file = name.map(|name| self.file_named(name));
         if let Some(file) = file {
             let file = &mut self.files[file];
-            file.is_direct |= flags.is_direct;
             if flags.is_truncated {
                 file.size = Some(0);
             }
@@ -364,12 +363,9 @@ impl Descriptors {
     /// The path of a description that had none becomes known; what it moved before stays where it
     /// was counted.
     fn rename(&mut self, id: usize, path: Vec<u8>) -> Option<usize> {
-        let flags = self.descriptions[id].flags;
         let file = is_file(&path).then(|| self.file_named(path));
         self.descriptions[id].file = file;
-        let file = &mut self.files[file?];
-        file.is_direct |= flags.is_direct;
-        Some(id)
+        file.map(|_| id)
     }
 
     /// Another descriptor of the same description.

@@ -454,6 +454,8 @@ impl TracedProcesses {
             begin_ns,
             end_ns: begin_ns.zip(lasted).map(|(begin, lasted)| begin.saturating_add(lasted)),
             is_sought: description.is_sought && one.at.is_none(),
+            is_direct: description.flags.is_direct,
+            aside_ns: 0,
             is_placed: one.at.is_some() && !is_at_end,
         }));
         if let Some(wait) = description.flags.waits.filter(|_| one.is_write) {

@@ -7,9 +7,10 @@ use serde::Serialize;
 use crate::access::{Allocations, File, StableWaits};
 use crate::analysis::PatternAnalysis;
 use crate::stream::class::{
-    AccessClass, AccessPattern, ClassShare, Span, directions_of, is_stream_each, with_directions,
+    AccessClass, AccessPattern, ClassCounts, ClassShare, Span, directions_of, is_stream_each,
+    with_directions,
 };
-use crate::stream::pauses::AccessPauses;
+use crate::stream::pauses::FilePauses;
 use crate::stream::sizes::{DirectionSizes, SizeCounts, SizeShare};
 use crate::stream::tally::FileTally;
 use crate::text::scan::find;
@@ -74,6 +75,8 @@ pub struct FilePattern {
     pub streams: u64,
     /// Distance between the beginnings of strided accesses in bytes.
     pub stride: Option<i64>,
+    /// Share of it among all strides.
+    pub stride_share: Option<f64>,
     /// Reads.
     pub reads: Moved,
     /// Writes.
@@ -103,6 +106,8 @@ pub struct FilePattern {
     /// Numbers of tasks that only read and that only write, if they take turns and no task does
     /// both.
     pub readers_and_writers: Option<(u64, u64)>,
+    /// Writes before the first read, and reads before the first write.
+    pub before_first: (u64, u64),
     /// The task that made all accesses, if it was one.
     pub only_task: Option<u32>,
     /// Equal distance of the beginnings of its streams.
@@ -144,16 +149,20 @@ pub struct FilePattern {
     pub queue_depth: u64,
     /// Time between accesses of one task.
     pub think: Option<Durations>,
-    /// Pauses of its tasks before reads and before writes; without times of accesses (`service`)
-    /// the access before is in them.
-    pub pauses: (AccessPauses, AccessPauses),
+    /// Pauses between its accesses, whoever makes them; without durations the access before is in
+    /// them.
+    pub pauses: FilePauses,
+    /// True if the trace has times of ends of its accesses.
+    pub has_durations: bool,
     /// Time of an access.
     pub service: Option<Durations>,
     /// Time of the first access on the clock of the trace.
     pub begins_ns: Option<u64>,
     /// Time from the first access to the end of the last.
     pub lasted_ns: Option<u64>,
-    /// True if it was opened around the page cache, and of the requests of a block device.
+    /// Accesses around the page cache; all requests of a block device.
+    pub direct: u64,
+    /// True if these are nearly all.
     pub is_direct: bool,
     /// True if it was mapped into memory: accesses through memory are not in the trace.
     pub is_mapped: bool,
@@ -178,6 +187,8 @@ const TURNS_MIN: u64 = 8;
 const STRIDED_SHARE: f64 = 0.1;
 /// One access in so many of those that are counted: from there on others are worth a note.
 const WORTH_TELLING: u64 = 10;
+/// Share of direct accesses from which on a file is one of direct I/O.
+const NEARLY_ALL: f64 = 0.9;
 /// Exponent of 4 KiB.
 const ALIGNED_4K: usize = 12;
 
@@ -295,6 +306,10 @@ fn note_of_times(analysis: &PatternAnalysis) -> Option<String> {
             "no times: pauses, and what was used at the same time, are not known{}",
             remedy("-ttt -T")
         )),
+        (true, _) if !analysis.has_fractions => Some(format!(
+            "times of whole seconds: pauses, and accesses at once, are not known{}",
+            remedy("-ttt")
+        )),
         (true, false) => Some(format!(
             "no durations: accesses at once are not known, and pauses contain the access before \
              them{}",
@@ -382,35 +397,34 @@ impl FilePattern {
 
     fn of(analysis: &PatternAnalysis, number: usize) -> Self {
         let (file, tally) = (&analysis.files[number], &analysis.tallies[number]);
-        let (pattern, streams) = pattern_of(tally);
-        let pattern = with_directions(pattern, &tally.directions);
-        let placed: u64 = tally.alignments.iter().sum();
-        let aligned: u64 = tally.alignments[ALIGNED_4K..].iter().sum();
+        let Order { pattern, streams, counts, directions, stride } = Order::of(tally);
+        let is_fine = analysis.has_fractions || !analysis.has_times;
         let all_sizes = tally.all_sizes();
         let [reads, writes] = &tally.sizes;
         // What was written through memory is not in the trace.
         let idle_waits = if file.is_mapped { StableWaits::default() } else { tally.idle_waits };
-        let after_writes = tally.waits.without(&idle_waits).total();
         let mut found = Self {
             name: String::from_utf8_lossy(&file.name).into_owned(),
             pattern,
-            directions: directions_of(pattern, &tally.directions),
-            random_shares: tally.directions.map(|counts| counts.random_share()).into(),
+            directions: directions_of(pattern, directions),
+            random_shares: directions.map(|counts| counts.random_share()).into(),
             streams,
-            stride: stride_of(pattern, tally),
+            stride: stride.map(|(stride, _)| stride),
+            stride_share: stride.map(|(_, share)| share),
             reads: Moved { count: tally.reads.0, bytes: tally.reads.1 },
             writes: Moved { count: tally.writes.0, bytes: tally.writes.1 },
-            classes: tally.own.shares(),
+            classes: counts.shares(),
             sizes: sizes_of(&all_sizes, tally.accesses()),
             size_count: all_sizes.len() as u64,
             size_range: range_of(&all_sizes),
             read_sizes: DirectionSizes::of(reads),
             write_sizes: DirectionSizes::of(writes),
             alignment: alignment_of(tally),
-            aligned_4k_share: (placed > 0).then(|| aligned as f64 / placed as f64),
+            aligned_4k_share: aligned_share(tally),
             span: tally.span(),
             direction_spans: tally.spans.into(),
-            is_stream_each: is_stream_each(&tally.directions),
+            is_stream_each: is_stream_each(directions),
+            before_first: tally.before_first.map(Option::unwrap_or_default).into(),
             readers_and_writers: tally.readers_and_writers(),
             only_task: tally.only_task(),
             stream_distance: distance_of(&tally.stream_firsts, tally.streams),
@@ -424,20 +438,21 @@ impl FilePattern {
             vectored: file.vectored,
             emptied: tally.emptied,
             idle_waits,
-            writes_per_sync: (after_writes > 0 && tally.writes.0 > 0)
-                .then(|| tally.writes.0 as f64 / after_writes as f64),
+            writes_per_sync: writes_per_sync(tally, &idle_waits),
             written_back: tally.written_back,
             reused_share: tally.reuse.repeated_share(),
             reuse_bytes: tally.reuse.median_bytes(),
             is_reuse_cut: tally.reuse.is_cut,
-            depth: tally.depth,
+            depth: if is_fine { tally.depth } else { 0 },
             queue_depth: tally.queue_depth,
             think: tally.think().and_then(durations),
-            pauses: tally.pauses(),
+            pauses: if is_fine { tally.pauses() } else { FilePauses::default() },
+            has_durations: tally.has_durations,
             service: tally.service().and_then(durations),
             begins_ns: tally.times_ns.map(|(first, _)| first),
             lasted_ns: tally.times_ns.map(|(first, last)| last - first),
-            is_direct: file.is_direct,
+            direct: tally.direct,
+            is_direct: tally.direct as f64 >= NEARLY_ALL * tally.accesses() as f64,
             is_mapped: file.is_mapped && !file.is_code,
             is_opened_before: file.is_opened_before,
             phases: Vec::new(),
@@ -449,6 +464,39 @@ impl FilePattern {
         }
         found.sentence = crate::sentence::of(&found, analysis.is_of_blocks);
         found
+    }
+}
+
+/// Order of a file's accesses: that of its single streams, or of all of them together.
+struct Order<'a> {
+    pattern: AccessPattern,
+    /// Streams that take turns.
+    streams: u64,
+    counts: &'a ClassCounts,
+    /// Counts of the reads and of the writes.
+    directions: &'a [ClassCounts; 2],
+    /// Most frequent stride, and its share of all.
+    stride: Option<(i64, f64)>,
+}
+
+impl<'a> Order<'a> {
+    fn of(tally: &'a FileTally) -> Self {
+        let (pattern, streams) = pattern_of(tally);
+        let (own, joint) = (&tally.own, &tally.joint);
+        let is_joint = own.label().is_open() && joint.counts.label() == pattern;
+        let (counts, directions, stride) = if is_joint {
+            (&joint.counts, &joint.direction_counts, joint.stride())
+        } else {
+            (own, &tally.directions, tally.stride())
+        };
+        let pattern = with_directions(pattern, directions);
+        let strided = counts.accesses(AccessClass::Strided) as f64;
+        // A few equal distances are chance, or the turns of streams.
+        let is_told =
+            pattern == AccessPattern::Strided || strided >= STRIDED_SHARE * counts.total() as f64;
+        let stride = stride.filter(|_| is_told);
+        let stride = stride.and_then(|(stride, share)| Some((i64::try_from(stride).ok()?, share)));
+        Self { pattern, streams, counts, directions, stride }
     }
 }
 
@@ -483,13 +531,17 @@ fn distance_of(firsts: &[u64], streams: u64) -> Option<u64> {
     (is_equal && first > 0 && firsts.len() as u64 == streams).then_some(first)
 }
 
-fn stride_of(pattern: AccessPattern, tally: &FileTally) -> Option<i64> {
-    let strided = tally.own.accesses(AccessClass::Strided) as f64;
-    // A few equal distances are chance, or the turns of streams.
-    if pattern != AccessPattern::Strided && strided < STRIDED_SHARE * tally.own.total() as f64 {
-        return None;
-    }
-    tally.stride().and_then(|stride| i64::try_from(stride).ok())
+/// Share of offsets that are multiples of 4 KiB.
+fn aligned_share(tally: &FileTally) -> Option<f64> {
+    let placed: u64 = tally.alignments.iter().sum();
+    let aligned: u64 = tally.alignments[ALIGNED_4K..].iter().sum();
+    (placed > 0).then(|| aligned as f64 / placed as f64)
+}
+
+/// Writes for each wait for stable storage but the idle ones.
+fn writes_per_sync(tally: &FileTally, idle: &StableWaits) -> Option<f64> {
+    let (after_writes, writes) = (tally.waits.without(idle).total(), tally.writes.0);
+    (after_writes > 0 && writes > 0).then(|| writes as f64 / after_writes as f64)
 }
 
 /// Largest power of two that divides all offsets; none if nothing was done behind the beginning.

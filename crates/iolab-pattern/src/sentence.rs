@@ -36,9 +36,7 @@ const PHASES_NAMED: usize = 6;
 pub fn of(found: &FilePattern, is_of_blocks: bool) -> String {
     let mut parts = vec![direction_and_order(found)];
     parts.extend(place(found));
-    if found.is_direct && !is_of_blocks {
-        parts.push("past the page cache (O_DIRECT)".to_owned());
-    }
+    parts.extend(past_the_cache(found).filter(|_| !is_of_blocks));
     parts.extend(written_back(found));
     parts.extend(stability(found));
     parts.extend(reuse(found));
@@ -107,7 +105,10 @@ fn order_of(
         }
         AccessPattern::Backward => "from the end towards the beginning".to_owned(),
         AccessPattern::Strided => match found.stride {
-            Some(stride) => format!("every {}", signed_bytes(stride)),
+            Some(stride) if found.stride_share.is_none_or(|share| share >= LABEL_SHARE) => {
+                format!("every {}", signed_bytes(stride))
+            }
+            Some(stride) => format!("in several steps, most of {}", signed_bytes(stride)),
             None => "at equal distances".to_owned(),
         },
         AccessPattern::Same => {
@@ -225,6 +226,16 @@ fn place(found: &FilePattern) -> Option<String> {
     Some(text)
 }
 
+/// Tells of direct I/O.
+fn past_the_cache(found: &FilePattern) -> Option<String> {
+    let accesses = found.reads.count + found.writes.count;
+    match found.direct {
+        0 => None,
+        all if all == accesses => Some("past the page cache (O_DIRECT)".to_owned()),
+        part => Some(format!("{part} of them past the page cache (O_DIRECT)")),
+    }
+}
+
 /// Tells of a program that changes what it has just read.
 fn written_back(found: &FilePattern) -> Option<String> {
     let share = found.written_back as f64 / found.writes.count.max(1) as f64;
@@ -283,19 +294,14 @@ fn reuse(found: &FilePattern) -> Option<String> {
 /// Pauses of a file in words, if they make a good part of its time.
 pub fn pauses(found: &FilePattern) -> Option<String> {
     let accesses = found.reads.count + found.writes.count;
-    let words = pauses_of(found.pauses, accesses, found.lasted_ns)?;
+    let words = pauses_of(found.pauses.all, accesses, found.lasted_ns)?;
     // The time of an access lies between the beginnings of two.
-    let apart = if found.service.is_none() { " (with the access before)" } else { "" };
+    let apart = if found.has_durations { "" } else { " (with the access before)" };
     Some(format!("{words}{apart}"))
 }
 
-/// Pauses before reads and before writes of so many accesses in words.
-fn pauses_of(
-    (mut all, of_writes): (AccessPauses, AccessPauses),
-    accesses: u64,
-    lasted_ns: Option<u64>,
-) -> Option<String> {
-    all.merge(&of_writes);
+/// Pauses between so many accesses in words.
+fn pauses_of(all: AccessPauses, accesses: u64, lasted_ns: Option<u64>) -> Option<String> {
     let time = |ns: u64| duration(ns as f64);
     let mean = time(all.mean_ns().filter(|_| all.are_told(lasted_ns, accesses))?);
     if all.count == 1 {

@@ -320,3 +320,142 @@ fn waits_with_nothing_written_are_told_beside_the_others() {
     let told = "waits for stable storage once (fsync), and 2 times with nothing written before";
     assert!(only(&report).sentence.contains(told), "{}", only(&report).sentence);
 }
+
+/// Symptom: eight threads, each of which paused for 200 ms, used a file each 25 ms, and the emitted
+/// process each 200 ms; one process for each request had no pauses at all.
+#[test]
+fn pauses_are_those_of_the_file_whoever_uses_it() {
+    for tasks in [1, 8, 60] {
+        let mut traced = Traced::new("O_RDONLY");
+        for task in 2..=tasks {
+            traced.call(1, &format!("clone(flags=CLONE_FILES|CLONE_THREAD) = {task}"), 10);
+        }
+        for at in 0..60_u64 {
+            traced.read(at as u32 % tasks + 1, at * at * 7919 % 997 * 8192, 8192);
+            traced.pause(25 * MS);
+        }
+        let report = traced.report();
+        let sentence = &only(&report).sentence;
+        assert!(sentence.contains("pauses of 25.00 ms between accesses"), "{tasks}: {sentence}");
+        has(&job(&report), &["thinktime=25000us"]);
+    }
+}
+
+/// Several at once pause so much longer each: all together have the rate of the file.
+#[test]
+fn processes_at_once_share_the_pauses_of_a_file() {
+    let mut traced = Traced::new("O_RDONLY");
+    for task in 2..5 {
+        traced.call(1, &format!("clone(flags=CLONE_FILES|CLONE_THREAD) = {task}"), 10);
+    }
+    for at in 0..100_u64 {
+        let begin = traced.now_us;
+        for task in 1..5_u64 {
+            traced.now_us = begin + task;
+            traced.read(task as u32, (at * 4 + task) * (at + 3) * 7919 % 997 * 8192, 8192);
+        }
+        traced.pause(40 * MS);
+    }
+    let made = job(&traced.report());
+    has(&made, &["numjobs=4", "thinktime=160004us", "thinktime_blocks=4"]);
+}
+
+/// Symptom: a task that logged after three seconds had a pause of three seconds in the log.
+#[test]
+fn idle_time_before_the_first_access_of_a_task_is_no_pause_of_the_file() {
+    let mut traced = Traced::new("O_WRONLY|O_CREAT|O_APPEND, 0600");
+    traced.call(1, "openat(AT_FDCWD, \"/d/other\", O_RDONLY) = 4", 10);
+    traced.call(1, "clone(flags=CLONE_FILES|CLONE_THREAD) = 2", 10);
+    traced.call(2, "read(4, \"\"..., 100) = 100", 10);
+    for at in 0..300 {
+        traced.call(1, "write(3, \"\"..., 100) = 100", 10);
+        if at == 290 {
+            traced.call(2, "write(3, \"\"..., 100) = 100", 10);
+        }
+        traced.pause(10 * MS);
+    }
+    let report = traced.report();
+    let log = report.files.iter().find(|file| file.name == "/d/f").unwrap();
+    assert!(log.sentence.contains("pauses of 10.00 ms between accesses"), "{}", log.sentence);
+}
+
+#[test]
+fn times_of_whole_seconds_tell_no_pauses() {
+    let mut traced = Traced::new("O_RDONLY");
+    traced.text.clear();
+    for at in 0..2000 {
+        traced.now_us = at / 400 * 1_000_000;
+        traced.read(1, at * 4096, 4096);
+    }
+    let report = traced.report();
+    assert_eq!((only(&report).depth, only(&report).pauses.all.count), (0, 0));
+    assert!(report.notes[0].starts_with("times of whole seconds"), "{:?}", report.notes);
+    let made = job(&report);
+    assert!(!made.text.contains("thinktime") && !made.text.contains("numjobs"), "{}", made.text);
+}
+
+/// Symptom: a step of 1 MiB that a child each made was one of 8 KiB, "100 % at random places".
+#[test]
+fn steps_of_all_together_are_those_of_the_whole_file() {
+    let mut traced = Traced::new("O_RDONLY");
+    for task in 2..62 {
+        traced.call(1, &format!("clone(flags=CLONE_FILES|CLONE_THREAD) = {task}"), 10);
+        traced.read(task, u64::from(task) * MIB, 4096);
+    }
+    let report = traced.report();
+    let sentence = &only(&report).sentence;
+    assert!(sentence.starts_with("60 reads of 4 KiB, every 1 MiB; "), "{sentence}");
+    has(&job(&report), &["rw=read:1044480"]);
+}
+
+/// Symptom: a file that was written directly and read through the page cache was "past" it.
+#[test]
+fn direct_io_is_that_of_a_descriptor() {
+    let mut traced = Traced::new("O_RDWR|O_DIRECT");
+    traced.call(1, "openat(AT_FDCWD, \"/d/f\", O_RDONLY) = 4", 10);
+    for at in 0..40 {
+        traced.write(1, at * 4096, 4096);
+        traced.call(1, &format!("pread64(4, \"\"..., 4096, {}) = 4096", at * 4096), 10);
+    }
+    let report = traced.report();
+    let sentence = &only(&report).sentence;
+    assert!(sentence.contains("40 of them past the page cache (O_DIRECT)"), "{sentence}");
+    loses(&job(&report), "direct I/O of 40 of its 80 accesses");
+    let mut traced = Traced::new("O_RDONLY");
+    traced.call(1, "fcntl(3, F_SETFL, O_RDONLY|O_DIRECT) = 0", 10);
+    for at in 0..40 {
+        traced.read(1, at * 4096, 4096);
+    }
+    has(&job(&traced.report()), &["direct=1"]);
+}
+
+#[test]
+fn what_readers_and_writers_lose_is_told() {
+    let mut traced = Traced::new("O_RDWR");
+    traced.call(1, "clone(flags=CLONE_FILES|CLONE_THREAD) = 2", 10);
+    traced.call(2, "openat(AT_FDCWD, \"/d/f\", O_WRONLY|O_APPEND) = 4", 10);
+    for at in 0..300_u64 {
+        traced.call(2, "write(4, \"\"..., 512) = 512", 10);
+        if at >= 100 {
+            traced.read(1, at * at * 7919 % 997 * 8192, 8192);
+        }
+    }
+    let made = job(&traced.report());
+    has(&made, &["[f-reads]", "[f-writes]", "bs=512"]);
+    loses(&made, "its reads began after 101 writes: here at once");
+    loses(&made, "appended writes: here they begin where the file does");
+}
+
+#[test]
+fn a_pause_between_two_files_is_told() {
+    let mut traced = Traced::new("O_RDONLY");
+    traced.call(1, "openat(AT_FDCWD, \"/d/other\", O_WRONLY|O_CREAT, 0600) = 4", 10);
+    for at in 0..50 {
+        traced.read(1, at * 4096, 4096);
+    }
+    traced.pause(600 * MS);
+    for _ in 0..50 {
+        traced.call(1, "write(4, \"\"..., 4096) = 4096", 10);
+    }
+    loses(&job(&traced.report()), "a pause of 600.00 ms before it");
+}

@@ -3,11 +3,14 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
+use iolab_trace::stages::text::duration;
+
 use super::EmittedWorkload;
 use super::bound::LengthBound;
 use super::jobs::{Job, Jobs, Making};
 use super::shares;
 use crate::report::{FilePattern, PatternReport};
+use crate::stream::pauses::AccessPauses;
 
 /// Characters of a name that are kept: what is added makes no more than the 255 bytes of a file
 /// system.
@@ -116,6 +119,11 @@ fn all_jobs(report: &PatternReport, steps: u64) -> Vec<(&FilePattern, Jobs)> {
                 "its parts followed each other: here they wait for the files before it, too"
                     .to_owned(),
             ]);
+        }
+        let idle = begins.zip(end).map_or(0, |(begins, end)| begins.saturating_sub(end));
+        let accesses = file.reads.count + file.writes.count;
+        if AccessPauses::of_one(idle).are_told(file.lasted_ns, accesses) {
+            jobs.lose([format!("a pause of {} before it", duration(idle as f64))]);
         }
         let with: Vec<String> = found
             .iter()

@@ -8,7 +8,7 @@ use iolab_trace::stages::text::duration;
 
 use crate::access::Allocations;
 use crate::report::FilePattern;
-use crate::sentence::{exact, times};
+use crate::sentence::exact;
 use crate::stream::class::{AccessPattern, NEAR_BYTES, STRIDE_REPEATS};
 use crate::stream::pauses::AccessPauses;
 use crate::stream::sizes::DirectionSizes;
@@ -23,8 +23,6 @@ const STRAY: f64 = 0.05;
 const STRAYS_LEAST: f64 = 1.5;
 /// Relative difference of a number of writes from a whole one that is told.
 const UNEVEN: f64 = 0.1;
-/// Share of accesses of several buffers from which on they are told.
-const VECTORED: f64 = 0.5;
 /// Share of writes with `O_SYNC` from which on all have it.
 const ALL_WAIT: f64 = 0.9;
 
@@ -131,6 +129,7 @@ impl Jobs {
         }
         options.extend(drawn(file, part));
         self.lose(order_losses(part, range.size));
+        self.lose(losses::of_orders(file, part));
         self.lose(losses::of_places(file, part, (range.size, jobs)));
         self.lose(losses::of_turns(file, part, jobs));
         self.waits(part, making.steps, &mut options);
@@ -140,24 +139,11 @@ impl Jobs {
             self.lose(["direct I/O: its accesses are no whole sectors".to_owned()]);
         }
         options.extend(allocation(file, part));
-        if let steps @ 2.. = file.allocations.of_room() {
-            self.lose([format!("its room was allocated in {steps} steps: here before all of it")]);
-        }
-        self.lose(losses::of_cleared(file));
         if let (name, count @ 1..) = part.left_out() {
             self.lose([format!("{count} {name} of {} accesses", part.accesses)]);
         }
-        self.pauses(file, part, &mut options);
-        if file.emptied > 0 {
-            let times = times(file.emptied);
-            self.lose([format!("its content was thrown away {times}: here it stays")]);
-        }
-        if file.vectored as f64 >= VECTORED * (file.reads.count + file.writes.count) as f64 {
-            self.lose(["several buffers in each call (readv and its like): here one".to_owned()]);
-        }
-        if file.waits.ranges > 0 {
-            self.lose([format!("sync_file_range, which it calls {}", times(file.waits.ranges))]);
-        }
+        self.pauses(file, part, jobs, &mut options);
+        self.lose(losses::of_calls(file));
         Job { name: name.to_owned(), options }
     }
 
@@ -185,11 +171,13 @@ impl Jobs {
         wanted.clamp(1, JOBS_MAX).min(part.accesses.max(1))
     }
 
-    /// Options for pauses: as long as they are on average, after as many accesses.
+    /// Options for pauses: as long as they are on average, after as many accesses. Each of several
+    /// processes makes a part of the accesses and pauses so much longer.
     fn pauses(
         &mut self,
         file: &FilePattern,
         part: &Part,
+        jobs: u64,
         options: &mut Vec<(&'static str, String)>,
     ) {
         let time = |ns: u64| duration(ns as f64);
@@ -197,12 +185,13 @@ impl Jobs {
         if AccessPauses::of_one(part.before_ns).are_told(file.lasted_ns, part.accesses) {
             self.lose([format!("a pause of {} before a part of it", time(part.before_ns))]);
         }
-        let pauses = part.all_pauses();
+        let pauses = part.pauses.all;
         let Some(mean_ns) = pauses.mean_ns().filter(|_| pauses.are_told(lasted, part.accesses))
         else {
+            self.lose(losses::of_idle_time(file));
             return;
         };
-        options.push(("thinktime", format!("{}us", mean_ns / 1000)));
+        options.push(("thinktime", format!("{}us", mean_ns.saturating_mul(jobs) / 1000)));
         let each = pauses.accesses_each(part.accesses);
         if each > 1 {
             options.push(("thinktime_blocks", each.to_string()));
@@ -211,7 +200,7 @@ impl Jobs {
             let [least, longest] = [pauses.least_ns, pauses.longest_ns].map(time);
             self.lose([format!("pauses of {least} to {longest}: here {} each", time(mean_ns))]);
         }
-        if file.service.is_none() {
+        if !file.has_durations {
             self.lose(["times of accesses, which the trace does not have: here they are in the \
                         pauses"
                 .to_owned()]);

@@ -1,11 +1,11 @@
 //! Properties of a file that no workload keeps.
 
-use iolab_trace::stages::text::bytes;
+use iolab_trace::stages::text::{bytes, duration};
 
 use super::parts::Part;
 use crate::report::{FilePattern, PatternReport};
 use crate::sentence::times;
-use crate::stream::class::AccessPattern;
+use crate::stream::class::{AccessClass, AccessPattern, LABEL_SHARE};
 use crate::stream::reuse::BLOCK_BYTES;
 
 /// Share of repeated touches from which on they are told.
@@ -16,6 +16,17 @@ const MORE_REUSED: f64 = 2.0;
 const HOT_PART: u64 = 8;
 /// Part of the file that a cache for half of the repeated touches has at most.
 const CACHED_PART: u64 = 4;
+/// Share of accesses of several buffers from which on they are told.
+const VECTORED: f64 = 0.5;
+/// Time without accesses from which on it is told, and its share of all time.
+const IDLE_NS: u64 = 10_000_000;
+const IDLE: f64 = 0.1;
+/// Share of accesses in steps from which on they are told.
+const STEPS: f64 = 0.2;
+/// Share of the accesses of one direction that came before the first of the other.
+const BEFORE: f64 = 0.1;
+/// Number of them from which on that is told.
+const BEFORE_MIN: u64 = 8;
 /// Number of times that a stride goes through a file from which on it does so more than once.
 const PASSES: f64 = 1.5;
 /// Share of writes to what was just read from which on it is told.
@@ -67,6 +78,55 @@ pub fn of_places(file: &FilePattern, part: &Part, (whole, jobs): (u64, u64)) -> 
     })
 }
 
+/// Pauses that a job does not have: those that may be of a busy machine, if they make much of the
+/// time.
+pub fn of_idle_time(file: &FilePattern) -> Option<String> {
+    let (lasted, idle) = (file.lasted_ns?, file.pauses.idle_ns);
+    let is_much = file.phases.is_empty() && idle >= IDLE_NS && idle as f64 >= IDLE * lasted as f64;
+    is_much.then(|| {
+        let [idle, lasted] = [idle, lasted].map(|ns| duration(ns as f64));
+        format!(
+            "{idle} of its {lasted}, in which nothing was asked for: such short and seldom \
+                 pauses may be those of a busy machine"
+        )
+    })
+}
+
+/// Orders of a file that a job does not have.
+pub fn of_orders(file: &FilePattern, part: &Part) -> Vec<String> {
+    let mut losses = Vec::new();
+    let in_steps = [AccessClass::Strided, AccessClass::Backward];
+    let share = |class: AccessClass| {
+        file.classes.iter().find(|row| row.class == class).map_or(0.0, |row| row.share)
+    };
+    let steps: f64 = in_steps.into_iter().map(share).sum();
+    if part.pattern == AccessPattern::Mixed && file.phases.is_empty() && steps >= STEPS {
+        losses.push(format!(
+            "the steps of {:.0} % of its accesses: here they are at drawn places, or one after \
+             the other",
+            steps * 100.0
+        ));
+    }
+    let is_several = file.stride_share.is_some_and(|share| share < LABEL_SHARE);
+    if part.pattern == AccessPattern::Strided && is_several {
+        losses.push("steps of several lengths: here all are of the most frequent one".to_owned());
+    }
+    let (before_read, before_write) = file.before_first;
+    for (first, count, other, others) in [
+        ("reads", before_read, "writes", file.writes.count),
+        ("writes", before_write, "reads", file.reads.count),
+    ] {
+        let is_told = count >= BEFORE_MIN && count as f64 >= BEFORE * others as f64;
+        if part.is_half && is_told {
+            losses.push(format!("its {first} began after {count} {other}: here at once"));
+        }
+    }
+    if part.is_half && part.span.is_none() {
+        losses.push("appended writes: here they begin where the file does".to_owned());
+    }
+    losses
+}
+
 /// Blocks that are touched again and again, of a job that draws places evenly.
 fn hot_spots(file: &FilePattern) -> Option<String> {
     let (share, cache) = file.reused_share.zip(file.reuse_bytes)?;
@@ -88,6 +148,31 @@ fn hot_spots(file: &FilePattern) -> Option<String> {
             bytes(cache)
         )
     })
+}
+
+/// Ways of calling that a job has no words for.
+pub fn of_calls(file: &FilePattern) -> Vec<String> {
+    let mut losses = Vec::new();
+    let accesses = file.reads.count + file.writes.count;
+    if file.direct > 0 && !file.is_direct {
+        let direct = file.direct;
+        losses.push(format!("direct I/O of {direct} of its {accesses} accesses: here of none"));
+    }
+    if let steps @ 2.. = file.allocations.of_room() {
+        losses.push(format!("its room was allocated in {steps} steps: here before all of it"));
+    }
+    losses.extend(of_cleared(file));
+    if file.emptied > 0 {
+        let times = times(file.emptied);
+        losses.push(format!("its content was thrown away {times}: here it stays"));
+    }
+    if file.vectored as f64 >= VECTORED * accesses as f64 {
+        losses.push("several buffers in each call (readv and its like): here one".to_owned());
+    }
+    if file.waits.ranges > 0 {
+        losses.push(format!("sync_file_range, which it calls {}", times(file.waits.ranges)));
+    }
+    losses
 }
 
 /// Ranges that are cleared, which no workload does.

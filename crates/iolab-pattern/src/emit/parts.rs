@@ -4,7 +4,7 @@ use super::ONE_DIRECTION;
 use crate::access::StableWaits;
 use crate::report::{FilePattern, PatternPhase};
 use crate::stream::class::{AccessPattern, Span};
-use crate::stream::pauses::AccessPauses;
+use crate::stream::pauses::FilePauses;
 use crate::stream::sizes::DirectionSizes;
 
 /// Bytes of the smallest sector, of which direct I/O moves whole ones.
@@ -33,8 +33,8 @@ pub struct Part {
     pub direction_spans: (Span, Span),
     /// True if the reads are one sequential stream and the writes another one.
     pub is_stream_each: bool,
-    /// Pauses before reads and before writes.
-    pub pauses: (AccessPauses, AccessPauses),
+    /// Pauses between all accesses, and those between its reads and between its writes.
+    pub pauses: FilePauses,
     /// Pause before the first access.
     pub before_ns: u64,
     /// Numbers of tasks that only read and that only write, if no task does both.
@@ -84,7 +84,12 @@ impl Part {
             span: phase.span,
             direction_spans: phase.direction_spans,
             is_stream_each: phase.is_stream_each,
-            pauses: phase.pauses,
+            pauses: FilePauses {
+                all: phase.pauses,
+                reads: phase.pauses,
+                writes: phase.pauses,
+                idle_ns: 0,
+            },
             before_ns: phase.before_ns,
             tasks: None,
             is_half: false,
@@ -94,9 +99,11 @@ impl Part {
     /// The part itself, or its reads and its writes if tasks of their own make them, or each of
     /// them is a stream of its own.
     pub fn streams(self) -> Vec<Self> {
-        let (Some(of_reads), Some(of_writes)) = self.direction_spans else { return vec![self] };
+        let (of_reads, of_writes) = self.direction_spans;
         let are_streams = self.pattern == AccessPattern::Interleaved
             && self.is_stream_each
+            && of_reads.is_some()
+            && of_writes.is_some()
             && of_reads != of_writes;
         let is_divided = are_streams || self.tasks.is_some();
         if !is_divided || self.is_reading() || self.is_writing() {
@@ -113,31 +120,23 @@ impl Part {
             writes: DirectionSizes::default(),
             waits: StableWaits::default(),
             accesses: sizes.accesses(),
-            span: Some(span),
+            span,
             is_half: true,
             ..self
         };
         let reads = half(&self.reads, of_reads, orders.0);
         let writes = half(&self.writes, of_writes, orders.1);
-        let none = AccessPauses::default();
-        let pauses = self.pauses;
+        let of = |all| FilePauses { all, ..self.pauses };
         vec![
-            Self { read_share: 1.0, reads: self.reads, pauses: (pauses.0, none), ..reads },
+            Self { read_share: 1.0, reads: self.reads, pauses: of(self.pauses.reads), ..reads },
             Self {
                 read_share: 0.0,
                 writes: self.writes,
                 waits: self.waits,
-                pauses: (none, pauses.1),
+                pauses: of(self.pauses.writes),
                 ..writes
             },
         ]
-    }
-
-    /// Pauses between all its accesses.
-    pub fn all_pauses(&self) -> AccessPauses {
-        let mut all = self.pauses.0;
-        all.merge(&self.pauses.1);
-        all
     }
 
     /// Number of tasks that make it, if it is all that they do.

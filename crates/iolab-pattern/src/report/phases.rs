@@ -43,8 +43,8 @@ pub struct PatternPhase {
     pub is_stream_each: bool,
     /// Numbers of times that stable storage was waited for.
     pub waits: StableWaits,
-    /// Pauses between its accesses, before reads and before writes.
-    pub pauses: (AccessPauses, AccessPauses),
+    /// Pauses between its accesses.
+    pub pauses: AccessPauses,
     /// Pause before the first of them.
     pub before_ns: u64,
 }
@@ -103,7 +103,7 @@ fn phase_row(tally: &FileTally, phase: &StreamPhase) -> Option<PatternPhase> {
         direction_spans: phase.spans.into(),
         is_stream_each: is_stream_each(&phase.directions),
         waits: part.waits,
-        pauses: tally.usual_pauses(&part.pauses),
+        pauses: part.pauses.usual(),
         before_ns: part.before_ns,
     })
 }

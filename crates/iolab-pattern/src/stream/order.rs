@@ -20,8 +20,8 @@ pub struct OrderPart {
     pub sizes: [SizeCounts; 2],
     /// Waits behind them.
     pub waits: StableWaits,
-    /// Pauses between them, before reads and before writes.
-    pub pauses: [PauseLengths; 2],
+    /// Pauses between them.
+    pub pauses: PauseLengths,
     /// Pause before the first of them.
     pub before_ns: u64,
 }
@@ -32,8 +32,8 @@ pub struct OrderLog {
     sizes: Vec<SizeRun>,
     /// Waits, each with the number of accesses before it.
     waits: Vec<(u64, StableWait)>,
-    /// Pauses, each with the number of accesses before it, and whether a write is behind it.
-    pauses: Vec<(u64, bool, u64)>,
+    /// Pauses, each with the number of accesses before it.
+    pauses: Vec<(u64, u64)>,
     arrived: u64,
     is_full: bool,
 }
@@ -63,9 +63,9 @@ impl OrderLog {
     }
 
     /// Adds a pause before the access that comes next.
-    pub fn pause(&mut self, pause_ns: u64, is_write: bool, left: &mut usize) {
+    pub fn pause(&mut self, pause_ns: u64, left: &mut usize) {
         if self.has_room(left) {
-            self.pauses.push((self.arrived, is_write, pause_ns));
+            self.pauses.push((self.arrived, pause_ns));
         }
     }
 
@@ -94,11 +94,11 @@ impl OrderLog {
         {
             part.waits.add(*wait);
         }
-        for (before, is_write, pause_ns) in &self.pauses {
+        for (before, pause_ns) in &self.pauses {
             if *before == first {
                 part.before_ns = part.before_ns.saturating_add(*pause_ns);
             } else if (first..end).contains(before) {
-                part.pauses[usize::from(*is_write)].add(*pause_ns);
+                part.pauses.add(*pause_ns);
             }
         }
         Some(part)
@@ -116,7 +116,7 @@ mod tests {
         for at in 0..10_u64 {
             let bytes = if at < 4 { 100 } else { 200 };
             let class = AccessClass::Sequential;
-            log.pause(1 << (20 + at), true, &mut left);
+            log.pause(1 << (20 + at), &mut left);
             log.arrive();
             let one = Classified { class, is_write: true, bytes, depth: 0, delta: 0, span: None };
             log.add(&one, &mut left);
@@ -125,8 +125,7 @@ mod tests {
         let OrderPart { sizes, waits, pauses, before_ns } = log.part(2, 5).unwrap();
         assert_eq!(sizes[1], SizeCounts::from([(100, 2), (200, 3)]));
         assert_eq!((sizes[0].len(), waits.fsync, before_ns >> 20), (0, 5, 4));
-        let ms = |pauses: &PauseLengths| (pauses.usual(1).count, pauses.usual(1).total_ns >> 20);
-        assert_eq!(pauses.each_ref().map(ms), [(0, 0), (4, 120)]);
+        assert_eq!((pauses.usual().count, pauses.usual().total_ns >> 20), (4, 120));
         log.wait(StableWait::Fsync, &mut 0);
         assert!(log.part(0, 10).is_none());
     }

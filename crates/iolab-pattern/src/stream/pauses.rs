@@ -1,9 +1,12 @@
-//! Pauses of tasks between their accesses.
+//! Pauses of files: times in which no access to one is under way.
+//!
+//! They are those of the file, not of its tasks: a pool of eight tasks, each of which waits for 200
+//! ms, uses the file each 25 ms, and so do eight tasks that come one after the other.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Times between two accesses of a task that are shorter are those of strace itself.
+/// Times between two accesses that are shorter are those of strace itself.
 pub const PAUSE_NS: u64 = 1_000_000;
 /// Share of the time of a file from which on its pauses are no accident of a busy machine.
 const TOLD_SHARE: f64 = 0.1;
@@ -13,10 +16,12 @@ const LENGTH_SHARE: f64 = 0.05;
 /// machine makes now and then.
 const SELDOM: u64 = 10;
 const LONG_NS: u64 = 10_000_000;
+/// Share of the time of a file from which on half of that is long.
+const MOST: f64 = 0.5;
 /// Share of the mean below which the shortest pause lies if they are of several lengths.
 const SPREAD: f64 = 0.7;
 
-/// Pauses of a file's tasks, of a millisecond at least.
+/// Pauses of a file, of a millisecond at least.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AccessPauses {
     /// Number of them.
@@ -59,7 +64,9 @@ impl AccessPauses {
     pub fn are_told(&self, lasted_ns: Option<u64>, accesses: u64) -> bool {
         let lasted = lasted_ns.unwrap_or(0) as f64;
         let is_usual = self.accesses_each(accesses) <= SELDOM;
-        let is_long = self.mean_ns().is_some_and(|mean| mean >= LONG_NS);
+        let is_most = self.total_ns as f64 >= MOST * lasted;
+        let long_ns = if is_most { LONG_NS / 2 } else { LONG_NS };
+        let is_long = self.mean_ns().is_some_and(|mean| mean >= long_ns);
         self.count > 0 && self.total_ns as f64 >= TOLD_SHARE * lasted && (is_usual || is_long)
     }
 
@@ -72,6 +79,27 @@ impl AccessPauses {
     pub fn accesses_each(&self, accesses: u64) -> u64 {
         let each = accesses as f64 / (self.count + 1) as f64;
         (each.round() as u64).max(1)
+    }
+}
+
+/// Pauses of a file: between all its accesses, between its reads and between its writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FilePauses {
+    /// Between all accesses.
+    pub all: AccessPauses,
+    /// Between its reads, whatever lies between them.
+    pub reads: AccessPauses,
+    /// Between its writes.
+    pub writes: AccessPauses,
+    /// Sum of those between all accesses, accidents of a busy machine too.
+    pub idle_ns: u64,
+}
+
+impl FilePauses {
+    /// Pauses between all accesses, between the reads and between the writes.
+    pub fn of(all: &PauseLengths, [reads, writes]: &[PauseLengths; 2]) -> Self {
+        let idle_ns = all.all().total_ns;
+        Self { all: all.usual(), reads: reads.usual(), writes: writes.usual(), idle_ns }
     }
 }
 
@@ -91,14 +119,18 @@ impl PauseLengths {
         self.rows[row as usize].add(pause_ns);
     }
 
-    /// Sum of those that are no accidents, where so many tasks are traced: strace lets one of them
-    /// go on at a time, and the others wait.
-    pub fn usual(&self, tasks: usize) -> AccessPauses {
-        let least = tasks.max(1).next_power_of_two().ilog2() as usize;
+    /// Sum of all.
+    pub fn all(&self) -> AccessPauses {
         let mut all = AccessPauses::default();
-        self.rows.iter().skip(least).for_each(|row| all.merge(row));
+        self.rows.iter().for_each(|row| all.merge(row));
+        all
+    }
+
+    /// Sum of those that are no accidents.
+    pub fn usual(&self) -> AccessPauses {
+        let all = self.all();
         let mut usual = AccessPauses::default();
-        for row in self.rows.iter().skip(least) {
+        for row in &self.rows {
             if row.total_ns as f64 >= LENGTH_SHARE * all.total_ns as f64 {
                 usual.merge(row);
             }
@@ -117,12 +149,11 @@ mod tests {
         for pause in [999_999, 1_300_000, 1_900_000] {
             lengths.add(pause);
         }
-        assert_eq!(lengths.usual(1).count, 2);
-        assert_eq!(lengths.usual(2).count, 0, "one of two waits for the other");
+        assert_eq!(lengths.usual().count, 2);
         for pause in [1_000_000_000, 1_000_200_000] {
             lengths.add(pause);
         }
-        let usual = lengths.usual(1);
+        let usual = lengths.usual();
         assert_eq!(
             (usual.count, usual.mean_ns(), usual.are_spread()),
             (2, Some(1_000_100_000), false)
@@ -132,7 +163,7 @@ mod tests {
         for pause in [3_000_000; 4] {
             few.add(pause);
         }
-        assert!(!few.usual(1).are_told(Some(20_000_000), 400));
-        assert!(few.usual(1).are_told(Some(20_000_000), 40));
+        assert!(!few.usual().are_told(Some(20_000_000), 400));
+        assert!(few.usual().are_told(Some(20_000_000), 40));
     }
 }

@@ -9,7 +9,7 @@ use iolab_trace::density::Density;
 
 use super::class::{CURSORS, ClassCounts, Classified, Classifier, Span, widened};
 use super::order::OrderLog;
-use super::pauses::{AccessPauses, PAUSE_NS, PauseLengths};
+use super::pauses::{FilePauses, PAUSE_NS, PauseLengths};
 use super::phases::JointRuns;
 use super::reuse::ReuseDistances;
 use super::sizes::SizeCounts;
@@ -61,6 +61,33 @@ pub struct PlacedAccess {
     pub think_ns: Option<u64>,
 }
 
+/// Distances of strided accesses, and how often each occurs.
+#[derive(Clone, Debug, Default)]
+struct Strides(BTreeMap<i128, u64>);
+
+impl Strides {
+    /// Adds one, as long as there is room.
+    fn add(&mut self, stride: Option<i128>) {
+        let has_room = |one: &i128| self.0.len() < STRIDES_MAX || self.0.contains_key(one);
+        if let Some(stride) = stride.filter(has_room) {
+            *self.0.entry(stride).or_default() += 1;
+        }
+    }
+
+    fn merge(&mut self, others: Self) {
+        for (stride, count) in others.0 {
+            *self.0.entry(stride).or_default() += count;
+        }
+    }
+
+    /// The most frequent one, and its share.
+    fn most(&self) -> Option<(i128, f64)> {
+        let total: u64 = self.0.values().sum();
+        let (stride, count) = self.0.iter().max_by_key(|(_, count)| **count)?;
+        Some((*stride, *count as f64 / total as f64))
+    }
+}
+
 /// Classes of the accesses through one open file description.
 #[derive(Clone, Debug, Default)]
 pub struct Stream {
@@ -69,7 +96,7 @@ pub struct Stream {
     /// Reads alone and writes alone, whatever lies between them.
     directions: [(Classifier, ClassCounts); 2],
     /// Strides, and how often each occurs.
-    strides: BTreeMap<i128, u64>,
+    strides: Strides,
     /// Lowest place of an access.
     first: Option<u64>,
     /// Empty reads, until it is known whether there are others.
@@ -111,11 +138,7 @@ impl Stream {
         classifier.add(offset, bytes, is_write, |one| counts.add(&one));
         let (classifier, counts) = &mut directions[usize::from(is_write)];
         classifier.add(offset, bytes, is_write, |one| counts.add(&one));
-        let strides = &mut self.strides;
-        let has_room = |stride: &i128| strides.len() < STRIDES_MAX || strides.contains_key(stride);
-        if let Some(stride) = self.classifier.stride().filter(has_room) {
-            *strides.entry(stride).or_default() += 1;
-        }
+        self.strides.add(self.classifier.stride());
     }
 
     /// Ends it; gives accesses whose sizes are those that were asked for, if all results were
@@ -152,26 +175,43 @@ pub struct Joint {
     pub order: OrderLog,
     /// Number of streams back that interleaved accesses continue.
     depths: [u64; CURSORS],
+    /// Counts of classes of the reads alone and of the writes alone.
+    pub direction_counts: [ClassCounts; 2],
+    /// Strides, and how often each occurs.
+    strides: Strides,
 }
 
 impl Joint {
     fn add(&mut self, access: &FileAccess, runs_left: &mut usize) {
         self.order.arrive();
-        let Self { classifier, directions, counts, runs, order, depths } = self;
+        let Self { classifier, directions, counts, runs, order, depths, .. } = self;
         let (offset, bytes, is_write) = (access.offset, access.bytes, access.is_write);
-        let own = &mut runs.directions[usize::from(is_write)];
-        directions[usize::from(is_write)]
-            .add(offset, bytes, is_write, |one| own.add(&one, runs_left));
+        let way = usize::from(is_write);
+        let (own, own_counts) = (&mut runs.directions[way], &mut self.direction_counts[way]);
+        directions[way].add(offset, bytes, is_write, |one| {
+            own_counts.add(&one);
+            own.add(&one, runs_left);
+        });
         let taken = |one: Classified| taken(&one, counts, (runs, order, runs_left), depths);
         classifier.add(offset, bytes, is_write, taken);
+        self.strides.add(self.classifier.stride());
     }
 
     fn finish(&mut self, runs_left: &mut usize) {
-        let Self { classifier, directions, counts, runs, order, depths } = self;
-        for (classifier, own) in directions.iter_mut().zip(&mut runs.directions) {
-            classifier.finish(|one| own.add(&one, runs_left));
+        let Self { classifier, directions, counts, runs, order, depths, .. } = self;
+        let counted = runs.directions.iter_mut().zip(&mut self.direction_counts);
+        for (classifier, (own, own_counts)) in directions.iter_mut().zip(counted) {
+            classifier.finish(|one| {
+                own_counts.add(&one);
+                own.add(&one, runs_left);
+            });
         }
         classifier.finish(|one| taken(&one, counts, (runs, order, runs_left), depths));
+    }
+
+    /// Stride that occurs most often, and its share of all.
+    pub fn stride(&self) -> Option<(i128, f64)> {
+        self.strides.most()
     }
 
     /// Number of streams that take turns.
@@ -213,15 +253,25 @@ pub struct FileTally {
     /// The same of their reads alone and of their writes alone.
     pub directions: [ClassCounts; 2],
     /// Strides of those streams, and how often each occurs.
-    strides: BTreeMap<i128, u64>,
+    strides: Strides,
     /// Most requests of a queue of the kernel at once.
     pub queue_depth: u64,
     /// Number of those streams with an access.
     pub streams: u64,
     /// Lowest places of the first of them.
     pub stream_firsts: Vec<u64>,
-    /// Pauses of its tasks before reads and before writes.
-    pauses: [PauseLengths; 2],
+    /// Pauses between all accesses.
+    pauses: PauseLengths,
+    /// Pauses between its reads and between its writes, whatever lies between them.
+    direction_pauses: [PauseLengths; 2],
+    /// End of the last access so far, of all and of each direction.
+    ends_ns: [Option<u64>; 3],
+    /// Accesses of the other direction before the first read and the first write.
+    pub before_first: [Option<u64>; 2],
+    /// Accesses around the page cache.
+    pub direct: u64,
+    /// True if an access has a time of its end.
+    pub has_durations: bool,
     /// Number of reads and their bytes.
     pub reads: (u64, u64),
     /// Number of writes and their bytes.
@@ -289,9 +339,7 @@ impl FileTally {
         for ((_, counts), known) in stream.directions.iter().zip(&mut self.directions) {
             known.merge(counts);
         }
-        for (stride, count) in stream.strides {
-            *self.strides.entry(stride).or_default() += count;
-        }
+        self.strides.merge(stream.strides);
         self.streams += u64::from(stream.counts.total() > 0);
         if self.stream_firsts.len() < TASKS_MAX {
             self.stream_firsts.extend(stream.first);
@@ -312,14 +360,11 @@ impl FileTally {
 
     fn count(&mut self, placed: &PlacedAccess, budget: &mut Budget) {
         let access = &placed.access;
-        if let Some(pause_ns) = placed.think_ns.filter(|think| *think >= PAUSE_NS) {
-            let is_write = access.is_write;
-            self.joint.order.pause(pause_ns, is_write, &mut budget.runs);
-            // What lies before its first access is no pause of this file.
-            if self.accesses() > 0 {
-                self.pauses[usize::from(is_write)].add(pause_ns);
-            }
-        }
+        self.pause(access, budget);
+        let others = if access.is_write { self.reads.0 } else { self.writes.0 };
+        self.before_first[usize::from(access.is_write)].get_or_insert(others);
+        self.direct += u64::from(access.is_direct);
+        self.has_durations |= access.end_ns.is_some();
         self.joint.add(access, &mut budget.runs);
         self.follow(access);
         self.has_content = true;
@@ -340,6 +385,32 @@ impl FileTally {
         }
         self.count_times(access);
         self.picture(placed, budget);
+    }
+
+    /// Counts the time in which no access was under way before one.
+    fn pause(&mut self, access: &FileAccess, budget: &mut Budget) {
+        let Some(begin) = access.begin_ns else { return };
+        let end = access.end_ns.unwrap_or(begin);
+        let since = |before: Option<u64>| {
+            let idle = begin.saturating_sub(before?).saturating_sub(access.aside_ns);
+            Some(idle).filter(|idle| *idle >= PAUSE_NS)
+        };
+        let way = 1 + usize::from(access.is_write);
+        if let Some(pause_ns) = since(self.ends_ns[0]) {
+            self.pauses.add(pause_ns);
+            self.joint.order.pause(pause_ns, &mut budget.runs);
+        }
+        if let Some(pause_ns) = since(self.ends_ns[way]) {
+            self.direction_pauses[way - 1].add(pause_ns);
+        }
+        for last in [0, way] {
+            self.ends_ns[last] = self.ends_ns[last].max(Some(end));
+        }
+    }
+
+    /// Its pauses.
+    pub fn pauses(&self) -> FilePauses {
+        FilePauses::of(&self.pauses, &self.direction_pauses)
     }
 
     /// Looks at an access and the one before it.
@@ -365,16 +436,6 @@ impl FileTally {
         let found = (of(0), of(1));
         let are_both = found.0 > 0 && found.1 > 0 && self.tasks.values().all(is_one_way);
         (take_turns && are_both).then_some(found)
-    }
-
-    /// Pauses of its tasks before reads and before writes.
-    pub fn pauses(&self) -> (AccessPauses, AccessPauses) {
-        self.usual_pauses(&self.pauses)
-    }
-
-    /// The same of a part of it.
-    pub fn usual_pauses(&self, lengths: &[PauseLengths; 2]) -> (AccessPauses, AccessPauses) {
-        lengths.each_ref().map(|lengths| lengths.usual(self.tasks.len())).into()
     }
 
     /// The task that made all accesses, if it was one.
@@ -462,9 +523,10 @@ impl FileTally {
         self.pictured.as_ref().map(|pictured| &pictured.service).filter(|times| times.count() > 0)
     }
 
-    /// Distance between beginnings in a stream that occurs most often, in bytes.
-    pub fn stride(&self) -> Option<i128> {
-        self.strides.iter().max_by_key(|(_, count)| **count).map(|(stride, _)| *stride)
+    /// Distance between beginnings in a stream that occurs most often, in bytes, and its share of
+    /// all.
+    pub fn stride(&self) -> Option<(i128, f64)> {
+        self.strides.most()
     }
 
     /// Number of accesses by size, of both directions.
