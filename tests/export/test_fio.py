@@ -178,7 +178,7 @@ def test_no_text_of_a_study_can_become_an_option(exported):
 
 def test_a_stream_called_global_is_a_job(exported):
     items = exported(**mixed({"name": "global"}, name="global"))
-    assert sections(job_of(items))["global-"]["rw"] == "randread"
+    assert sections(job_of(items))["job-global"]["rw"] == "randread"
 
 
 def test_streams_run_together_and_are_reported_apart(exported):

@@ -25,6 +25,8 @@ const STREAMS_OF_ALL_MAX: usize = 1 << 16;
 const SECOND_NS: u64 = 1_000_000_000;
 /// Stands for all tasks that share a position; the kernel has no task of this number.
 const NO_TASK: u32 = u32::MAX;
+/// Stands for all descriptions of a file that are too many.
+const NO_DESCRIPTION: usize = usize::MAX;
 
 /// Tallies of a trace.
 #[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
@@ -73,6 +75,8 @@ pub struct PatternAnalysis {
     streams: HashMap<AccessStream, BTreeMap<u32, Stream>>,
     /// Number of those of single tasks.
     streams_of_tasks: usize,
+    /// Files that were written since they were last on stable storage, some of them twice.
+    dirty: Vec<usize>,
     budget: Budget,
     /// End of the last access of a task.
     last_end: HashMap<u32, u64>,
@@ -214,8 +218,11 @@ impl PatternAnalysis {
                 self.tallies[*file].wait(*wait, &mut self.budget);
             }
             Happening::AllSynced => {
-                for tally in self.tallies.iter_mut().filter(|tally| tally.is_dirty) {
-                    tally.wait(StableWait::Fsync, &mut self.budget);
+                for file in std::mem::take(&mut self.dirty) {
+                    let tally = &mut self.tallies[file];
+                    if tally.is_dirty {
+                        tally.wait(StableWait::Fsync, &mut self.budget);
+                    }
                 }
             }
             Happening::Emptied(file) => self.tally(*file).empty(),
@@ -252,7 +259,15 @@ impl PatternAnalysis {
             self.last_end.insert(task, end);
         }
         self.tally(access.stream.file);
-        let streams = self.streams.entry(access.stream).or_default();
+        // Descriptions that are too many share a stream of their file.
+        let is_new = self.streams.len() >= STREAMS_OF_ALL_MAX;
+        let key = match access.stream {
+            key if is_new && !self.streams.contains_key(&key) => {
+                AccessStream { description: NO_DESCRIPTION, ..key }
+            }
+            key => key,
+        };
+        let streams = self.streams.entry(key).or_default();
         let own = if access.is_placed { task } else { NO_TASK };
         let has_room = streams.len() < STREAMS_MAX && self.streams_of_tasks < STREAMS_OF_ALL_MAX;
         let own = if has_room || streams.contains_key(&own) { own } else { NO_TASK };
@@ -262,7 +277,11 @@ impl PatternAnalysis {
         });
         let tally = &mut self.tallies[access.stream.file];
         let access = FileAccess { aside_ns: aside, ..*access };
+        let was_dirty = tally.is_dirty;
         tally.add(stream, &PlacedAccess { access, at, think_ns }, &mut self.budget);
+        if tally.is_dirty && !was_dirty {
+            self.dirty.push(access.stream.file);
+        }
         self.ordinal += 1;
     }
 

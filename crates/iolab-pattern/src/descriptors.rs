@@ -3,7 +3,7 @@
 //! Threads share a table; a new process has a copy of it whose entries are the same open file
 //! descriptions, so that both move one position (open(2), "open file description").
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::access::{File, FileId};
 use crate::calls::OpenFlags;
@@ -27,6 +27,8 @@ pub struct OpenFile {
 struct Table {
     /// Description and whether it is closed on exec, by descriptor.
     entries: HashMap<u64, (usize, bool)>,
+    /// Descriptors that another program does not inherit.
+    closing: BTreeSet<u64>,
     /// Tasks that use it; without one its place is used again.
     users: u32,
     /// Entries that it had at first.
@@ -44,6 +46,8 @@ pub struct Descriptors {
     making: Vec<(u32, bool)>,
     /// Entries of all tables that were copied from other ones.
     copied: usize,
+    /// The same of all tables that ever were.
+    copied_ever: usize,
     /// Tasks whose tables would have had more than there is room for.
     pub unfollowed: u64,
     /// Tasks that came while several others were making one: their parents are guessed.
@@ -87,6 +91,8 @@ const NO_FILES: &[&[u8]] = &[
 const FILES_MAX: usize = 1 << 15;
 /// Descriptors that tables have from others, some 40 bytes each: 2000 processes with 1000 of them.
 const COPIED_MAX: usize = 1 << 21;
+/// The same of a whole trace, so that its time is bounded: 60,000 processes with 1000 of them.
+const COPIED_EVER_MAX: usize = 1 << 26;
 /// Descriptors that a process has from its beginning.
 pub const STANDARD: u64 = 2;
 
@@ -157,7 +163,10 @@ impl Descriptors {
         }
         let copied = entries.len();
         self.copied += copied;
-        let table = Table { entries, users: 0, copied };
+        self.copied_ever += copied;
+        let closing = entries.iter().filter(|(_, (_, is_closed))| *is_closed);
+        let closing = closing.map(|(descriptor, _)| *descriptor).collect();
+        let table = Table { entries, closing, users: 0, copied };
         if let Some(free) = self.free_tables.pop() {
             self.tables[free] = table;
             return free;
@@ -172,7 +181,8 @@ impl Descriptors {
             return table;
         }
         let entries = &self.tables[table].entries;
-        let has_room = self.copied + entries.len() <= COPIED_MAX;
+        let has_room = self.copied + entries.len() <= COPIED_MAX
+            && self.copied_ever + entries.len() <= COPIED_EVER_MAX;
         self.unfollowed += u64::from(!has_room);
         let entries = if has_room { entries.clone() } else { HashMap::new() };
         self.new_table(entries)
@@ -182,6 +192,11 @@ impl Descriptors {
     fn refer(&mut self, table: usize, descriptor: u64, id: usize, is_closed_on_exec: bool) {
         self.descriptions[id].references += 1;
         let entry = (id, is_closed_on_exec);
+        if is_closed_on_exec {
+            self.tables[table].closing.insert(descriptor);
+        } else {
+            self.tables[table].closing.remove(&descriptor);
+        }
         if let Some((before, _)) = self.tables[table].entries.insert(descriptor, entry) {
             self.release(before);
         }
@@ -224,11 +239,17 @@ impl Descriptors {
 
     /// A task runs another program.
     pub fn execute(&mut self, task: u32) {
-        let table = self.table_of(task);
-        let mut own = self.tables[table].entries.clone();
-        own.retain(|_, (_, is_closed)| !*is_closed);
-        let table = self.new_table(own);
-        self.join(task, table);
+        let mut table = self.table_of(task);
+        if self.tables[table].users > 1 {
+            table = self.child_table(task, false);
+            self.join(task, table);
+        }
+        let own = &mut self.tables[table];
+        for descriptor in std::mem::take(&mut own.closing) {
+            if let Some((id, _)) = self.tables[table].entries.remove(&descriptor) {
+                self.release(id);
+            }
+        }
     }
 
     /// The file of a name, if somebody named it before.
@@ -380,12 +401,18 @@ impl Descriptors {
     /// Descriptors from one to another were closed.
     pub fn close(&mut self, task: u32, first: u64, last: u64) {
         let table = self.table_of(task);
-        let entries = &mut self.tables[table].entries;
-        let gone: Vec<(usize, bool)> = if first == last {
-            entries.remove(&first).into_iter().collect()
+        let Table { entries, closing, .. } = &mut self.tables[table];
+        let gone: Vec<(usize, bool)> = if last.saturating_sub(first) < entries.len() as u64 {
+            (first..=last)
+                .filter_map(|descriptor| {
+                    closing.remove(&descriptor);
+                    entries.remove(&descriptor)
+                })
+                .collect()
         } else {
             let is_gone =
                 |descriptor: &u64, _: &mut (usize, bool)| (first..=last).contains(descriptor);
+            closing.retain(|descriptor| !(first..=last).contains(descriptor));
             entries.extract_if(is_gone).map(|(_, entry)| entry).collect()
         };
         for (id, _) in gone {

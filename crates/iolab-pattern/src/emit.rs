@@ -39,12 +39,24 @@ pub struct EmittedWorkload {
     pub files: usize,
 }
 
+/// Characters of a comment, at most: fio 3.33 reads a line of more than 8191 bytes as several, of
+/// which the second is none of a comment; names of files may be long.
+const COMMENT_MAX: usize = 1500;
+
+/// A comment that is short enough.
+pub fn bounded(text: &str) -> String {
+    match text.char_indices().nth(COMMENT_MAX) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 impl EmittedWorkload {
     /// Adds the comments of a file: its sentence and its losses.
     fn begin_file(&mut self, mark: &str, file: &FilePattern, losses: &[String]) {
-        let _ = writeln!(self.text, "\n{mark} {}", file.sentence);
+        let _ = writeln!(self.text, "\n{mark} {}", bounded(&file.sentence));
         for loss in losses {
-            let _ = writeln!(self.text, "{mark} not kept: {loss}");
+            let _ = writeln!(self.text, "{mark} not kept: {}", bounded(loss));
             self.losses.push(format!("{}: {loss}", file.shown_name()));
         }
     }
@@ -59,7 +71,7 @@ pub fn emit(report: &PatternReport, form: PatternForm) -> EmittedWorkload {
     };
     let mark = if form == PatternForm::Fio { ';' } else { '#' };
     for note in &report.notes {
-        let _ = write!(made.text, "\n{mark} note: {note}\n");
+        let _ = write!(made.text, "\n{mark} note: {}\n", bounded(note));
     }
     if let Some(loss) = losses::of_files(report) {
         let _ = writeln!(made.text, "\n{mark} not kept: {loss}");

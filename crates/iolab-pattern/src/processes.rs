@@ -17,6 +17,12 @@ use crate::text::scan;
 /// `CLONE_FILES` of include/uapi/linux/sched.h.
 const CLONE_FILES: i64 = 0x400;
 
+/// Bytes of one access, at most: `MAX_RW_COUNT` of include/linux/fs.h for pages of 4 KiB.
+pub const ACCESS_MAX: u64 = 0x7fff_f000;
+/// Requests of one call, at most: more than any limit of a system (`fs.aio-max-nr` is 65536 unless
+/// it is raised).
+const REQUESTS_MAX: u64 = 1 << 20;
+
 /// Mappings that are known, so that memory is bounded.
 const MAPPED_MAX: usize = 1 << 16;
 
@@ -427,6 +433,10 @@ impl TracedProcesses {
 
     /// Adds a transfer; the position moves if the call gave none.
     fn access(&mut self, moment: &Moment, call: &CallText, one: &One) -> Option<FileId> {
+        if one.bytes > ACCESS_MAX {
+            self.impossible += 1;
+            return None;
+        }
         let description = self.descriptors.description(one.id);
         let file = description.file?;
         let size = self.descriptors.files()[file].size;
@@ -513,6 +523,10 @@ impl TracedProcesses {
     /// `[{aio_data=0, aio_lio_opcode=IOCB_CMD_PREAD, aio_fildes=3, ...}, ...]`.
     fn submit(&mut self, moment: &Moment, call: &CallText, result: u64) {
         const OPCODE: &[u8] = b"aio_lio_opcode=";
+        if result > REQUESTS_MAX {
+            self.impossible += 1;
+            return;
+        }
         let list = call.argument(2).to_vec();
         let mut files = Vec::new();
         let (mut shown, mut from) = (0, 0);
@@ -525,9 +539,7 @@ impl TracedProcesses {
             }
             from = begin;
         }
-        if list.ends_with(b"...]") {
-            self.hidden += result.saturating_sub(shown);
-        }
+        self.hidden += result.saturating_sub(shown);
         let queue = (moment.task, call.argument(0).to_vec());
         let under_way = self.in_queue.entry(queue).or_default();
         *under_way += result;

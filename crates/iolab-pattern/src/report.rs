@@ -187,6 +187,8 @@ const TURNS_MIN: u64 = 8;
 const STRIDED_SHARE: f64 = 0.1;
 /// One access in so many of those that are counted: from there on others are worth a note.
 const WORTH_TELLING: u64 = 10;
+/// Names of errors that a note has, at most.
+const ERRORS_NAMED: usize = 8;
 /// Share of direct accesses from which on a file is one of direct I/O.
 const NEARLY_ALL: f64 = 0.9;
 /// Exponent of 4 KiB.
@@ -233,7 +235,8 @@ impl PatternReport {
 
 /// True of what the dynamic loader reads of every program: the beginnings of its libraries.
 fn is_library(name: &[u8]) -> bool {
-    name.ends_with(b".so") || find(name, b".so.").is_some() || name.ends_with(b"/locale.alias")
+    let endings = [&b".so"[..], b"/locale.alias", b".pyc"];
+    endings.iter().any(|ending| name.ends_with(ending)) || find(name, b".so.").is_some()
 }
 
 fn notes(analysis: &PatternAnalysis) -> Vec<String> {
@@ -255,8 +258,12 @@ fn notes(analysis: &PatternAnalysis) -> Vec<String> {
             .push(format!("{what} out {} of the requests of io_submit; {remedy}", analysis.hidden));
     }
     if !analysis.failed.is_empty() {
-        let each: Vec<_> =
+        let mut each: Vec<_> =
             analysis.failed.iter().map(|(error, count)| format!("{error} ({count})")).collect();
+        if each.len() > ERRORS_NAMED {
+            each.truncate(ERRORS_NAMED);
+            each.push("and others".to_owned());
+        }
         let total: u64 = analysis.failed.values().sum();
         let calls =
             if total == 1 { "1 read or write" } else { &format!("{total} reads or writes") };
@@ -325,13 +332,13 @@ fn notes_of_order(analysis: &PatternAnalysis) -> Vec<String> {
     match analysis.impossible {
         0 => {}
         1 => notes.push(
-            "one read or write is not counted: it moved more than it was asked for, which no \
-             system does"
+            "one read or write is not counted: it moved more than it was asked for, or than one \
+             call can"
                 .to_owned(),
         ),
         many => notes.push(format!(
             "{many} reads or writes are not counted: they moved more than they were asked for, \
-             which no system does"
+             or than one call can"
         )),
     }
     if analysis.unfollowed > 0 {

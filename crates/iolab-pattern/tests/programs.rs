@@ -302,7 +302,7 @@ fn waits_that_fio_multiplies_are_told() {
     }
     let report = traced.report();
     assert!(only(&report).sentence.contains("past the page cache (O_DIRECT)"));
-    loses(&job(&report), "waits for stable storage under fio 3.33, which waits again");
+    loses(&job(&report), "fio 3.33 waits once more after each read");
     let study = emit(&report, PatternForm::Study);
     assert!(!study.text.contains("fio 3.33"), "{}", study.text);
 }
@@ -458,4 +458,86 @@ fn a_pause_between_two_files_is_told() {
         traced.call(1, "write(4, \"\"..., 4096) = 4096", 10);
     }
     loses(&job(&traced.report()), "a pause of 600.00 ms before it");
+}
+
+/// Symptom: fio reads a line of more than 8191 bytes as several, so that the name of a file could
+/// end in an option, `exec_prerun=`.
+#[test]
+fn no_name_of_a_file_is_more_than_a_comment() {
+    let mut traced = Traced::new("O_RDONLY");
+    let name = format!("/d/{}exec_prerun=touch /tmp/x;:", "\\377".repeat(2700));
+    traced.call(1, &format!("openat(AT_FDCWD, \"{name}\", O_RDWR|O_CREAT, 0600) = 4"), 10);
+    for at in 0..40 {
+        traced.read(1, at * 4096, 4096);
+        traced.call(1, "write(4, \"\"..., 4096) = 4096", 10);
+        traced.call(1, "mmap(NULL, 4096, PROT_READ, MAP_SHARED, 4, 0) = 0x7f0000000000", 10);
+    }
+    let report = traced.report();
+    for form in [PatternForm::Fio, PatternForm::Study, PatternForm::Iozone] {
+        let text = emit(&report, form).text;
+        assert!(text.lines().all(|line| line.len() < 8000), "{form:?}");
+    }
+}
+
+/// fio takes every section whose name begins with `global` for the one of all jobs.
+#[test]
+fn names_of_jobs_are_free_and_none_is_global() {
+    let mut traced = Traced::new("O_RDONLY");
+    for number in 0..300 {
+        let name = if number < 100 { "globals.db" } else { "x" };
+        let call = format!("openat(AT_FDCWD, \"/d{number}/{name}\", O_RDONLY) = 4");
+        traced.call(1, &call, 10);
+        traced.call(1, "read(4, \"\"..., 4096) = 4096", 10);
+        traced.call(1, "close(4) = 0", 10);
+    }
+    let made = job(&traced.report());
+    let names: Vec<&str> = made.text.lines().filter(|line| line.starts_with('[')).collect();
+    let different: std::collections::HashSet<&&str> = names.iter().collect();
+    assert_eq!((names.len(), different.len()), (300, 300));
+    assert!(names.iter().all(|name| !name.starts_with("[global")));
+    has(&made, &["[file-globals.db]", "[file-globals.db-100]", "[x-200]"]);
+}
+
+#[test]
+fn a_program_that_is_run_keeps_what_it_inherits() {
+    let mut traced = Traced::new("O_RDWR|O_CLOEXEC");
+    traced.call(1, "openat(AT_FDCWD, \"/d/kept\", O_RDWR) = 4", 10);
+    traced.call(1, "dup3(4, 5, O_CLOEXEC) = 5", 10);
+    traced.call(1, "dup2(4, 6) = 6", 10);
+    traced.call(1, "execve(\"/bin/x\", [\"x\"], 0x7f) = 0", 10);
+    for descriptor in 3..7 {
+        traced.call(1, &format!("pwrite64({descriptor}, \"\"..., 4096, 0) = 4096"), 10);
+    }
+    traced.call(1, "close_range(6, 6, 0) = 0", 10);
+    traced.call(1, "pwrite64(6, \"\"..., 4096, 0) = 4096", 10);
+    let report = traced.report();
+    let of = |name: &str| report.files.iter().find(|file| file.name == name);
+    assert_eq!(of("/d/kept").map(|file| file.writes.count), Some(2));
+    assert!(of("/d/f").is_none(), "closed on exec");
+}
+
+#[test]
+fn calls_that_are_lost_or_impossible_are_told() {
+    let mut traced = Traced::new("O_RDWR");
+    traced.text += "read(3, \"x\", 4096\n";
+    traced.call(1, "write(3, \"\"..., 9223372036854775807) = 9223372036854775807", 10);
+    traced.call(1, "io_submit(0x7f, 9223372036854775807, [{}]) = 9223372036854775807", 10);
+    traced.write(1, 0, 4096);
+    let input = Input::new("text", std::io::Cursor::new(traced.text.clone().into_bytes()));
+    let found = PatternAnalysis::of_calls(vec![Window::new(input)]).unwrap();
+    assert_eq!(found.impossible, 2);
+    assert!(found.caveats[0].to_string().contains("it is no system call: `read(3"));
+    assert_eq!(only(&traced.report()).writes.bytes, 4096);
+}
+
+#[test]
+fn nobody_waits_for_pauses_of_days() {
+    let mut traced = Traced::new("O_RDONLY");
+    for at in 0..20 {
+        traced.read(1, at * 4096, 4096);
+        traced.pause(86_400_000 * MS);
+    }
+    let made = job(&traced.report());
+    has(&made, &["thinktime=60000000us"]);
+    loses(&made, "pauses of 86400.00 s: here 60.00 s each");
 }

@@ -107,7 +107,8 @@ def _engine(item: Exported, phase: Phase) -> str:
 def _parts(phase: Phase, tenant: Tenant) -> Iterator[tuple[str, Tenant]]:
     """Sections of a tenant: one, or one per worker if their files are not numbered 0, 1, 2 ..."""
     name = phase["name"] if len(phase["tenants"]) == 1 else f"{phase['name']}.{tenant['name']}"
-    name = "global-" if name == "global" else name  # [global] would be no job.
+    # fio takes any section whose name begins so for that of all jobs.
+    name = f"job-{name}" if name.startswith("global") else name
     first, step = tenant.get("file_first", 0), tenant.get("file_step", 1)
     if tenant["is_file_shared"] or (first, step) == (0, 1):
         yield name, tenant

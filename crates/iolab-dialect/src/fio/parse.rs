@@ -217,7 +217,7 @@ impl<H: Host> Reader<'_, H> {
         if row.name == "name" {
             let name = value.as_ref().map(|(text, _)| text.clone()).unwrap_or_default();
             self.finish(None)?;
-            if name != "global" {
+            if !is_global(&name) {
                 let mut job = Job { at: at.clone(), ..self.global.clone() };
                 job.section.clone_from(&name);
                 job.globals = self.typing.globals.len();
@@ -353,7 +353,7 @@ impl<H: Host> Reader<'_, H> {
     /// A whole section.
     fn section(&mut self, name: Option<(String, Place)>, raw: Vec<Raw>) -> Result<()> {
         let Some((name, at)) = name else { return Ok(()) };
-        let is_global = name == "global";
+        let is_global = is_global(&name);
         let wanted = &self.typing.program.sections;
         let is_wanted = is_global || wanted.is_empty() || wanted.contains(&name);
         if !is_wanted {
@@ -521,4 +521,10 @@ impl Line {
         let value = self.at.part(&(length - characters(text)..length));
         Raw { key, value: Some((text.to_owned(), value)) }
     }
+}
+
+/// True of the name of a section whose options are those of all jobs behind it: fio 3.33 looks at
+/// its first six letters, so that `[globals.db]` is none of a job.
+fn is_global(name: &str) -> bool {
+    name.starts_with("global")
 }

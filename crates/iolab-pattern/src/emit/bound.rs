@@ -8,8 +8,6 @@ use crate::stream::class::AccessPattern;
 /// Bytes of all files of a workload together, at most: before it reads, a program may lay them out
 /// whole.
 const FILES_MAX: u64 = 16 << 30;
-/// Bytes of one access, at most: `MAX_RW_COUNT` of include/linux/fs.h for pages of 4 KiB.
-pub const ACCESS_MAX: u64 = 0x7fff_f000;
 /// Share of repeated touches from which on a file is gone through more than once.
 const REUSED: f64 = 0.1;
 

@@ -1,6 +1,6 @@
 //! Job files of fio, and studies of such jobs.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use iolab_trace::stages::text::duration;
@@ -100,10 +100,11 @@ fn all_jobs(report: &PatternReport, steps: u64) -> Vec<(&FilePattern, Jobs)> {
     let making = Making { bound: LengthBound::of(report), steps };
     let mut files: Vec<&FilePattern> = report.files.iter().collect();
     files.sort_by_key(|file| file.begins_ns);
-    let (mut names, mut end) = (HashSet::from(["global".to_owned()]), None);
+    let (mut names, mut end) = (UsedNames::default(), None);
+    let mut turns = Turns::default();
     let mut found: Vec<(&FilePattern, Jobs)> = Vec::with_capacity(files.len());
     for file in files {
-        let mut jobs = Jobs::of(file, &unused(&plain_name(file), &mut names), making);
+        let mut jobs = Jobs::of(file, &names.unused(&plain_name(file)), making);
         let begins = file.begins_ns;
         let is_behind = end.is_some() && begins >= end;
         if let (Some(first), true) = (jobs.jobs.first_mut(), is_behind) {
@@ -125,17 +126,9 @@ fn all_jobs(report: &PatternReport, steps: u64) -> Vec<(&FilePattern, Jobs)> {
         if AccessPauses::of_one(idle).are_told(file.lasted_ns, accesses) {
             jobs.lose([format!("a pause of {} before it", duration(idle as f64))]);
         }
-        let with: Vec<String> = found
-            .iter()
-            .filter(|(before, _)| take_turns(before, file))
-            .map(|(before, _)| before.shown_name())
-            .collect();
-        if let [with, others @ ..] = with.as_slice() {
-            let others = if others.is_empty() { "" } else { " and others" };
-            jobs.lose([format!(
-                "one process used it and {with}{others} in turn: here they are used at once"
-            )]);
-        }
+        jobs.lose(turns.with(file).map(|with| {
+            format!("one process used it and {with} in turn: here they are used at once")
+        }));
         let ends = begins.zip(file.lasted_ns).map(|(begin, lasted)| begin.saturating_add(lasted));
         end = end.max(ends);
         found.push((file, jobs));
@@ -143,25 +136,54 @@ fn all_jobs(report: &PatternReport, steps: u64) -> Vec<(&FilePattern, Jobs)> {
     found
 }
 
-/// True if one task used two files, the second before it was done with the first.
-fn take_turns(before: &FilePattern, file: &FilePattern) -> bool {
-    let end = before.begins_ns.zip(before.lasted_ns).map(|(begin, lasted)| begin + lasted);
-    let is_one = file.only_task.is_some() && file.only_task == before.only_task;
-    is_one && file.begins_ns.zip(end).is_some_and(|(begins, end)| begins < end)
+/// Files that one task uses in turn: of each task the one that it was done with last.
+#[derive(Default)]
+struct Turns(HashMap<u32, (u64, String)>);
+
+impl Turns {
+    /// Name of a file before this one that its only task had not done with.
+    fn with(&mut self, file: &FilePattern) -> Option<String> {
+        let (task, begins) = (file.only_task?, file.begins_ns?);
+        let end = begins.saturating_add(file.lasted_ns?);
+        let before = self.0.get(&task).cloned();
+        if before.as_ref().is_none_or(|(before, _)| *before < end) {
+            self.0.insert(task, (end, file.shown_name()));
+        }
+        before.filter(|(end, _)| begins < *end).map(|(_, name)| name)
+    }
 }
 
-/// A name that no other file has.
-pub fn unused(name: &str, names: &mut HashSet<String>) -> String {
-    let numbered = (2..).map(|number| format!("{name}-{number}"));
-    let free = std::iter::once(name.to_owned()).chain(numbered).find(|one| !names.contains(one));
-    let free = free.unwrap_or_default();
-    names.insert(free.clone());
-    free
+/// Names that files have.
+#[derive(Default)]
+pub struct UsedNames {
+    names: HashSet<String>,
+    /// Number from which on those with a number may be free.
+    next: HashMap<String, u64>,
+}
+
+impl UsedNames {
+    /// A name that no other file has.
+    pub fn unused(&mut self, name: &str) -> String {
+        if self.names.insert(name.to_owned()) {
+            return name.to_owned();
+        }
+        let next = self.next.entry(name.to_owned()).or_insert(2);
+        loop {
+            let numbered = format!("{name}-{next}");
+            *next += 1;
+            if self.names.insert(numbered.clone()) {
+                return numbered;
+            }
+        }
+    }
 }
 
 /// The name of a file without its folders and without what a section's name cannot have.
 pub fn plain_name(file: &FilePattern) -> String {
     let last = file.name.rsplit('/').find(|part| !part.is_empty()).unwrap_or("file");
+    // fio 3.33 takes every section whose name begins so for the one of all jobs.
+    let front = if last.starts_with("global") { "file-" } else { "" };
     let is_plain = |one: char| one.is_ascii_alphanumeric() || "._-".contains(one);
-    last.chars().take(NAME_MAX).map(|one| if is_plain(one) { one } else { '-' }).collect()
+    let plain = last.chars().take(NAME_MAX).map(|one| if is_plain(one) { one } else { '-' });
+    front.chars().chain(plain).collect()
 }

@@ -1,11 +1,10 @@
 //! Command lines of `IOzone`, which measures one file with one size and whole patterns.
 
-use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use super::EmittedWorkload;
 use super::bound::LengthBound;
-use super::fio::{plain_name, unused};
+use super::fio::{UsedNames, plain_name};
 use super::parts::Part;
 use crate::access::StableWaits;
 use crate::report::{FilePattern, PatternReport};
@@ -39,12 +38,13 @@ pub fn command_lines(report: &PatternReport) -> EmittedWorkload {
         text: String::from("# Run each line as it stands, or with `iolab` in front of it.\n"),
         ..EmittedWorkload::default()
     };
-    let (mut names, bound) = (HashSet::new(), LengthBound::of(report));
+    let (mut names, bound) = (UsedNames::default(), LengthBound::of(report));
     let mut ends = None;
     for file in &report.files {
         match line(file, bound) {
             Err(reason) => {
-                let _ = writeln!(made.text, "\n# {}\n# left out: {reason}", file.sentence);
+                let sentence = super::bounded(&file.sentence);
+                let _ = writeln!(made.text, "\n# {sentence}\n# left out: {reason}");
                 made.losses
                     .push(format!("{}: left out, use --emit fio: {reason}", file.shown_name()));
             }
@@ -54,7 +54,7 @@ pub fn command_lines(report: &PatternReport) -> EmittedWorkload {
                 }
                 made.begin_file("#", file, &losses);
                 let _ = writeln!(made.text, "# its columns: {}", columns.join(", "));
-                let name = unused(&plain_name(file), &mut names);
+                let name = names.unused(&plain_name(file));
                 let _ = writeln!(made.text, "{words} -f {name}.pattern");
                 made.files += 1;
                 let end = file.begins_ns.zip(file.lasted_ns).map(|(begin, lasted)| begin + lasted);

@@ -1,9 +1,10 @@
 //! Jobs of fio: one for each part of a file's accesses.
 
-use super::bound::{ACCESS_MAX, LengthBound};
+use super::bound::LengthBound;
 use super::parts::{Part, SECTOR};
 use super::places::{Places, Range};
 use super::{losses, shares};
+use crate::processes::ACCESS_MAX;
 use iolab_trace::stages::text::duration;
 
 use crate::access::Allocations;
@@ -23,6 +24,8 @@ const STRAY: f64 = 0.05;
 const STRAYS_LEAST: f64 = 1.5;
 /// Relative difference of a number of writes from a whole one that is told.
 const UNEVEN: f64 = 0.1;
+/// Longest pause of a job: nobody waits for one of days.
+const PAUSE_MAX_NS: u64 = 60_000_000_000;
 /// Share of writes with `O_SYNC` from which on all have it.
 const ALL_WAIT: f64 = 0.9;
 
@@ -191,7 +194,12 @@ impl Jobs {
             self.lose(losses::of_idle_time(file));
             return;
         };
-        options.push(("thinktime", format!("{}us", mean_ns.saturating_mul(jobs) / 1000)));
+        if mean_ns > PAUSE_MAX_NS {
+            let most = time(PAUSE_MAX_NS);
+            self.lose([format!("pauses of {}: here {most} each", time(mean_ns))]);
+        }
+        let each_ns = mean_ns.min(PAUSE_MAX_NS).saturating_mul(jobs);
+        options.push(("thinktime", format!("{}us", each_ns / 1000)));
         let each = pauses.accesses_each(part.accesses);
         if each > 1 {
             options.push(("thinktime_blocks", each.to_string()));
@@ -236,11 +244,9 @@ impl Jobs {
             return;
         }
         if steps == shares::WHOLE && !part.is_writing() {
-            self.lose([
-                "the number of waits for stable storage under fio 3.33, which waits again \
-                        after each read behind such a write; iolab fio does not"
-                    .to_owned(),
-            ]);
+            self.lose(["the number of waits for stable storage: fio 3.33 waits once more after \
+                        each read that follows such a write, iolab fio does not"
+                .to_owned()]);
         }
         let is_of_data = 2 * waits.fdatasync >= calls;
         let (word, other, others) = if is_of_data {

@@ -238,11 +238,15 @@ impl FileReader {
         begin_ns: Option<u64>,
         body: &[u8],
     ) -> Option<(CallDeed, Option<u64>)> {
-        if self.call.parse(body).is_none() || self.call.outcome().is_none() {
+        let is_whole = self.call.parse(body).is_some() && self.call.outcome().is_some();
+        // One before it that no line went on with is lost.
+        if let Some((.., lost)) = self.torn.take() {
+            self.tell_strange(&lost);
+        }
+        if !is_whole {
             self.torn = Some((Some(task), begin_ns, body.to_vec()));
             return None;
         }
-        self.torn = None;
         self.is_of_truss |= self.call.is_of_truss();
         Some((CallDeed::Call, begin_ns))
     }
@@ -284,12 +288,16 @@ impl FileReader {
                 return Some((CallDeed::Call, begin_ns));
             }
         }
+        self.tell_strange(line);
+        None
+    }
+
+    fn tell_strange(&mut self, line: &[u8]) {
         self.strange += 1;
         if self.first_strange.is_none() {
             let what = format!("it is no system call: {}", shown(line));
             self.first_strange = Some(self.lines.caveat(what, false));
         }
-        None
     }
 
     fn caveats(&self) -> Vec<Caveat> {

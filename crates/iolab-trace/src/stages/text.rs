@@ -12,9 +12,10 @@ const HEAD: &str =
 /// A duration in at most nine columns, with its unit.
 pub fn duration(ns: f64) -> String {
     match ns {
-        ns if ns < 1e3 => format!("{ns:.0} ns"),
-        ns if ns < 1e6 => format!("{:.2} us", ns / 1e3),
-        ns if ns < 1e9 => format!("{:.2} ms", ns / 1e6),
+        ns if ns < 999.5 => format!("{ns:.0} ns"),
+        // What would be rounded to a thousand has the next unit.
+        ns if ns < 999.995e3 => format!("{:.2} us", ns / 1e3),
+        ns if ns < 999.995e6 => format!("{:.2} ms", ns / 1e6),
         ns => format!("{:.2} s", ns / 1e9),
     }
 }

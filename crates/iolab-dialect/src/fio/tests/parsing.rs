@@ -65,6 +65,19 @@ fn variables_includes_and_sections() {
     assert!(unset.contains("NOT_SET is not set") && unset.contains("a.fio:2:6"), "{unset}");
 }
 
+/// As `fio --showcmd` of version 3.33 has it.
+#[test]
+fn a_section_whose_name_begins_with_global_is_none_of_a_job() {
+    for typing in [
+        file("[globals.db]\nrw=randread\nbs=8k\n[b]\nsize=64k\n"),
+        line("--name=globals.db --rw=randread --bs=8k --name=b --size=64k"),
+    ] {
+        let names: Vec<&str> = typing.jobs.iter().map(|job| job.name.as_str()).collect();
+        assert_eq!(names, ["b"]);
+        assert_eq!(typing.jobs[0].bs[0], 8192);
+    }
+}
+
 #[test]
 fn both_dashes_blanks_and_order_on_command_lines() {
     let typing = line("-name=x -rw randread --bs=4k --kb_base=1000 -thread -size 4k --readonly");
