@@ -51,7 +51,7 @@ def test_a_gain_of_fwrite_alone_is_no_headline_for_all(tmp_path):
     assert [(c.kind, c.effect.word) for c in verdict.pooled if not c.is_headline] == [
         ("memory", "better")
     ]
-    assert "In imported, memory, cfq is 3.0 times as fast" in verdict.sentence
+    assert "In imported, memory, cfq is 2.97 times as fast" in verdict.sentence
 
 
 def test_a_table_of_times_is_judged_by_real_time_alone(tmp_path):

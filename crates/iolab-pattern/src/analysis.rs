@@ -157,6 +157,7 @@ impl PatternAnalysis {
                     // Told only here: a trace without completions has no depth.
                     analysis.take(&Happening::Depth(file, *under_way));
                     *under_way = under_way.saturating_sub(1);
+                    analysis.tally(file).complete(event.time_ns, event.is_write());
                 }
                 _ => {}
             }

@@ -541,3 +541,25 @@ fn nobody_waits_for_pauses_of_days() {
     has(&made, &["thinktime=60000000us"]);
     loses(&made, "pauses of 86400.00 s: here 60.00 s each");
 }
+
+/// A request that takes 10 ms is no pause of 10 ms; what lies behind its completion is one.
+#[test]
+fn pauses_of_a_block_trace_begin_at_completions() {
+    let of = |pause_ms: u64| {
+        let mut text = String::from("ts_ns,event,sector,nr_sectors,rwbs,device\n");
+        for at in 0..60_u64 {
+            let (begin, sector) = (1 + at * (10 + pause_ms) * 1_000_000, at * at * 7919 % 997 * 8);
+            for (event, time) in [("Q", begin), ("D", begin + 10), ("C", begin + 10_000_000)] {
+                writeln!(text, "{time},{event},{sector},8,R,8:0").unwrap();
+            }
+        }
+        let input = Input::new("text", std::io::Cursor::new(text.into_bytes()));
+        PatternReport::of(&PatternAnalysis::of(vec![input], &[]).unwrap(), "", None)
+    };
+    let busy = of(0);
+    assert_eq!(only(&busy).pauses.all.count, 0, "{}", only(&busy).sentence);
+    let paused = of(20);
+    let sentence = &only(&paused).sentence;
+    assert!(sentence.ends_with("pauses of 20.00 ms between accesses."), "{sentence}");
+    has(&job(&paused), &["thinktime=20000us"]);
+}

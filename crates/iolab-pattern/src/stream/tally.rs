@@ -408,6 +408,14 @@ impl FileTally {
         }
     }
 
+    /// Counts the end of an access that was added without one.
+    pub fn complete(&mut self, end_ns: u64, is_write: bool) {
+        self.has_durations = true;
+        for last in [0, 1 + usize::from(is_write)] {
+            self.ends_ns[last] = self.ends_ns[last].max(Some(end_ns));
+        }
+    }
+
     /// Its pauses.
     pub fn pauses(&self) -> FilePauses {
         FilePauses::of(&self.pauses, &self.direction_pauses)
