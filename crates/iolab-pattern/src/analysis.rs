@@ -1,6 +1,6 @@
 //! A whole trace, from its first line to the tallies of all files.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use iolab_trace::Error;
 use iolab_trace::choice::Chosen;
@@ -75,8 +75,8 @@ pub struct PatternAnalysis {
     streams: HashMap<AccessStream, BTreeMap<u32, Stream>>,
     /// Number of those of single tasks.
     streams_of_tasks: usize,
-    /// Files that were written since they were last on stable storage, some of them twice.
-    dirty: Vec<usize>,
+    /// Files that were written since the last sync(2), each once.
+    dirty: BTreeSet<usize>,
     budget: Budget,
     /// End of the last access of a task.
     last_end: HashMap<u32, u64>,
@@ -278,10 +278,9 @@ impl PatternAnalysis {
         });
         let tally = &mut self.tallies[access.stream.file];
         let access = FileAccess { aside_ns: aside, ..*access };
-        let was_dirty = tally.is_dirty;
         tally.add(stream, &PlacedAccess { access, at, think_ns }, &mut self.budget);
-        if tally.is_dirty && !was_dirty {
-            self.dirty.push(access.stream.file);
+        if tally.is_dirty {
+            self.dirty.insert(access.stream.file);
         }
         self.ordinal += 1;
     }
