@@ -3,10 +3,10 @@
 Side by side, in random order in each round: no tracing, a bare reader that moves raw pages into a
 file and looks at nothing, `iolab trace record` of issues and completions, and of the full set, and
 of the same events `perf record` (if there is one) and a reader of the kernel's text pipe. Told
-are operations per second, CPU time of the whole machine per operation beyond that without tracing,
-CPU time of the recorder, and lost events. ``make bench``, or ``python benches/capture.py
-[--seconds N] [--rounds N] [--rate N]``; needs root, fio, and an agent built with ``--release``
-(IOLAB_AGENT).
+are operations per second, CPU time of the whole machine per operation beyond that without tracing
+(median over rounds), CPU time of the recorder, and lost events. ``make bench``, or ``python
+benches/capture.py [--seconds N] [--rounds N] [--rate N] [--only KIND...]``; needs root, fio, and an
+agent built with ``--release`` (IOLAB_AGENT).
 """
 
 from __future__ import annotations
@@ -271,33 +271,37 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--rate", type=int, help="operations per second (as many as possible)")
+    parser.add_argument("--only", nargs="+", help="kinds to measure beside none")
     options = parser.parse_args()
     if os.geteuid() != 0 or shutil.which("fio") is None:
         print("skipped: needs root and fio")
         return 0
     kinds = ["none", "bare", "issue-complete", "full", "text pipe"]
     kinds += ["perf record"] if shutil.which("perf") else []
+    if options.only is not None:
+        kinds = ["none", *(kind for kind in kinds[1:] if kind in options.only)]
     found: dict[str, list[Measured]] = {kind: [] for kind in kinds}
     with loop_device() as device:
         for number in range(options.rounds):
             order = random.Random(number).sample(kinds, len(kinds))
             for kind in order:
                 found[kind].append(measure(kind, device, options))
-    base_us = _us_per_operation(found["none"])
     base_iops = statistics.median(one.iops for one in found["none"])
     print(
-        f"{'recorded':16}{'ops/s':>10}{'change':>9}{'extra us/op':>13}{'recorder':>10}{'lost':>8}"
+        f"{'recorded':16}{'ops/s':>10}{'lowest':>10}{'highest':>10}{'change':>9}{'extra us/op':>13}"
+        f"{'recorder':>10}{'lost':>8}"
     )
     failed = False
     for kind in kinds:
         runs = found[kind]
         iops = statistics.median(one.iops for one in runs)
-        extra_us = _us_per_operation(runs) - base_us
+        extra_us = statistics.median(map(_extra_us, runs, found["none"]))
         recorder = statistics.median(one.recorder_s for one in runs) / options.seconds
         lost = sum(one.lost for one in runs)
         print(
-            f"{kind:16}{iops:>10.0f}{iops / base_iops - 1:>9.1%}{extra_us:>13.2f}{recorder:>10.1%}"
-            f"{lost:>8}"
+            f"{kind:16}{iops:>10.0f}{min(one.iops for one in runs):>10.0f}"
+            f"{max(one.iops for one in runs):>10.0f}{iops / base_iops - 1:>9.1%}{extra_us:>13.2f}"
+            f"{recorder:>10.1%}{lost:>8}"
         )
         bar = EXTRA_US_MAX.get(kind)
         failed |= bar is not None and (lost > 0 or (options.rate is not None and extra_us > bar))
@@ -305,8 +309,10 @@ def main() -> int:
     return int(failed)
 
 
-def _us_per_operation(runs: list[Measured]) -> float:
-    return statistics.median(one.busy_s / max(1, one.operations) * 1e6 for one in runs)
+def _extra_us(one: Measured, base: Measured) -> float:
+    """CPU time per operation beyond that of the run without tracing in the same round."""
+    each = [run.busy_s / max(1, run.operations) * 1e6 for run in (one, base)]
+    return each[0] - each[1]
 
 
 if __name__ == "__main__":

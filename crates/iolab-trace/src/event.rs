@@ -191,8 +191,7 @@ impl Categories {
     }
 
     /// Bits of the kernel's operation letters, as in `WSM`, `FWFS`, `RA`, `D`, `FF` or `N`.
-    pub fn of_letters(letters: &str) -> Option<Self> {
-        let bytes = letters.as_bytes();
+    pub fn of_letters(bytes: &[u8]) -> Option<Self> {
         let is_preflush = bytes.len() > 1 && bytes[0] == b'F' && b"RWDFN".contains(&bytes[1]);
         let body = &bytes[usize::from(is_preflush)..];
         let mut all = match body.first()? {
@@ -425,15 +424,15 @@ mod tests {
     #[test]
     fn letters_are_read_and_written_alike() {
         for letters in ["R", "W", "FWFS", "WSM", "RA", "DS", "RSM", "WFSM"] {
-            let categories = Categories::of_letters(letters).unwrap();
+            let categories = Categories::of_letters(letters.as_bytes()).unwrap();
             let event = Event { categories, bytes: 4096, ..Event::default() };
             let (written, length) = event.letters();
             assert_eq!(&written[..length], letters.as_bytes());
         }
-        assert_eq!(Categories::of_letters("FF"), Some(Categories::FLUSH));
-        assert_eq!(Categories::of_letters("N"), Some(Categories(0)));
-        assert_eq!(Categories::of_letters("RX"), None);
-        assert_eq!(Categories::of_letters(""), None);
+        assert_eq!(Categories::of_letters(b"FF"), Some(Categories::FLUSH));
+        assert_eq!(Categories::of_letters(b"N"), Some(Categories(0)));
+        assert_eq!(Categories::of_letters(b"RX"), None);
+        assert_eq!(Categories::of_letters(b""), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use iolab_trace::Event;
 use iolab_trace::event::{Action, Categories};
 use iolab_trace::native::LOST_FACT;
 use iolab_trace::ring::perf::PerfRecord;
-use iolab_trace::ring::{LostBefore, Merger, Page, PageLayout, RecordDecoder, SLACK_NS};
+use iolab_trace::ring::{LostBefore, Merger, Page, PageLayout, Queue, RecordDecoder, SLACK_NS};
 use iolab_trace::source::Facts;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
@@ -145,8 +145,7 @@ impl Capture {
         let Cpu { number, recorder, feed, last_ns } = &mut self.cpus[index];
         let mut taker = Taker {
             decoder: &mut self.decoder,
-            merger: &mut self.merger,
-            recorder: *recorder,
+            queue: self.merger.queue_of(*recorder, *number),
             cpu: *number,
             looks: self.looks.as_mut(),
         };
@@ -243,8 +242,7 @@ fn sink_of(order: &Order, facts: &Facts) -> Result<Sink> {
 /// Takes records of one CPU: into events, and these where they wait for their turn.
 struct Taker<'a> {
     decoder: &'a mut RecordDecoder,
-    merger: &'a mut Merger,
-    recorder: u32,
+    queue: &'a mut Queue,
     cpu: u32,
     looks: Option<&'a mut Looks>,
 }
@@ -264,7 +262,7 @@ impl Taker<'_> {
     }
 
     fn lost(&mut self, lost: LostBefore, time_ns: u64) {
-        self.merger.push_of(self.recorder, lost_note(lost, time_ns, self.cpu));
+        self.queue.push(lost_note(lost, time_ns, self.cpu));
     }
 
     #[inline]
@@ -279,12 +277,12 @@ impl Taker<'_> {
             note = named(&event);
         }
         if let Some(note) = note.take() {
-            self.merger.push_of(self.recorder, note);
+            self.queue.push(note);
         }
         if let Some(note) = self.looks.as_mut().and_then(|looks| looks.heed(&event)) {
-            self.merger.push_of(self.recorder, note);
+            self.queue.push(note);
         }
-        self.merger.push_of(self.recorder, event);
+        self.queue.push(event);
     }
 }
 

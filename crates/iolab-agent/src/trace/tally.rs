@@ -365,7 +365,7 @@ mod tests {
         Event {
             time_ns,
             action,
-            categories: Categories::of_letters(letters).unwrap(),
+            categories: Categories::of_letters(letters.as_bytes()).unwrap(),
             sector,
             bytes,
             pid: 7,

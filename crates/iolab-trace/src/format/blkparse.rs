@@ -59,8 +59,7 @@ fn parse<'a>(line: &'a [u8], event: &mut Event) -> Option<&'a [u8]> {
     event.pid = u32::try_from(cursor.next_number()?).ok()?;
     let word = std::str::from_utf8(cursor.word()?).ok()?;
     event.action = word.parse().ok().filter(|action| *action != Action::Joined)?;
-    let letters = std::str::from_utf8(cursor.word()?).ok()?;
-    let own = Categories::of_letters(letters)?;
+    let own = Categories::of_letters(cursor.word()?)?;
     event.categories = own.with(Categories::of_action(event.action));
     match event.action {
         Action::Message => {

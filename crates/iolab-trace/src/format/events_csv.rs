@@ -102,7 +102,7 @@ impl EventsCsv {
                 Some(Column::Sector) => event.sector = number(field)?,
                 Some(Column::Sectors) => event.bytes = event.bytes.max(bytes_of(number(field)?)?),
                 Some(Column::Letters) => {
-                    event.categories = Categories::of_letters(std::str::from_utf8(field).ok()?)?;
+                    event.categories = Categories::of_letters(field)?;
                 }
                 Some(Column::Priority) => event.priority = hex(field)?,
                 Some(Column::Pid) => event.pid = u32::try_from(number(field)?).ok()?,

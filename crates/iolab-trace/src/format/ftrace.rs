@@ -150,8 +150,7 @@ impl Ftrace {
             return Some(());
         }
         event.device = cursor.device()?;
-        let letters = std::str::from_utf8(cursor.word()?).ok()?;
-        let own = Categories::of_letters(letters)?;
+        let own = Categories::of_letters(cursor.word()?)?;
         event.categories = own.with(Categories::of_action(event.action));
         let mut bytes = 0;
         if cursor.parentheses().is_none() {

@@ -4,16 +4,12 @@
 //! Left out: plugs, which name no device; `block_io_start`, `block_io_done` and `block_rq_error`,
 //! which repeat what others say; zones.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-
 use super::description::{Description, Field};
+use super::names::Names;
 use super::point::PointPlan;
 use crate::error::{Error, Place};
 use crate::event::{Action, Categories, Device, Event, Remap};
 
-/// Processes whose names are remembered; one that is forgotten is named again.
-const PROCESSES_MAX: usize = 1 << 14;
 const SECTOR_BYTES: u32 = 512;
 
 /// A trace point of the kernel.
@@ -96,16 +92,45 @@ impl Plan {
             from: find("old_dev").zip(find("old_sector")),
         })
     }
+
+    /// Fills an event whose time and CPU are set.
+    #[inline]
+    fn read(&self, content: &[u8], event: &mut Event) {
+        event.action = self.action;
+        event.pid = self.pid.map_or(0, |field| number(content, field) as u32);
+        event.device = Device(number(content, self.dev) as u32);
+        event.sector = number(content, self.sector);
+        event.categories = letters(content, self.letters).with(Categories::of_action(self.action));
+        let sectors = self.sectors.map_or(0, |field| number(content, field) as u32);
+        let bytes = self.bytes.map_or(0, |field| number(content, field) as u32);
+        event.bytes = sectors.saturating_mul(SECTOR_BYTES).max(bytes);
+        event.priority = self.priority.map_or(0, |field| number(content, field) as u16);
+        event.error = self.error.map_or(0, |field| number(content, field) as u16);
+        if let Some(field) = self.new_sector {
+            event.payload.extend_from_slice(&number(content, field).to_be_bytes());
+        }
+        if let Some((device, sector)) = self.from {
+            let device = Device(number(content, device) as u32);
+            event.set_remap(Remap { device, sector: number(content, sector) });
+        }
+    }
+}
+
+/// Form of the records of one number.
+#[derive(Debug)]
+enum Form {
+    Block(Box<Plan>),
+    Point(Box<PointPlan>),
+    /// A task takes another name: the task, and the name.
+    Rename(Field, Field),
 }
 
 /// Reader of the records of one kernel.
 #[derive(Debug, Default)]
 pub struct RecordDecoder {
-    plans: HashMap<u16, Plan>,
-    points: HashMap<u16, PointPlan>,
-    /// Number of the event of new names, its task and the name.
-    rename: Option<(u16, Field, Field)>,
-    names: HashMap<u32, [u8; 16]>,
+    /// By the number of the event.
+    forms: Vec<Option<Form>>,
+    names: Names,
     others: u64,
 }
 
@@ -118,13 +143,13 @@ impl RecordDecoder {
         let Some(point) = EVENTS.iter().find(|point| point.name == description.name) else {
             return Ok(false);
         };
-        self.plans.insert(description.id, Plan::of(*point, description)?);
+        self.keep(description, Form::Block(Box::new(Plan::of(*point, description)?)));
         Ok(true)
     }
 
     /// Learns the form of a trace point of another layer.
     pub fn learn_point(&mut self, system: &str, description: &Description) {
-        self.points.insert(description.id, PointPlan::of(system, description));
+        self.keep(description, Form::Point(Box::new(PointPlan::of(system, description))));
     }
 
     /// Learns the form of the event `task_rename`, which becomes the note of a process's name;
@@ -132,22 +157,23 @@ impl RecordDecoder {
     pub fn learn_rename(&mut self, description: &Description) -> bool {
         let field = |name: &str| description.fields.get(name).copied();
         let found = field("common_pid").zip(field("newcomm"));
-        self.rename = found.map(|(pid, name)| (description.id, pid, name));
-        self.rename.is_some()
+        if let Some((pid, name)) = found {
+            self.keep(description, Form::Rename(pid, name));
+        }
+        found.is_some()
+    }
+
+    fn keep(&mut self, description: &Description, form: Form) {
+        let place = usize::from(description.id);
+        if place >= self.forms.len() {
+            self.forms.resize_with(place + 1, || None);
+        }
+        self.forms[place] = Some(form);
     }
 
     /// True if no event has told the name of a process so far; asked again, it counts as told.
     pub fn is_first_of(&mut self, pid: u32) -> bool {
-        if self.names.len() >= PROCESSES_MAX {
-            self.names.clear();
-        }
-        match self.names.entry(pid) {
-            Entry::Occupied(_) => false,
-            Entry::Vacant(place) => {
-                place.insert([0; 16]);
-                true
-            }
-        }
+        self.names.is_first_of(pid)
     }
 
     /// Records that were of no event that is known.
@@ -165,61 +191,29 @@ impl RecordDecoder {
         event: &mut Event,
         note: &mut Option<Event>,
     ) -> bool {
-        let id = number(content, Field::number(0, 2)) as u16;
+        let id = number(content, Field::number(0, 2)) as usize;
         event.clear();
         event.time_ns = time_ns;
         event.cpu = cpu;
-        let Some(plan) = self.plans.get(&id) else {
-            if let Some((_, pid, name)) = self.rename.filter(|(rename, _, _)| *rename == id) {
-                event.set_process(number(content, pid) as u32, text(content, name));
-                (event.time_ns, event.cpu) = (time_ns, cpu);
-                self.is_first_of(event.pid);
-                return true;
+        match self.forms.get(id).and_then(Option::as_ref) {
+            Some(Form::Block(plan)) => {
+                plan.read(content, event);
+                if let Some(field) = plan.name {
+                    *note = self.names.note_of(event, text(content, field));
+                }
             }
-            let point = self.points.get(&id);
-            self.others += u64::from(point.is_none());
-            return point.map(|point| point.read(content, event)).is_some();
-        };
-        event.action = plan.action;
-        event.pid = plan.pid.map_or(0, |field| number(content, field) as u32);
-        event.device = Device(number(content, plan.dev) as u32);
-        event.sector = number(content, plan.sector);
-        event.categories = letters(content, plan.letters).with(Categories::of_action(plan.action));
-        let sectors = plan.sectors.map_or(0, |field| number(content, field) as u32);
-        let bytes = plan.bytes.map_or(0, |field| number(content, field) as u32);
-        event.bytes = sectors.saturating_mul(SECTOR_BYTES).max(bytes);
-        event.priority = plan.priority.map_or(0, |field| number(content, field) as u16);
-        event.error = plan.error.map_or(0, |field| number(content, field) as u16);
-        if let Some(field) = plan.new_sector {
-            event.payload.extend_from_slice(&number(content, field).to_be_bytes());
-        }
-        if let Some((device, sector)) = plan.from {
-            let device = Device(number(content, device) as u32);
-            event.set_remap(Remap { device, sector: number(content, sector) });
-        }
-        if let Some(field) = plan.name {
-            *note = self.named(event, text(content, field));
+            Some(Form::Point(point)) => point.read(content, event),
+            Some(Form::Rename(pid, name)) => {
+                event.set_process(number(content, *pid) as u32, text(content, *name));
+                (event.time_ns, event.cpu) = (time_ns, cpu);
+                self.names.is_first_of(event.pid);
+            }
+            None => {
+                self.others += 1;
+                return false;
+            }
         }
         true
-    }
-
-    /// The note of a process's name, if that is new.
-    fn named(&mut self, event: &Event, found: &[u8]) -> Option<Event> {
-        let mut name = [0; 16];
-        let length = found.len().min(15);
-        name[..length].copy_from_slice(&found[..length]);
-        if self.names.get(&event.pid) == Some(&name) {
-            return None;
-        }
-        if self.names.len() >= PROCESSES_MAX {
-            self.names.clear();
-        }
-        self.names.insert(event.pid, name);
-        let mut note = Event { time_ns: event.time_ns, cpu: event.cpu, ..Event::default() };
-        let (time_ns, cpu) = (note.time_ns, note.cpu);
-        note.set_process(event.pid, if event.pid == 0 { b"swapper" } else { &name[..length] });
-        (note.time_ns, note.cpu) = (time_ns, cpu);
-        Some(note)
     }
 }
 
@@ -246,6 +240,5 @@ pub(super) fn text(content: &[u8], field: Field) -> &[u8] {
 }
 
 fn letters(content: &[u8], field: Field) -> Categories {
-    let letters = std::str::from_utf8(text(content, field)).ok();
-    letters.and_then(Categories::of_letters).unwrap_or_default()
+    Categories::of_letters(text(content, field)).unwrap_or_default()
 }

@@ -7,44 +7,53 @@ use crate::event::Event;
 /// Time for which an event may be reserved in the ring buffer and not yet readable.
 pub const SLACK_NS: u64 = 10_000_000;
 
-/// Events that wait for earlier ones of other CPUs: a queue per CPU, whose heads are compared, so
-/// that no event is moved but in and out.
+/// Events of one CPU, in the order of time.
 #[derive(Debug, Default)]
-pub struct Merger {
-    queues: Vec<((u32, u32), VecDeque<Event>)>,
-}
+pub struct Queue(VecDeque<Event>);
 
-impl Merger {
-    /// Adds an event; those of one CPU come in their order.
+impl Queue {
+    /// Adds an event. A note may be told late: it takes its place among the last ones.
     #[inline]
     pub fn push(&mut self, event: Event) {
-        self.push_of(0, event);
-    }
-
-    /// Adds an event of one of several recorders; those of one CPU of one recorder come in their
-    /// order.
-    #[inline]
-    pub fn push_of(&mut self, recorder: u32, event: Event) {
-        let key = (event.cpu, recorder);
-        let place = match self.queues.binary_search_by_key(&key, |(key, _)| *key) {
-            Ok(place) => place,
-            Err(place) => {
-                self.queues.insert(place, (key, VecDeque::new()));
-                place
-            }
-        };
-        let queue = &mut self.queues[place].1;
-        // A note may be told late: it takes its place among the last ones.
+        let queue = &mut self.0;
         let mut at = queue.len();
         while at > 0 && queue[at - 1].time_ns > event.time_ns {
             at -= 1;
         }
         if at == queue.len() { queue.push_back(event) } else { queue.insert(at, event) }
     }
+}
+
+/// Events that wait for earlier ones of other CPUs: a queue per CPU, whose heads are compared, so
+/// that no event is moved but in and out.
+#[derive(Debug, Default)]
+pub struct Merger {
+    queues: Vec<((u32, u32), Queue)>,
+}
+
+impl Merger {
+    /// Adds an event; those of one CPU come in their order.
+    #[inline]
+    pub fn push(&mut self, event: Event) {
+        self.queue_of(0, event.cpu).push(event);
+    }
+
+    /// The queue of a CPU of one of several recorders.
+    pub fn queue_of(&mut self, recorder: u32, cpu: u32) -> &mut Queue {
+        let key = (cpu, recorder);
+        let place = match self.queues.binary_search_by_key(&key, |(key, _)| *key) {
+            Ok(place) => place,
+            Err(place) => {
+                self.queues.insert(place, (key, Queue::default()));
+                place
+            }
+        };
+        &mut self.queues[place].1
+    }
 
     /// Events that wait.
     pub fn len(&self) -> usize {
-        self.queues.iter().map(|(_, queue)| queue.len()).sum()
+        self.queues.iter().map(|(_, queue)| queue.0.len()).sum()
     }
 
     /// Tell whether none waits.
@@ -70,11 +79,11 @@ impl Merger {
         std::iter::from_fn(move || {
             let is_first = |event: &Event| bound.is_some_and(|bound| (event.time_ns, from) < bound);
             let goes_on =
-                self.queues.get(from).and_then(|(_, queue)| queue.front()).is_some_and(is_first);
+                self.queues.get(from).and_then(|(_, queue)| queue.0.front()).is_some_and(is_first);
             if !goes_on {
                 (from, bound) = self.next_run(limit_ns)?;
             }
-            self.queues[from].1.pop_front()
+            self.queues[from].1.0.pop_front()
         })
     }
 
@@ -83,7 +92,7 @@ impl Merger {
     fn next_run(&self, limit_ns: u64) -> Option<(usize, Option<(u64, usize)>)> {
         let (mut first, mut second) = (None, (limit_ns, usize::MAX));
         for (place, (_, queue)) in self.queues.iter().enumerate() {
-            let Some(event) = queue.front() else { continue };
+            let Some(event) = queue.0.front() else { continue };
             let head = (event.time_ns, place);
             match first {
                 Some(known) if known < head => second = second.min(head),

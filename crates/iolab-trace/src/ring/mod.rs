@@ -3,12 +3,13 @@
 mod decode;
 mod description;
 mod merge;
+mod names;
 mod page;
 pub mod perf;
 mod point;
 
 pub use decode::{EVENTS, RecordDecoder, TracePoint};
 pub use description::{Description, Field, FieldForm, check_event_header};
-pub use merge::{Merger, SLACK_NS};
+pub use merge::{Merger, Queue, SLACK_NS};
 pub use page::{LostBefore, Page, PageLayout, RingRecord};
 pub use point::{DEVICE_FIELDS, DEVICE_NAME_FIELDS, GIVEN, PointPlan};
