@@ -2901,6 +2901,7 @@ Stage: TypeAlias = Literal[
     "Q2D",
     "D2C",
     "Q2C",
+    "flush",
 ]
 """Name of a stage."""
 
@@ -4156,6 +4157,8 @@ class TraceCounts(TypedDict):
     completed_unknown: int
     errors: int
     flushes: int
+    flushes_completed: int
+    flushes_issued: int
     forgotten: int
     front_merges: TraceAmount
     issued: TraceAmount
@@ -4177,6 +4180,7 @@ class StagesOfDevice(TypedDict):
     idle_ns: int
     in_flight: DepthRow
     issue_seeks: SeekRow | None
+    name: str | None
     outstanding: DepthRow
     outstanding_by_little: float
     plugged_ns: int
@@ -4215,10 +4219,12 @@ class StagesReport(TypedDict):
     devices: list[StagesOfDevice]
     events: int
     events_left_out: int
+    gaps: int
     packets: int
     points: list[TracePointRow]
     span_ns: int
     stages: list[StageRow]
+    times_back: int
 
 
 class TraceConvertedAnswer(TypedDict):

@@ -45,6 +45,20 @@ def wanted(*words):
     return iostat.understand(parser.understand(words))
 
 
+@pytest.mark.parametrize(
+    ("words", "devices"),
+    [
+        (("loop0", "-x", "1", "1"), ("loop0",)),
+        (("-x", "1", "loop0", "-y", "1"), ("loop0",)),
+        (("-p", "ALL", "1", "1"), ()),
+        (("-p", "loop0,loop1", "1", "1"), ("loop0", "loop1")),
+    ],
+)
+def test_words_stand_where_users_of_iostat_put_them(words, devices):
+    found = wanted(*words)
+    assert (found.devices, found.interval_s, found.count) == (devices, 1.0, 1)
+
+
 def readings(name):
     """Readings of iostat for each report: disks of one report follow each other."""
     blocks = re.split(r"^### (\S+)\n", (GOLDEN / name).read_text(), flags=re.MULTILINE)[1:]

@@ -107,7 +107,7 @@ def test_stages_are_told_per_process_and_as_json(iolab):
     assert whole["min_ns"] <= whole["p50_ns"] <= whole["p99_ns"] <= whole["max_ns"]
     assert device["outstanding"]["mean"] == pytest.approx(device["outstanding_by_little"])
     code, out, _ = iolab("trace", "stages", NB, "--by", "direction")
-    assert " device 254,0, read: 40 bios in" in out
+    assert " device nb (254,0), read: 40 bios in" in out
 
 
 def test_summary_and_diff_name_what_matters(iolab):

@@ -5,6 +5,7 @@ Conservation: a recorded workload's requests and bytes are those of the kernel's
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
@@ -143,6 +144,29 @@ def test_the_short_set_has_issues_and_completions_only(
     actions = [line.split()[0] for line in events_of(iolab, trace)]
     assert set(actions) == {"D", "C"}
     assert actions.count("D") == actions.count("C") == READS + WRITES
+    told = json.loads(iolab("trace", "stages", trace, "--json").stdout)
+    (device,) = told["devices"]
+    rows = {row["stage"]: row["count"] for row in device["stages"]}
+    assert rows == {"D2C": READS + WRITES}
+    assert device["in_flight"]["max"] >= 1
+    assert device["idle_ns"] < told["span_ns"]
+
+
+def test_flushes_of_the_device_are_those_of_the_kernel(
+    iolab: Run, loop: Loop, tmp_path: Path
+) -> None:
+    trace, counters = tmp_path / "t.iotrace", Path(f"/sys/block/{loop.name}/stat")
+    before = int(counters.read_text().split()[15])
+    load = f"dd if=/dev/zero of={loop.path} bs=4k count=1 conv=fsync,notrunc status=none"
+    done = iolab("trace", "record", loop.path, "--for", f"{load}; {load}", "-o", trace)
+    assert done.returncode == 0, done.stderr
+    flushed = int(counters.read_text().split()[15]) - before
+    (device,) = json.loads(iolab("trace", "stages", trace, "--json").stdout)["devices"]
+    counts = device["counts"]
+    rows = {row["stage"]: row["count"] for row in device["stages"]}
+    assert (counts["flushes_issued"], counts["flushes_completed"]) == (flushed, flushed)
+    assert rows["flush"] == flushed >= 2
+    assert counts["issued"]["count"] == counts["completed"]["count"]
 
 
 @pytest.mark.parametrize("backend", ["tracefs", "perf"])
@@ -249,6 +273,7 @@ def test_a_file_that_is_there_stays_unless_it_is_named(
         (("loop0", "--seconds", "soon"), "--seconds soon"),
         (("loop0", "--seconds", "-1"), "--seconds -1"),
         (("loop0", "--seconds", "1", "--buffer", "1 TiB"), "no size of a buffer"),
+        (("loop0", "--seconds", "1", "--buffer", "lots"), "--buffer: 'lots' is not a size"),
     ],
 )
 def test_what_cannot_be_recorded_is_told_and_leaves_no_file(
@@ -342,8 +367,35 @@ def test_a_command_that_fails_is_told(iolab: Run, loop: Loop, tmp_path: Path) ->
     trace = tmp_path / "t.iotrace"
     done = iolab("trace", "record", loop.path, "--for", "exit 7", "-o", trace)
     assert done.returncode == 1
-    assert "exit code 7" in done.stderr
+    assert f"exit code 7; {trace} has what it did" in done.stderr
     assert iolab("trace", "show", trace).returncode == 0
+
+
+@pytest.mark.parametrize("change", [": > {0}", "echo hi > {0}", "echo hi >> {0}"])
+def test_a_file_that_another_program_changes_meanwhile_is_told(
+    iolab: Run, loop: Loop, tmp_path: Path, change: str
+) -> None:
+    trace = tmp_path / "t.iotrace"
+    command = change.format(trace)
+    done = iolab("trace", "record", loop.path, "--for", command, "-o", trace)
+    assert done.returncode == 1, done.stdout
+    assert "another program has changed it meanwhile" in done.stderr
+
+
+def test_a_signal_to_iolab_alone_is_told_and_a_second_one_ends_the_command(
+    loop: Loop, tmp_path: Path
+) -> None:
+    trace = tmp_path / "t.iotrace"
+    process = start(loop, trace, "--for", "exec sleep 60", errors=subprocess.PIPE)
+    begun(trace)
+    process.terminate()
+    assert process.stderr is not None
+    lines = iter(process.stderr.readline, "")
+    assert any("before its time was over" in str(line) for line in lines)
+    assert any("another signal ends it" in str(line) for line in lines)
+    process.terminate()
+    process.communicate(timeout=10)
+    assert process.returncode == 1
 
 
 def test_a_full_disk_ends_the_recording_and_keeps_what_was_written(

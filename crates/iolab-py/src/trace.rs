@@ -374,7 +374,8 @@ pub struct Measured {
 
 fn measure(inputs: Given, by: By, raised: &Raised) -> Result<(Report, Answer<OnlyRead>), Error> {
     let (format, mut source) = open(inputs, raised)?;
-    let report = Report::of(&Pairing::of(&mut source, Rules::Own, by)?);
+    let mut report = Report::of(&Pairing::of(&mut source, Rules::Own, by)?);
+    report.name_devices(&source.devices());
     let told = answered(format, &source, OnlyRead {});
     Ok((report, told))
 }
@@ -396,7 +397,8 @@ pub fn trace_stages(
         source.span_ns = span_ns;
         let rules = if style.starts_with("btt") { Rules::Btt } else { Rules::Own };
         let pairing = Pairing::of(&mut source, rules, by)?;
-        let report = Report::of(&pairing);
+        let mut report = Report::of(&pairing);
+        report.name_devices(&source.devices());
         let text = match style {
             "btt" => btt::text(&pairing, true),
             "btt-short" => btt::text(&pairing, false),

@@ -250,6 +250,41 @@ fn a_damaged_block_is_left_out_and_the_others_are_read() {
     assert_eq!(source.caveats()[0].what, "a block of 32768 events is damaged and left out");
 }
 
+/// Symptom: 600,000 damaged blocks took 344 MB and as many lines, 700 facts of 1 MiB 744 MB.
+#[test]
+fn of_very_many_faults_and_facts_the_first_are_kept() {
+    let frame = |magic: u32, content: &[u8]| {
+        let mut bytes = magic.to_le_bytes().to_vec();
+        bytes.extend_from_slice(&(content.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(content);
+        bytes
+    };
+    let mut bytes = encoded(&mut Given(load(3).into_iter()), Output::Iolab);
+    for number in 0..40 {
+        let facts = format!("{{\"{number}\": \"{}\"}}", "x".repeat(1 << 20));
+        bytes.extend(frame(0x184D_2A53, facts.as_bytes()));
+        bytes.extend(frame(0x184D_2A53, b"no facts"));
+    }
+    let mut source = open(bytes).unwrap();
+    assert_eq!(all(&mut *source).len(), 15);
+    let facts: usize = source.facts().values().map(String::len).sum();
+    assert!((10 << 20..=17 << 20).contains(&facts), "{facts}");
+    assert!((10..=20).contains(&source.caveats().len()), "{}", source.caveats().len());
+    assert!(source.caveats().iter().any(|caveat| caveat.what.contains("more faults")));
+}
+
+#[test]
+fn a_name_of_a_device_is_no_command_to_a_terminal() {
+    let facts = Facts::from([("device 7,0".to_owned(), "a\x1b[31m\nb".to_owned())]);
+    let mut bytes = Vec::new();
+    let mut writer = native::Writer::new(&facts, &mut bytes).unwrap();
+    load(1).iter().for_each(|event| writer.push(event, &mut bytes).unwrap());
+    writer.finish(&mut bytes).unwrap();
+    let source = open(bytes).unwrap();
+    let name = &source.devices()[0].1;
+    assert!(name.chars().all(|letter| !letter.is_control()), "{name:?}");
+}
+
 #[test]
 fn a_file_is_read_from_a_block_on() {
     let events = load(20_000);

@@ -95,7 +95,9 @@ fn a_task_that_gets_a_name_is_a_note() {
     assert!(decoder.read(&content, (5, 1), &mut event, &mut note));
     assert_eq!((event.action, event.pid, event.name()), (Action::NoteProcess, 77, &b"dd"[..]));
     assert_eq!((event.time_ns, event.cpu, note), (5, 1, None));
-    assert!(!decoder.is_first_of(77) && decoder.is_first_of(78) && !decoder.is_first_of(78));
+    assert!(
+        !decoder.is_first_of(1, 77) && decoder.is_first_of(1, 78) && !decoder.is_first_of(1, 78)
+    );
 }
 
 #[test]

@@ -176,7 +176,7 @@ def add_strict_flag(parser: Declares) -> None:
     )
 
 
-_REPLACED: Final = "a file that may be replaced although iolab did not make it (may be repeated)"
+_REPLACED: Final = "a file that is there already and may be replaced (may be repeated)"
 
 
 def add_overwrite_flag(parser: Declares, about: str = _REPLACED) -> None:

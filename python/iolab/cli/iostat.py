@@ -16,6 +16,7 @@ from typing import Final
 from iolab.cli import iostat_stored
 from iolab.cli.console import Console
 from iolab.cli.iostat_layout import ReportLayout, columns_of, row_of
+from iolab.cli.parser import Parser
 from iolab.errors import IolabError
 from iolab.frozen import frozen
 from iolab.library import disk_tables
@@ -44,6 +45,8 @@ _SHOWN: Final = 12
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the words of iostat."""
+    if isinstance(parser, Parser):
+        parser.mixes_words = True
     parser.add_argument(
         "words",
         nargs="*",
@@ -58,7 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-z", action="store_true", help="leave out devices that did nothing")
     parser.add_argument("-t", action="store_true", help="print the time of each report")
     parser.add_argument("-y", action="store_true", help="leave out the report since the start")
-    parser.add_argument("-p", action="store_true", help="partitions, too")
+    parser.add_argument(
+        "-p", action="store_true", help="partitions, too; as -p ALL or -p sda,sdb as well"
+    )
     parser.add_argument("-c", action="store_true", help="only processors; with --solaris: also")
     parser.add_argument("-d", action="store_true", help="only devices")
     parser.add_argument(
@@ -133,7 +138,11 @@ def understand(arguments: argparse.Namespace) -> Wanted:
     IolabError : a number is no interval or count, or flags contradict each other.
     """
     numbers = [word for word in arguments.words if _is_number(word)]
-    devices = [_name_of(word) for word in arguments.words if not _is_number(word)]
+    typed = [word for word in arguments.words if not _is_number(word)]
+    if arguments.p:
+        # As for sysstat's iostat: a list with commas, or all of them.
+        typed = [part for word in typed if word != "ALL" for part in word.split(",") if part]
+    devices = [_name_of(word) for word in typed]
     if len(numbers) > 2:
         raise IolabError(f"'{numbers[2]}' is one number too many", "name an interval and a count")
     interval_s = float(numbers[0]) if numbers else None

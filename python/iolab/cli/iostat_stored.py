@@ -35,7 +35,9 @@ def show(place: Path, devices: Sequence[str], layout: ReportLayout, console: Con
     """
     found = 0
     documents = list[str]()
+    there = dict[str, dict[str, None]]()
     for series in disk_series(place, trial=layout.trial):
+        there.setdefault(series.device, {})[series.trial] = None
         if devices and series.device not in devices:
             continue
         found += 1
@@ -43,12 +45,18 @@ def show(place: Path, devices: Sequence[str], layout: ReportLayout, console: Con
             documents.append(_document(series, layout))
         else:
             console.result(_table(series, layout))
+    if not found and there:
+        raise IolabError(
+            f"{place}{f' {layout.trial}' if layout.trial else ''} has no intervals of "
+            f"{', '.join(devices)}",
+            f"it measured {', '.join(there)}",
+        )
     if not found:
         asked = " ".join(filter(None, [layout.trial or "", *devices]))
         raise IolabError(
             f"{place} holds no intervals{f' of {asked}' if asked else ''}",
-            "slices have none (record a trace: --trace), nor have studies of earlier versions; "
-            "`iolab report` names trials and devices",
+            "trials are t0001, t0002 and so on; slices and simulations have no intervals (record a "
+            "trace: --trace), nor have studies of earlier versions",
         )
     if layout.is_json:
         console.result('{"intervals": [\n' + ",\n".join(documents) + "\n]}")
@@ -69,12 +77,12 @@ def _table(series: DiskSeries, layout: ReportLayout) -> str:
     head = f"{series.trial} ({series.treatment}) {series.operation}, {series.device}:\n"
     if layout.is_solaris:
         kstats = [
-            (f"{end_s:.1f}s", solaris_figures(kstat_of(delta), length_s))
+            (f"{end_s:.3f}s", solaris_figures(kstat_of(delta), length_s))
             for end_s, length_s, delta in _intervals(series)
         ]
         return head + disk_tables.solaris_table(kstats, None, has_names_last=layout.has_names_last)
     rows = [
-        (f"{end_s:.1f}s", layout.row(figures(delta, length_s)))
+        (f"{end_s:.3f}s", layout.row(figures(delta, length_s)))
         for end_s, length_s, delta in _intervals(series)
     ]
     return head + disk_tables.linux_table(layout.columns, rows, first="Until")

@@ -119,7 +119,8 @@ def _depths(minute: LastMinute, width: int) -> Iterator[Text]:
         line.append(blocks_of(counts, max(counts), _SPARK), style="magenta")
         yield line
         mean = depths[-1]["mean"]
-        yield Text(f"{'':{_LABEL}}{mean:.2f} in the mean, {top} at most", style="dim")
+        told = f"{mean:.2f} in the last second, {top} at most in the minute"
+        yield Text(f"{'':{_LABEL}}{told}", style="dim")
 
 
 def _processes(minute: LastMinute) -> Table:

@@ -21,6 +21,9 @@ _SUCH_AS: Final = {"--on": "such as --on loop:1g or --on dir:/var/tmp"}
 class Parser(argparse.ArgumentParser):
     """Raises :class:`IolabError` instead of printing and exiting."""
 
+    mixes_words = False
+    """True if words of one list may stand before and behind flags."""
+
     def understand(self, words: Sequence[str]) -> argparse.Namespace:
         """Return the meaning of all the words.
 
@@ -34,7 +37,8 @@ class Parser(argparse.ArgumentParser):
                 break
             if flag.startswith("--") and sign and value == "--":
                 self.error(f"argument {flag}: expected one argument")
-        parsed, unknown = self.parse_known_args(words)
+        parse = self.parse_known_intermixed_args if self.mixes_words else self.parse_known_args
+        parsed, unknown = parse(words)
         self._refuse_unknown(unknown)
         for action in self._actions:
             if action.option_strings and action.nargs is None and _is_given(action, parsed):

@@ -98,7 +98,7 @@ def record(arguments: argparse.Namespace, services: Services, console: Console) 
     )
     found = record_trace(asked, console.note)
     _tell(found.answer, arguments.out, console)
-    return tell_command(found.command_code, console)
+    return tell_command(found.command_code, console, f"; {arguments.out} has what it did")
 
 
 def _tell(answer: TraceRecorded, out: str, console: Console) -> None:
@@ -114,13 +114,14 @@ def _tell(answer: TraceRecorded, out: str, console: Console) -> None:
     lost = {int(cpu): int(count) for cpu, count in recorded["lost"].items()}
     elapsed_s, cpu_s = recorded["elapsed_ns"] / 1e9, recorded["cpu_ns"] / 1e9
     size = format_bytes_rounded(recorded["bytes"])
+    elapsed = f"{elapsed_s:.1f} s" if elapsed_s >= 1 else f"{elapsed_s * 1e3:.0f} ms"
     console.result(
         f"{', '.join(answer['devices'])}: {counted(recorded['events'], 'event')} in "
-        f"{elapsed_s:.1f} s, {sum(lost.values()) or 'none'} lost; {out} has {size}"
+        f"{elapsed}, {sum(lost.values()) or 'none'} lost; {out} has {size}"
     )
-    console.result(
-        f"recording took {cpu_s:.2f} s of CPU time ({cpu_s / max(elapsed_s, 1e-9):.1%} of a CPU)"
-    )
+    # Beginning and ending are the most of a short one.
+    share = f" ({cpu_s / elapsed_s:.1%} of a CPU)" if elapsed_s >= 1 else ""
+    console.result(f"recording took {cpu_s:.2f} s of CPU time{share}")
     if lost:
         listed = ", ".join(f"CPU {cpu}: {count}" for cpu, count in sorted(lost.items()))
         console.note(
@@ -140,10 +141,12 @@ def _tell(answer: TraceRecorded, out: str, console: Console) -> None:
         )
 
 
-def tell_command(code: int, console: Console) -> int:
-    """Say how a command ended that was not well; returns the exit code."""
+def tell_command(code: int, console: Console, result: str = "") -> int:
+    """Say how a command ended that was not well, and what there is nevertheless; returns the exit
+    code.
+    """
     if code == 0:
         return 0
     how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-    console.note(f"iolab: note: the command {how}")
+    console.note(f"iolab: note: the command {how}{result}")
     return _EXIT_COMMAND_FAILED

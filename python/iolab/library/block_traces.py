@@ -257,8 +257,7 @@ def _only_trace_in(directory: Path) -> Path:
             f"{directory} holds no trace", "run the study with --trace, or name a file"
         )
     raise TraceError(
-        f"{directory} holds {len(found)} traces, one of each trial",
-        f"name one of them: {found[0]}, ... {found[-1].name}",
+        f"{directory} holds {len(found)} traces", f"name one of them: {found[0]}, ... {found[-1]}"
     )
 
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from iolab.errors import TraceError
 from iolab.frozen import frozen
-from iolab.library.trace_recording import limit_ns_of
+from iolab.library.trace_recording import limit_ns_of, typed_buffer
 from iolab.run.stop import pressed_by_signals
 from iolab.stats.metrics.metric import format_ns
 from iolab.testbed.agent import Agent
 from iolab.testbed.command import agent_command
-from iolab.units import format_bytes_rounded, parse_bytes
+from iolab.units import format_bytes_rounded
 from iolab.visible import visible_line
 from iolab.wording import counted
 
@@ -144,7 +144,7 @@ def watch_devices(
     spec: WatchSpec = {
         "devices": list(asked.devices),
         "backend": asked.backend,
-        "buffer_bytes": parse_bytes(asked.buffer),
+        "buffer_bytes": typed_buffer(asked.buffer),
         "time_limit_ns": limit_ns_of(asked.seconds),
     }
     with (

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _SECONDS_MAX: Final = 30 * 86_400.0
 _PID_DIGITS: Final = 9
 _END_S: Final = 5.0
+_LOOK_S: Final = 0.2
+"""Time after which it is looked whether another signal has come."""
 _WAITING: Final = """
 import ctypes, os, signal, socket, sys
 gate = socket.socket(fileno=int(sys.argv[1]))
@@ -89,6 +91,19 @@ class RecordedTrace:
     """Exit code of the command, negative for a signal; 0 if there was none."""
 
 
+def typed_buffer(text: str) -> int:
+    """Bytes of the kernel's memory that was typed.
+
+    Raises
+    ------
+    TraceError : it is no size.
+    """
+    try:
+        return parse_bytes(text)
+    except ValueError as error:
+        raise TraceError(f"--buffer: {error}", "it is the kernel's memory for each CPU") from error
+
+
 def record_trace(
     asked: RecordingWords,
     note: Callable[[str], None],
@@ -106,7 +121,7 @@ def record_trace(
     ------
     IolabError : it could not begin, or ended early; says what can be used.
     """
-    limit_ns, buffer_bytes = limit_ns_of(asked.seconds), parse_bytes(asked.buffer)
+    limit_ns, buffer_bytes = limit_ns_of(asked.seconds), typed_buffer(asked.buffer)
     events = typed_events(asked.events, "--events")
     layers = list(events.layers)
     pids = _pids(asked.pids, layers)
@@ -151,7 +166,9 @@ def record_trace(
                     command.watch_others(pids)
                 answer = agent.record_trace(spec, heed)
                 is_there = file.is_there()
-        code = command.wait()
+        if switch.presses and (asked.seconds is not None or asked.command is not None):
+            note("iolab: note: a signal ended the recording before its time was over")
+        code = command.wait(note)
     if not is_there:
         raise TraceError(
             f"{asked.out} is not the file any more that was recorded into: meanwhile another "
@@ -318,16 +335,26 @@ class _Command:
         with suppress(OSError):
             self._switch.wake()
 
-    def wait(self) -> int:
+    def wait(self, note: Callable[[str], None]) -> int:
         """Exit code of the command, 0 if there is none or if it was ended here.
 
-        Waits for its end; one that is followed ends now.
+        Waits for its end; one that is followed ends now. Where a signal ended the recording alone,
+        a further one ends the command.
         """
         if self._process is None or self._watcher is None:
             return 0
         if self._is_followed:
             self._end()
-        self._watcher.join()
+        seen = self._switch.presses
+        if seen:
+            self._watcher.join(_END_S)
+            if not self._is_over:
+                note("iolab: note: the command still runs; another signal ends it")
+        while self._watcher.is_alive():
+            self._watcher.join(_LOOK_S)
+            if self._switch.presses > seen:
+                (self._process.kill if seen > 1 else self._process.terminate)()
+                seen = self._switch.presses
         return 0 if self._is_ended_here else self._process.wait()
 
     def _end(self) -> None:

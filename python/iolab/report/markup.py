@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import html
+from typing import Final
+
+_FORBIDDEN: Final = dict.fromkeys(
+    [code for code in (*range(32), 0xFFFE, 0xFFFF) if code not in (9, 10, 13)],
+    "\N{REPLACEMENT CHARACTER}",
+)
+"""Characters that XML 1.0 (2.2) does not allow: a picture with one of them is none."""
 
 
 class Markup(str):
@@ -15,7 +22,8 @@ def text(value: object) -> Markup:
     """Escape a value for element content and attributes; keep percent signs with their number."""
     if isinstance(value, Markup):
         return value
-    return Markup(html.escape(str(value).replace(" %", "\N{NO-BREAK SPACE}%"), quote=True))
+    shown = str(value).translate(_FORBIDDEN).replace(" %", "\N{NO-BREAK SPACE}%")
+    return Markup(html.escape(shown, quote=True))
 
 
 def tag(name: str, /, *children: object, **attributes: object) -> Markup:

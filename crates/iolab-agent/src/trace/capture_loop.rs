@@ -7,7 +7,7 @@ use iolab_trace::Event;
 use iolab_trace::event::{Action, Categories};
 use iolab_trace::native::LOST_FACT;
 use iolab_trace::ring::perf::PerfRecord;
-use iolab_trace::ring::{LostBefore, Merger, Page, PageLayout, Queue, RecordDecoder, SLACK_NS};
+use iolab_trace::ring::{CpuEvents, LostBefore, Merger, Page, PageLayout, RecordDecoder, SLACK_NS};
 use iolab_trace::source::Facts;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
@@ -242,7 +242,7 @@ fn sink_of(order: &Order, facts: &Facts) -> Result<Sink> {
 /// Takes records of one CPU: into events, and these where they wait for their turn.
 struct Taker<'a> {
     decoder: &'a mut RecordDecoder,
-    queue: &'a mut Queue,
+    queue: &'a mut CpuEvents,
     cpu: u32,
     looks: Option<&'a mut Looks>,
 }
@@ -273,7 +273,7 @@ impl Taker<'_> {
         }
         // Events of these have no name, of completions that of whoever was interrupted.
         let is_nameless = matches!(event.action, Action::Point | Action::Completed);
-        if is_nameless && self.decoder.is_first_of(event.pid) {
+        if is_nameless && self.decoder.is_first_of(self.cpu, event.pid) {
             note = named(&event);
         }
         if let Some(note) = note.take() {

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use iolab_trace::Event;
+use iolab_trace::event::Action;
 use iolab_trace::native::Writer;
 use iolab_trace::source::Facts;
 use nix::sys::statvfs::fstatvfs;
@@ -92,7 +93,8 @@ impl TraceFile {
     pub fn push(&mut self, event: &Event) {
         if self.problem.is_none() {
             let pushed = self.writer.push(event, &mut self.buffer);
-            self.events += 1;
+            let is_note = matches!(event.action, Action::NoteProcess | Action::NoteTime);
+            self.events += u64::from(!is_note);
             self.note(pushed.map_err(|error| error.to_string()));
         }
         if self.buffer.len() >= 4 * PIECE_BYTES {
@@ -120,7 +122,20 @@ impl TraceFile {
         self.flush();
     }
 
+    /// The file is as long as what was written to it, or somebody else wrote or cut it.
+    fn look_at_content(&mut self) {
+        let Ok(found) = self.output.metadata() else { return };
+        if found.is_file() && found.len() != self.bytes && self.problem.is_none() {
+            self.problem = Some(format!(
+                "another program has changed it meanwhile: it has {} bytes instead of {}",
+                found.len(),
+                self.bytes
+            ));
+        }
+    }
+
     fn flush(&mut self) {
+        self.look_at_content();
         if self.problem.is_none() {
             let written = self.output.write_all(&self.buffer);
             self.note(written.map_err(|error| error.to_string()));

@@ -7,6 +7,7 @@ use super::layout::{
 };
 use crate::error::{Caveat, Error, Place};
 use crate::event::Event;
+use crate::names::push_clean;
 use crate::source::{Facts, Source, Window};
 
 /// Events of a file.
@@ -15,10 +16,17 @@ pub struct Reader {
     decoder: Decoder,
     unpacker: zstd::bulk::Decompressor<'static>,
     facts: Facts,
+    /// Bytes of the facts behind the head.
+    fact_bytes: usize,
     caveats: Vec<Caveat>,
     has_index: bool,
     is_at_end: bool,
 }
+
+/// Faults that are told one by one.
+const FAULTS_MAX: usize = 16;
+/// Bytes of facts behind the head: those of a recording are a few per device and CPU.
+const FACT_BYTES_MAX: usize = 16 << 20;
 
 impl Reader {
     /// Reader of a file at its beginning.
@@ -65,13 +73,23 @@ impl Reader {
             decoder: Decoder::default(),
             unpacker,
             facts: Facts::new(),
+            fact_bytes: 0,
             caveats: Vec::new(),
             has_index: false,
             is_at_end: false,
         })
     }
 
+    /// Tells a fault; of very many the first ones.
     fn tell(&mut self, what: String, is_damage: bool) {
+        match self.caveats.len() {
+            FAULTS_MAX => self.tell_always("there are more faults behind this".into(), true),
+            told if told < FAULTS_MAX => self.tell_always(what, is_damage),
+            _ => {}
+        }
+    }
+
+    fn tell_always(&mut self, what: String, is_damage: bool) {
         let (name, offset) = (self.window.name().to_owned(), self.window.offset());
         self.caveats.push(Caveat { name, place: Place::Offset(offset), what, is_damage });
     }
@@ -161,7 +179,13 @@ impl Reader {
         }
         let text = &self.window.bytes()[FRAME_BYTES..FRAME_BYTES + length];
         match serde_json::from_slice::<Facts>(text) {
-            Ok(facts) => self.facts.extend(facts),
+            Ok(_) if self.fact_bytes + length > FACT_BYTES_MAX => {
+                self.tell("more facts than a recording has are left out".into(), true);
+            }
+            Ok(facts) => {
+                self.fact_bytes += length;
+                self.facts.extend(facts);
+            }
             Err(error) => self.tell(format!("facts that are damaged: {error}"), true),
         }
         self.window.take(FRAME_BYTES + length);
@@ -176,7 +200,7 @@ impl Reader {
              are missing or belong to others"
         );
         if self.caveats.iter().all(|caveat| caveat.what != what) {
-            self.tell(what, false);
+            self.tell_always(what, false);
         }
     }
 
@@ -221,7 +245,9 @@ impl Source for Reader {
         let named = self.facts.iter().filter_map(|(key, name)| {
             let (major, minor) = key.strip_prefix("device ")?.split_once(',')?;
             let device = crate::event::Device::new(major.parse().ok()?, minor.parse().ok()?);
-            Some((device, name.clone()))
+            let mut clean = Vec::new();
+            push_clean(&mut clean, name.as_bytes());
+            Some((device, String::from_utf8_lossy(&clean).into_owned()))
         });
         named.collect()
     }

@@ -11,6 +11,8 @@ use crate::error::{Error, Place};
 use crate::event::{Action, Categories, Device, Event, Remap};
 
 const SECTOR_BYTES: u32 = 512;
+/// CPUs whose names of processes are kept apart.
+const CPUS_MAX: usize = 1024;
 
 /// A trace point of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +132,9 @@ enum Form {
 pub struct RecordDecoder {
     /// By the number of the event.
     forms: Vec<Option<Form>>,
-    names: Names,
+    /// By CPU: those of one CPU are read before those of another, whatever their times, and a name
+    /// must stand before the first event of its process.
+    names: Vec<Names>,
     others: u64,
 }
 
@@ -171,9 +175,10 @@ impl RecordDecoder {
         self.forms[place] = Some(form);
     }
 
-    /// True if no event has told the name of a process so far; asked again, it counts as told.
-    pub fn is_first_of(&mut self, pid: u32) -> bool {
-        self.names.is_first_of(pid)
+    /// True if no event of a CPU has told the name of a process so far; asked again, it counts as
+    /// told.
+    pub fn is_first_of(&mut self, cpu: u32, pid: u32) -> bool {
+        names_of(&mut self.names, cpu).is_first_of(pid)
     }
 
     /// Records that were of no event that is known.
@@ -199,14 +204,14 @@ impl RecordDecoder {
             Some(Form::Block(plan)) => {
                 plan.read(content, event);
                 if let Some(field) = plan.name {
-                    *note = self.names.note_of(event, text(content, field));
+                    *note = names_of(&mut self.names, cpu).note_of(event, text(content, field));
                 }
             }
             Some(Form::Point(point)) => point.read(content, event),
             Some(Form::Rename(pid, name)) => {
                 event.set_process(number(content, *pid) as u32, text(content, *name));
                 (event.time_ns, event.cpu) = (time_ns, cpu);
-                self.names.is_first_of(event.pid);
+                names_of(&mut self.names, cpu).is_first_of(event.pid);
             }
             None => {
                 self.others += 1;
@@ -215,6 +220,16 @@ impl RecordDecoder {
         }
         true
     }
+}
+
+/// Names that events of a CPU have told; CPUs of high numbers share.
+#[inline]
+fn names_of(names: &mut Vec<Names>, cpu: u32) -> &mut Names {
+    let place = cpu as usize % CPUS_MAX;
+    if place >= names.len() {
+        names.resize_with(place + 1, Names::default);
+    }
+    &mut names[place]
 }
 
 /// A number of 1, 2, 4 or 8 bytes; 0 where the record is too short.

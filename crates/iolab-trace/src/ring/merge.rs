@@ -9,9 +9,9 @@ pub const SLACK_NS: u64 = 10_000_000;
 
 /// Events of one CPU, in the order of time.
 #[derive(Debug, Default)]
-pub struct Queue(VecDeque<Event>);
+pub struct CpuEvents(VecDeque<Event>);
 
-impl Queue {
+impl CpuEvents {
     /// Adds an event. A note may be told late: it takes its place among the last ones.
     #[inline]
     pub fn push(&mut self, event: Event) {
@@ -28,7 +28,7 @@ impl Queue {
 /// that no event is moved but in and out.
 #[derive(Debug, Default)]
 pub struct Merger {
-    queues: Vec<((u32, u32), Queue)>,
+    queues: Vec<((u32, u32), CpuEvents)>,
 }
 
 impl Merger {
@@ -39,12 +39,12 @@ impl Merger {
     }
 
     /// The queue of a CPU of one of several recorders.
-    pub fn queue_of(&mut self, recorder: u32, cpu: u32) -> &mut Queue {
+    pub fn queue_of(&mut self, recorder: u32, cpu: u32) -> &mut CpuEvents {
         let key = (cpu, recorder);
         let place = match self.queues.binary_search_by_key(&key, |(key, _)| *key) {
             Ok(place) => place,
             Err(place) => {
-                self.queues.insert(place, (key, Queue::default()));
+                self.queues.insert(place, (key, CpuEvents::default()));
                 place
             }
         };

@@ -10,6 +10,6 @@ mod point;
 
 pub use decode::{EVENTS, RecordDecoder, TracePoint};
 pub use description::{Description, Field, FieldForm, check_event_header};
-pub use merge::{Merger, Queue, SLACK_NS};
+pub use merge::{CpuEvents, Merger, SLACK_NS};
 pub use page::{LostBefore, Page, PageLayout, RingRecord};
 pub use point::{DEVICE_FIELDS, DEVICE_NAME_FIELDS, GIVEN, PointPlan};

@@ -180,9 +180,14 @@ impl Activity {
         self.outstanding.remove(bios);
     }
 
-    /// Bios and requests are completed.
-    pub fn complete(&mut self, bios: u64, requests: u64, bytes: u64) {
-        self.outstanding.remove(bios);
+    /// Nothing is under way any more, as far as is known.
+    pub const fn give_up(&mut self) {
+        (self.outstanding.now, self.in_flight.now) = (0, 0);
+    }
+
+    /// Bios are completed, of which some had been seen to enter, and requests.
+    pub fn complete(&mut self, [bios, entered, requests]: [u64; 3], bytes: u64) {
+        self.outstanding.remove(entered);
         self.in_flight.remove(requests);
         let index = self.slice_of(self.now_ns, self.now_ns);
         self.slices[index].completed += bios;

@@ -187,7 +187,8 @@ impl Text<'_> {
             self.row(name, durations.as_ref());
         }
         self.out.push('\n');
-        for stage in Stage::ALL.iter().filter(|stage| **stage != Stage::Q2D) {
+        let is_told = |stage: &&Stage| !matches!(stage, Stage::Q2D | Stage::Flush);
+        for stage in Stage::ALL.iter().filter(is_told) {
             let durations = self.of_all(*stage, false);
             self.row(stage.name(), durations.as_ref());
         }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::groups::Stage;
 use super::report::{Report, StageRow};
-use super::text::duration;
+use super::text::{bytes, duration};
 
 /// A figure of both traces.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -35,28 +35,40 @@ impl Pair {
 /// A figure of a stage.
 type Figure = fn(&StageRow) -> f64;
 
+/// Figures that a trace of issues and completions alone has not.
+const OF_QUEUES: [&str; 3] = ["bios_queued", "bytes_queued", "outstanding_mean"];
+
 /// Figures of a report by name.
 fn figures(report: &Report) -> Vec<(String, f64)> {
     let seconds = report.span_ns.max(1) as f64 / 1e9;
-    let sum = |of: &dyn Fn(&super::report::DeviceRow) -> f64| report.devices.iter().map(of).sum();
+    // The sum of no floating-point numbers is -0.
+    let sum = |of: &dyn Fn(&super::report::DeviceRow) -> f64| {
+        report.devices.iter().map(of).fold(0.0, |sum: f64, value| sum + value)
+    };
     let mut all: Vec<(String, f64)> = vec![
         ("span_ns".into(), report.span_ns as f64),
         ("events".into(), report.events as f64),
         ("bios_queued".into(), sum(&|d| d.counts.queued.iter().map(|a| a.count as f64).sum())),
         ("bytes_queued".into(), sum(&|d| d.counts.queued.iter().map(|a| a.bytes as f64).sum())),
         ("requests_issued".into(), sum(&|d| d.counts.issued.count as f64)),
-        ("bytes_completed".into(), sum(&|d| d.counts.completed.bytes as f64)),
+        ("bytes_completed".into(), sum(&|d| d.counts.transferred_bytes() as f64)),
+        ("bytes_discarded".into(), sum(&|d| discarded_bytes(d) as f64)),
         ("completed_per_s".into(), sum(&|d| d.counts.completed.count as f64 / seconds)),
         ("completed_bytes_per_s".into(), sum(&|d| d.counts.transferred_bytes() as f64 / seconds)),
         (
             "merges".into(),
             sum(&|d| (d.counts.back_merges.count + d.counts.front_merges.count) as f64),
         ),
+        ("flushes".into(), sum(&|d| d.counts.flushes_issued as f64)),
         ("requeues".into(), sum(&|d| d.counts.requeues as f64)),
         ("outstanding_mean".into(), sum(&|d| d.outstanding.mean)),
         ("in_flight_mean".into(), sum(&|d| d.in_flight.mean)),
         ("idle_ns".into(), sum(&|d| d.idle_ns as f64)),
     ];
+    if report.devices.iter().all(|d| d.counts.queued.iter().all(|amount| amount.count == 0)) {
+        // Nothing entered, or that was not recorded.
+        all.retain(|(name, _)| !OF_QUEUES.contains(&name.as_str()));
+    }
     for row in &report.stages {
         for (what, value) in [
             ("count", row.count as f64),
@@ -69,6 +81,10 @@ fn figures(report: &Report) -> Vec<(String, f64)> {
         }
     }
     all
+}
+
+fn discarded_bytes(device: &super::report::DeviceRow) -> u64 {
+    device.counts.completed_of[super::groups::DISCARD as usize].bytes
 }
 
 /// All figures of two reports.
@@ -85,19 +101,33 @@ pub fn compare(first: &Report, second: &Report) -> Vec<Pair> {
 /// The comparison as a table.
 pub fn text(first: &Report, second: &Report) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "{:<24} {:>16} {:>16} {:>9}", "", "first", "second", "ratio");
-    let is_stage = |name: &str| Stage::ALL.iter().any(|stage| name.starts_with(stage.name()));
+    let head = ["", "first", "second", "second/first"];
+    let _ = writeln!(out, "{:<26} {:>14} {:>14} {:>13}", head[0], head[1], head[2], head[3]);
+    let is_of = |name: &str, stage: &Stage| {
+        name.strip_prefix(stage.name()).is_some_and(|rest| rest.starts_with('_'))
+    };
+    let is_stage = |name: &str| Stage::ALL.iter().any(|stage| is_of(name, stage));
     for pair in compare(first, second) {
         if is_stage(&pair.figure) {
             continue;
         }
+        let figure = pair.figure.as_str();
         let show = |value: Option<f64>| match value {
             None => "-".to_owned(),
-            Some(ns) if pair.figure.ends_with("_ns") => duration(ns),
+            Some(ns) if figure.ends_with("_ns") => duration(ns),
+            Some(value) if figure.ends_with("bytes_per_s") => format!("{}/s", bytes(value as u64)),
+            Some(value) if figure.starts_with("bytes_") => bytes(value as u64),
             Some(value) if value.fract() == 0.0 => format!("{value:.0}"),
             Some(value) => format!("{value:.2}"),
         };
-        push_row(&mut out, &pair.figure, [show(pair.first), show(pair.second)], pair.ratio);
+        let name = figure.trim_end_matches("_ns").trim_end_matches("_bytes_per_s");
+        let name = name.trim_end_matches("_per_s").replace('_', " ");
+        let name = match figure {
+            "completed_per_s" => "requests completed per s",
+            "completed_bytes_per_s" => "bytes completed per s",
+            _ => &name,
+        };
+        push_row(&mut out, name, [show(pair.first), show(pair.second)], pair.ratio);
     }
     let find = |report: &Report, stage| report.stages.iter().find(|r| r.stage == stage).cloned();
     for stage in Stage::ALL {
@@ -123,5 +153,5 @@ pub fn text(first: &Report, second: &Report) -> String {
 fn push_row(out: &mut String, name: &str, values: [String; 2], ratio: Option<f64>) {
     let ratio = ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
     let [first, second] = values;
-    let _ = writeln!(out, "{name:<24} {first:>16} {second:>16} {ratio:>9}");
+    let _ = writeln!(out, "{name:<26} {first:>14} {second:>14} {ratio:>13}");
 }

@@ -29,6 +29,8 @@ iolab_model::registry! {
         D2C = "D2C",
         /// The whole way.
         Q2C = "Q2C",
+        /// Flush of the device's cache: in the driver and the device.
+        Flush = "flush",
     }
 }
 

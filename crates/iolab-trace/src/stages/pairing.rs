@@ -11,9 +11,14 @@
 //!
 //! [`Rules::Own`] departs from btt where that loses bios: a second bio for the same sectors is a
 //! bio of its own, and a bio that is split becomes two, of which the second entered the queue when
-//! the whole did. [`Rules::Btt`] does not, so that its numbers are btt's.
+//! the whole did. As long as a device has no Q (a trace of issues and completions), a request
+//! begins with its D: it has its time in the device, and nothing is known of its wait. Flushes of
+//! the device's cache, which have no bytes, are a stage of their own and keep the device busy; the
+//! event that ends a write of a flush sequence once more is no second completion. What was under
+//! way where events were lost is given up. [`Rules::Btt`] does none of this, so that its numbers
+//! are btt's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use iolab_model::histogram::Histogram;
 
@@ -30,6 +35,8 @@ use crate::source::Source;
 
 /// Devices that are told apart; events of others are counted as such.
 const DEVICES_MAX: usize = 64;
+/// Flushes of one device that are under way at once.
+const FLUSHING_MAX: usize = 1024;
 /// Groups over all devices; bios of further ones share the last.
 const GROUPS_MAX: usize = 1024;
 /// Bins of the time from queue to issue, in milliseconds: btt's histogram.
@@ -50,9 +57,9 @@ pub enum Rules {
 pub struct Counts {
     /// Bios that entered the queue, by direction.
     pub queued: [Amount; 4],
-    /// Requests issued to the driver.
+    /// Requests issued to the driver, without flushes.
     pub issued: Amount,
-    /// Completions as the trace has them: requests, or bios where there are none.
+    /// Completions as the trace has them: requests, or bios where there are none; without flushes.
     pub completed: Amount,
     /// The same by direction.
     pub completed_of: [Amount; 4],
@@ -66,8 +73,12 @@ pub struct Counts {
     pub splits: u64,
     /// Requests put back.
     pub requeues: u64,
-    /// Events that flush the device's cache before they do anything else.
+    /// Bios that flush the device's cache before they do anything else.
     pub flushes: u64,
+    /// Flushes that the device was given.
+    pub flushes_issued: u64,
+    /// Flushes that the device has done.
+    pub flushes_completed: u64,
     /// Completions with an error.
     pub errors: u64,
     /// Plugs set.
@@ -78,7 +89,7 @@ pub struct Counts {
     pub timer_unplugs: u64,
     /// Completions with bytes of which no bio is known.
     pub completed_unknown: u64,
-    /// Bios that were given up because too many were waiting.
+    /// Bios that were given up: too many were waiting, or events were lost.
     pub forgotten: u64,
 }
 
@@ -107,6 +118,8 @@ pub struct OfDevice {
     pub device: Device,
     /// Bios between queue and completion.
     pub(super) starts: Starts,
+    /// Issues of flushes that are under way: time, and group.
+    flushing: VecDeque<(u64, u32)>,
     is_begun: bool,
     /// Time of its first event, and of the last that counts.
     pub span_ns: (u64, u64),
@@ -149,6 +162,7 @@ impl OfDevice {
         Self {
             device,
             starts: Starts::new(),
+            flushing: VecDeque::new(),
             is_begun: false,
             span_ns: (now_ns, now_ns),
             last_queued_ns: None,
@@ -211,6 +225,10 @@ pub struct Pairing {
     pub packets: u64,
     /// Events of devices that are too many.
     pub events_left_out: u64,
+    /// Places where events were lost.
+    pub gaps: u64,
+    /// Events that were earlier than one before them.
+    pub times_back: u64,
     /// Time of the latest event, from the first on.
     pub end_ns: u64,
 }
@@ -240,6 +258,8 @@ impl Pairing {
             events: 0,
             packets: 0,
             events_left_out: 0,
+            gaps: 0,
+            times_back: 0,
             end_ns: 0,
         }
     }
@@ -272,14 +292,20 @@ impl Pairing {
     #[inline]
     pub fn add(&mut self, event: &Event) {
         match event.action {
-            Action::NoteProcess => return self.processes.learn(event),
+            Action::NoteProcess => {
+                return self.processes.learn(event, self.rules == Rules::Own);
+            }
             Action::NoteTime => return,
             Action::Message if event.cgroup.is_some() => return,
             _ => {}
         }
         self.events += 1;
         let now_ns = event.time_ns.saturating_sub(*self.genesis.get_or_insert(event.time_ns));
+        self.times_back += u64::from(now_ns < self.end_ns || event.time_ns < self.first_ns());
         self.end_ns = self.end_ns.max(now_ns);
+        if event.action == Action::Message && self.rules == Rules::Own && is_gap(&event.payload) {
+            return self.give_up(now_ns);
+        }
         if event.action == Action::Point {
             return self.layers.add(event);
         }
@@ -289,6 +315,21 @@ impl Pairing {
         }
         if let Some(index) = self.device(event, now_ns) {
             self.take(event, index, now_ns);
+        }
+    }
+
+    fn first_ns(&self) -> u64 {
+        self.genesis.unwrap_or(0)
+    }
+
+    /// Events are missing from here on: what is under way may never be heard of again.
+    fn give_up(&mut self, now_ns: u64) {
+        self.gaps += 1;
+        for device in &mut self.devices {
+            device.activity.advance(now_ns);
+            device.activity.give_up();
+            device.flushing.clear();
+            device.counts.forgotten += self.pending.clear(&mut device.starts);
         }
     }
 
@@ -326,7 +367,12 @@ impl Pairing {
         self.latest = index;
         let device = &mut self.devices[index];
         if has_stages == Some(true) {
-            device.is_begun |= matches!(event.action, Action::Queued | Action::Remapped);
+            let begins = match event.action {
+                Action::Queued | Action::Remapped => true,
+                Action::Issued => self.rules == Rules::Own,
+                _ => false,
+            };
+            device.is_begun |= begins;
             if device.is_begun {
                 device.span_ns.1 = device.span_ns.1.max(now_ns);
             }
@@ -347,6 +393,9 @@ impl Pairing {
             Action::Requeued => self.put_back(event, index, now_ns),
             // The kernel's trace point tells where, without a length.
             Action::Split if self.rules == Rules::Own => self.split(event, index, now_ns),
+            Action::Issued | Action::Completed if is_flush(event) => {
+                self.flush(event, index, now_ns);
+            }
             _ if event.bytes == 0 => {}
             Action::Queued => self.queue(event, index, now_ns),
             Action::Completed => self.complete(event, index, now_ns),
@@ -364,12 +413,20 @@ impl Pairing {
     fn count(&mut self, event: &Event, index: usize) {
         let counts = &mut self.devices[index].counts;
         let bytes = event.bytes;
+        let has_bytes = bytes > 0 || self.rules == Rules::Btt;
         match event.action {
+            Action::Issued if is_flush(event) && !has_bytes => counts.flushes_issued += 1,
+            Action::Completed if is_flush(event) && !has_bytes => {
+                counts.flushes_completed += 1;
+                counts.errors += u64::from(event.error != 0);
+            }
             Action::Queued => {
                 counts.queued[direction_of(event) as usize].add(bytes);
                 counts.flushes += u64::from(event.categories.has(Categories::FLUSH));
             }
             Action::Issued => counts.issued.add(bytes),
+            // The end of a write whose data were told of before: its flush sequence is over.
+            Action::Completed if !has_bytes => counts.errors += u64::from(event.error != 0),
             Action::Completed => {
                 counts.completed.add(bytes);
                 counts.completed_of[direction_of(event) as usize].add(bytes);
@@ -455,7 +512,7 @@ impl Pairing {
             let device = &mut self.devices[bio.device as usize];
             self.pending.remove(at, &mut device.starts);
             device.counts.forgotten += 1;
-            device.activity.forget(1);
+            device.activity.forget(u64::from(bio.has_queued()));
             device.activity.put_back(u64::from(bio.is_head));
         }
     }
@@ -473,7 +530,7 @@ impl Pairing {
         if is_merge {
             device.waiting.0 = device.waiting.0.saturating_sub(1);
         }
-        let Some(at) = found else { return };
+        let Some(at) = found.filter(|at| self.pending.get(*at).has_queued()) else { return };
         let bio = self.pending.get(at);
         let stages = &mut self.groups[bio.group as usize].stages;
         match action {
@@ -536,10 +593,12 @@ impl Pairing {
             } else if bio.merged_ns != NEVER {
                 stages.record(Stage::M2D, between(bio.merged_ns, now_ns));
             }
-            let waited = now_ns.saturating_sub(bio.queued_ns);
-            stages.record(Stage::Q2D, waited);
-            let ms = waited / 1_000_000;
-            device.q2d_bins[Q2D_BINS_MS.partition_point(|end| *end <= ms)] += 1;
+            if bio.has_queued() {
+                let waited = now_ns.saturating_sub(bio.queued_ns);
+                stages.record(Stage::Q2D, waited);
+                let ms = waited / 1_000_000;
+                device.q2d_bins[Q2D_BINS_MS.partition_point(|end| *end <= ms)] += 1;
+            }
             bio.issued_ns = now_ns;
             has_head |= bio.is_head;
         }
@@ -547,7 +606,27 @@ impl Pairing {
             self.pending.get(*first).is_head = true;
             device.activity.issue();
         }
+        let is_alone = found.is_empty() && device.last_queued_ns.is_none();
         self.found = found;
+        if is_alone && self.rules == Rules::Own {
+            self.issue_alone(event, index, now_ns);
+        }
+    }
+
+    /// A request of which nothing was heard before.
+    fn issue_alone(&mut self, event: &Event, index: usize, now_ns: u64) {
+        let process = self.processes.of(event.pid);
+        let group = self.group(event, index, process);
+        let mut bio = Bio::new(event.sector, event.end(), NEVER);
+        (bio.device, bio.group, bio.process) = (index as u32, group, process);
+        (bio.bytes, bio.issued_ns, bio.is_head) = (event.bytes, now_ns, true);
+        self.make_room();
+        let device = &mut self.devices[index];
+        if self.pending.insert(bio, &mut device.starts) {
+            device.activity.issue();
+        } else {
+            device.counts.forgotten += 1;
+        }
     }
 
     fn complete(&mut self, event: &Event, index: usize, now_ns: u64) {
@@ -560,12 +639,15 @@ impl Pairing {
         device.activity.advance(now_ns);
         let found = self.within(event, index, |bio| bio.issued_ns != NEVER);
         let device = &mut self.devices[index];
-        let (mut requests, mut bytes) = (0, 0);
+        let (mut entered, mut requests, mut bytes) = (0, 0, 0);
         let is_transfer = is_transfer(event);
         for at in &found {
             let bio = *self.pending.get(*at);
             let group = &mut self.groups[bio.group as usize];
-            group.stages.record(Stage::Q2C, between(bio.queued_ns, now_ns));
+            if bio.has_queued() {
+                entered += 1;
+                group.stages.record(Stage::Q2C, between(bio.queued_ns, now_ns));
+            }
             group.completed.add(bio.bytes);
             group.transferred_bytes += if is_transfer { u64::from(bio.bytes) } else { 0 };
             bytes += u64::from(bio.bytes);
@@ -577,15 +659,43 @@ impl Pairing {
             requests += u64::from(bio.is_head);
             self.pending.remove(*at, &mut device.starts);
         }
-        device.activity.complete(found.len() as u64, requests, bytes);
+        device.activity.complete([found.len() as u64, entered, requests], bytes);
         device.counts.completed_unknown += u64::from(found.is_empty());
         self.found = found;
+    }
+
+    /// A flush of the device's cache begins or ends; they end in their order.
+    fn flush(&mut self, event: &Event, index: usize, now_ns: u64) {
+        if self.rules == Rules::Btt {
+            return;
+        }
+        if event.action == Action::Issued {
+            let process = self.processes.of(event.pid);
+            let group = self.group(event, index, process);
+            let device = &mut self.devices[index];
+            device.activity.advance(now_ns);
+            if device.flushing.len() < FLUSHING_MAX {
+                device.flushing.push_back((now_ns, group));
+                device.activity.issue();
+            }
+            return;
+        }
+        let device = &mut self.devices[index];
+        device.activity.advance(now_ns);
+        if let Some((begin_ns, group)) = device.flushing.pop_front() {
+            device.activity.put_back(1);
+            self.groups[group as usize].stages.record(Stage::Flush, between(begin_ns, now_ns));
+        }
     }
 
     fn put_back(&mut self, event: &Event, index: usize, now_ns: u64) {
         let device = &mut self.devices[index];
         device.enter();
         device.activity.advance(now_ns);
+        if self.rules == Rules::Own && is_flush(event) {
+            device.activity.put_back(u64::from(device.flushing.pop_back().is_some()));
+            return;
+        }
         let found = self.within(event, index, |bio| bio.issued_ns != NEVER);
         let device = &mut self.devices[index];
         for at in &found {
@@ -607,7 +717,7 @@ impl Pairing {
         let is_whole = |bio: &Bio| bio.start == start && bio.issued_ns == NEVER;
         let Some(at) = self.pending.covering(&device.starts, start, is_whole) else { return };
         let whole = self.pending.get(at);
-        let has_rest = whole.start < at_sector && at_sector < whole.end;
+        let has_rest = whole.has_queued() && whole.start < at_sector && at_sector < whole.end;
         if !has_rest {
             return;
         }
@@ -636,7 +746,8 @@ impl Pairing {
         let Some(source) = self.devices.iter().find(|known| known.device == from.device) else {
             return;
         };
-        if let Some(at) = self.pending.covering(&source.starts, from.sector, |_| true) {
+        let found = self.pending.covering(&source.starts, from.sector, |_| true);
+        if let Some(at) = found.filter(|at| self.pending.get(*at).has_queued()) {
             let bio = self.pending.get(at);
             let stages = &mut self.groups[bio.group as usize].stages;
             stages.record(Stage::Q2A, between(bio.queued_ns, now_ns));
@@ -651,6 +762,18 @@ impl Pairing {
             device.activity.advance(self.end_ns);
         }
     }
+}
+
+/// Tell whether an event is of a flush of the device's cache, which moves no bytes.
+const fn is_flush(event: &Event) -> bool {
+    event.bytes == 0
+        && event.categories.has(Categories::FLUSH)
+        && !event.categories.has(Categories::WRITE)
+}
+
+/// Tell whether a message is the recorder's that events are missing before it.
+fn is_gap(payload: &[u8]) -> bool {
+    payload.starts_with(b"iolab: ") && payload.ends_with(b"were lost before this")
 }
 
 /// Takes a plug away: by a request (0) or a timer (1) with so many requests, or at the end.

@@ -28,7 +28,7 @@ pub struct Bio {
     pub group: u32,
     /// Process, by its number in the pairing.
     pub process: u32,
-    /// Time at which it entered the queue.
+    /// Time at which it entered the queue; [`NEVER`] where the trace begins with its issue.
     pub queued_ns: u64,
     /// Time at which its process began to wait for a request.
     pub slept_ns: u64,
@@ -64,6 +64,11 @@ impl Bio {
             is_head: false,
             next: NONE,
         }
+    }
+
+    /// Tell whether it was seen to enter the queue.
+    pub const fn has_queued(&self) -> bool {
+        self.queued_ns != NEVER
     }
 }
 
@@ -143,6 +148,17 @@ impl Pending {
         if let Some(before) = before {
             self.bios[before as usize].next = next;
         }
+    }
+
+    /// Takes all bios of a device out; how many these were.
+    pub fn clear(&mut self, starts: &mut Starts) -> u64 {
+        let firsts: Vec<u32> = std::mem::take(starts).into_values().collect();
+        let before = self.free.len();
+        for first in firsts {
+            let chain: Vec<u32> = self.chain(first).collect();
+            self.free.extend(chain);
+        }
+        (self.free.len() - before) as u64
     }
 
     fn chain(&self, first: u32) -> impl Iterator<Item = u32> + '_ {

@@ -54,9 +54,14 @@ impl Default for Processes {
 }
 
 impl Processes {
-    /// Takes the name out of a note.
-    pub fn learn(&mut self, event: &Event) {
-        if event.action != Action::NoteProcess || self.by_pid.contains_key(&event.pid) {
+    /// Takes the name out of a note. A process that went by its number so far is named by it, if
+    /// `may_rename` and no other has that name.
+    pub fn learn(&mut self, event: &Event, may_rename: bool) {
+        if event.action != Action::NoteProcess {
+            return;
+        }
+        let known = self.by_pid.get(&event.pid).copied();
+        if known.is_some_and(|index| !may_rename || !self.is_unnamed(index)) {
             return;
         }
         let mut clean = Vec::new();
@@ -64,7 +69,24 @@ impl Processes {
         let length = name.iter().position(|byte| *byte == b'/').unwrap_or(name.len());
         push_clean(&mut clean, &name[..length]);
         let name = String::from_utf8_lossy(&clean).into_owned();
-        self.insert(event.pid, if event.pid == 0 { "kernel".to_owned() } else { name });
+        let name = if event.pid == 0 { "kernel".to_owned() } else { name };
+        match known {
+            None => {
+                self.insert(event.pid, name);
+            }
+            Some(index) if !self.by_name.contains_key(&name) => {
+                let former = std::mem::replace(&mut self.all[index as usize].name, name.clone());
+                self.by_name.remove(&former);
+                self.by_name.insert(name, index);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Tell whether a process goes by its number.
+    fn is_unnamed(&self, index: u32) -> bool {
+        let process = &self.all[index as usize];
+        process.name == unnamed(process.pid)
     }
 
     /// Number of a process; one of which nothing is known goes by its pid.
@@ -77,7 +99,7 @@ impl Processes {
             return index;
         }
         let known = self.by_pid.get(&pid).copied();
-        let index = known.unwrap_or_else(|| self.insert(pid, format!("pid{pid:09}")));
+        let index = known.unwrap_or_else(|| self.insert(pid, unnamed(pid)));
         self.latest[slot] = Some((pid, index));
         index
     }
@@ -117,4 +139,9 @@ impl Processes {
     pub fn sorted(&self) -> Vec<u32> {
         self.by_name.values().copied().collect()
     }
+}
+
+/// Name of a process of which only the number is known.
+fn unnamed(pid: u32) -> String {
+    format!("pid{pid:09}")
 }

@@ -3,6 +3,9 @@
 use iolab_model::histogram::Histogram;
 use serde::Serialize;
 
+use crate::event::Device;
+use crate::names::push_clean;
+
 use super::activity::{Level, SliceRow};
 use super::calls::{CallRow, PointRow};
 use super::groups::{Amount, By, DIRECTIONS, Stage, StageSet, size_class_name};
@@ -144,6 +147,8 @@ impl DepthRow {
 pub struct DeviceRow {
     /// `MAJOR,MINOR`.
     pub device: String,
+    /// Its name, if the trace has one.
+    pub name: Option<String>,
     /// Counts of events.
     pub counts: Counts,
     /// Sectors per completion: smallest, mean, largest.
@@ -181,6 +186,10 @@ pub struct Report {
     pub packets: u64,
     /// Events of devices that were too many.
     pub events_left_out: u64,
+    /// Places where events were lost: counts are too low, and what was under way there is left out.
+    pub gaps: u64,
+    /// Events that were earlier than one before them.
+    pub times_back: u64,
     /// From the first event to the last.
     pub span_ns: u64,
     /// Property by which groups are told apart.
@@ -196,6 +205,14 @@ pub struct Report {
 }
 
 impl Report {
+    /// Gives the devices the names that the trace has for them.
+    pub fn name_devices(&mut self, names: &[(Device, String)]) {
+        for row in &mut self.devices {
+            let known = names.iter().find(|(device, _)| device.to_string() == row.device);
+            row.name = known.map(|(_, name)| clean(name)).filter(|name| !name.is_empty());
+        }
+    }
+
     /// Everything that was measured.
     pub fn of(pairing: &Pairing) -> Self {
         let mut all = StageSet::default();
@@ -209,6 +226,8 @@ impl Report {
             events: pairing.events,
             packets: pairing.packets,
             events_left_out: pairing.events_left_out,
+            gaps: pairing.gaps,
+            times_back: pairing.times_back,
             span_ns: pairing.end_ns,
             by: pairing.by(),
             stages: rows_of(Some(&between), &all),
@@ -219,9 +238,20 @@ impl Report {
     }
 }
 
+impl DeviceRow {
+    /// Its name and its number, as in `loop0 (7,0)`.
+    pub fn title(&self) -> String {
+        match &self.name {
+            Some(name) => format!("{name} ({})", self.device),
+            None => self.device.clone(),
+        }
+    }
+}
+
 fn is_used(device: &OfDevice) -> bool {
     let counts = &device.counts;
-    counts.queued.iter().any(|amount| amount.count > 0)
+    counts.flushes_issued > 0
+        || counts.queued.iter().any(|amount| amount.count > 0)
         || counts.issued.count > 0
         || counts.completed.count > 0
 }
@@ -246,6 +276,7 @@ fn device_row(pairing: &Pairing, device: &OfDevice) -> DeviceRow {
     let extremes = (sectors.min(), sectors.mean(), sectors.max());
     DeviceRow {
         device: device.device.to_string(),
+        name: None,
         counts: device.counts,
         sectors_per_completion: match extremes {
             (Some(min), Some(mean), Some(max)) => Some((min, mean, max)),
@@ -298,4 +329,11 @@ fn group_name(pairing: &Pairing, key: u32) -> String {
             format!("{} ({}{more})", process.name, process.pid)
         }
     }
+}
+
+/// A name without what terminals take for commands.
+fn clean(name: &str) -> String {
+    let mut clean = Vec::new();
+    push_clean(&mut clean, name.as_bytes());
+    String::from_utf8_lossy(&clean).into_owned()
 }

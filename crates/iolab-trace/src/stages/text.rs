@@ -53,18 +53,20 @@ fn push_stages(out: &mut String, rows: &[StageRow]) {
 /// All stages, per device and per group.
 pub fn stages(report: &Report) -> String {
     let mut out = String::new();
+    push_faults(&mut out, report);
     if report.devices.len() != 1 {
         let _ = writeln!(out, "all devices");
         push_stages(&mut out, &report.stages);
     }
     for device in &report.devices {
-        let _ = writeln!(out, "{}device {}", if out.is_empty() { "" } else { "\n" }, device.device);
+        let _ =
+            writeln!(out, "{}device {}", if out.is_empty() { "" } else { "\n" }, device.title());
         push_stages(&mut out, &device.stages);
         push_counts(&mut out, device);
         push_depths(&mut out, device, report.span_ns);
         push_places(&mut out, device);
         for group in &device.groups {
-            let _ = writeln!(out, "\n device {}, {}", device.device, group_line(group));
+            let _ = writeln!(out, "\n device {}, {}", device.title(), group_line(group));
             push_stages(&mut out, &group.stages);
         }
     }
@@ -78,10 +80,13 @@ fn counted(number: u64, name: &str) -> String {
 }
 
 fn group_line(group: &GroupRow) -> String {
+    let queued = match group.queued.count {
+        0 => String::new(),
+        count => format!("{} in, ", counted(count, "bio")),
+    };
     format!(
-        "{}: {} in, {} completed, {:.1} % of the bytes",
+        "{}: {queued}{} completed, {:.1} % of the bytes",
         group.name,
-        counted(group.queued.count, "bio"),
         bytes(group.completed.bytes),
         100.0 * group.bytes_share
     )
@@ -93,10 +98,15 @@ fn push_counts(out: &mut String, device: &DeviceRow) {
     let queued: Vec<String> = queued
         .map(|(name, amount)| format!("{} {name} ({})", amount.count, bytes(amount.bytes)))
         .collect();
-    let _ = writeln!(out, "  queued     {}", queued.join(", "));
+    let queued = if queued.is_empty() {
+        "not known: the trace has no bio that enters the queue".to_owned()
+    } else {
+        queued.join(", ")
+    };
+    let _ = writeln!(out, "  queued     {queued}");
     let _ = writeln!(
         out,
-        "  requests   {} issued ({}), {} completed ({}), {} put back, {} with an error",
+        "  requests   {} issued ({}), {} completed ({}), {} requeued, {} with an error",
         counts.issued.count,
         bytes(counts.issued.bytes),
         counts.completed.count,
@@ -106,39 +116,87 @@ fn push_counts(out: &mut String, device: &DeviceRow) {
     );
     let _ = writeln!(
         out,
-        "  merges     {} behind, {} before, {} joined; {}; {}",
+        "  merges     {} at the end of a request, {} at its front, {} of requests; {}",
         counts.back_merges.count,
         counts.front_merges.count,
         counts.joined,
-        counted(counts.splits, "split"),
-        if counts.flushes == 1 { "1 flush".into() } else { format!("{} flushes", counts.flushes) }
+        counted(counts.splits, "split")
     );
-    let _ = writeln!(
-        out,
-        "  plugs      {} set, {} taken away, {} by a timer; plugged for {}",
-        counts.plugs,
-        counts.unplugs,
-        counts.timer_unplugs,
-        duration(device.plugged_ns as f64)
-    );
+    push_flushes(out, device);
+    if counts.plugs + counts.unplugs + counts.timer_unplugs > 0 {
+        let _ = writeln!(
+            out,
+            "  plugs      {} set, {} taken away, {} by a timer; plugged for {}",
+            counts.plugs,
+            counts.unplugs,
+            counts.timer_unplugs,
+            duration(device.plugged_ns as f64)
+        );
+    }
     if counts.completed_unknown + counts.forgotten > 0 {
         let _ = writeln!(
             out,
-            "  left out   {} without a bio, {} given up",
+            "  left out   {} of what began before the trace or was lost, {} given up",
             counted(counts.completed_unknown, "completion"),
             counted(counts.forgotten, "bio")
         );
     }
 }
 
-fn push_depths(out: &mut String, device: &DeviceRow, span_ns: u64) {
-    let (all, inside) = (&device.outstanding, &device.in_flight);
+/// Flushes of the device's cache, which no share of a bio's time holds.
+fn push_flushes(out: &mut String, device: &DeviceRow) {
+    let counts = &device.counts;
+    if counts.flushes + counts.flushes_issued == 0 {
+        return;
+    }
+    let row = device.stages.iter().find(|row| row.stage == super::Stage::Flush);
+    let time = row.map_or(String::new(), |row| {
+        format!(
+            ": p50 {}, p99 {}, at most {}, together {}",
+            duration(row.p50_ns as f64),
+            duration(row.p99_ns as f64),
+            duration(row.max_ns as f64),
+            duration(row.sum_ns as f64)
+        )
+    });
+    let asked = counted(counts.flushes, "bio");
     let _ = writeln!(
         out,
-        "  depth      {:.2} bios in the mean, {} at most (by Little's law {:.2}); in the device \
-         {:.2}, {}",
-        all.mean, all.max, device.outstanding_by_little, inside.mean, inside.max
+        "  flushes    {} of the device's cache ({asked} asked for one){time}",
+        counts.flushes_issued
     );
+}
+
+/// Faults of the trace that keep its figures from being whole.
+fn push_faults(out: &mut String, report: &Report) {
+    if report.gaps > 0 {
+        let _ = writeln!(
+            out,
+            "events were lost at {}: counts are too low, and what was under way there is left out",
+            counted(report.gaps, "place")
+        );
+    }
+    if report.times_back > 0 {
+        let _ = writeln!(
+            out,
+            "the time goes back at {}: times across such a place are wrong",
+            counted(report.times_back, "event")
+        );
+    }
+}
+
+fn push_depths(out: &mut String, device: &DeviceRow, span_ns: u64) {
+    let (all, inside) = (&device.outstanding, &device.in_flight);
+    let waiting = match all.max {
+        0 => "in the queue not known".to_owned(),
+        most => format!(
+            "{:.2} bios in the mean, {most} at most (by Little's law {:.2})",
+            all.mean, device.outstanding_by_little
+        ),
+    };
+    let (mean, most) = (inside.mean, inside.max);
+    let _ =
+        writeln!(out, "  depth      {waiting}; in the device {mean:.2} requests, {most} at most");
     if device.counts.completed.count == 0 {
         let _ = writeln!(out, "  idle       not known: the trace has no end of a request");
         return;
@@ -157,8 +215,8 @@ fn push_places(out: &mut String, device: &DeviceRow) {
         let mark = if row.is_mode_rough { "about " } else { "" };
         let _ = writeln!(
             out,
-            "  {name} {:.1} % sequential; distance in sectors: mean {:.1}, median {}, p90 {}, \
-             most often {} ({mark}{} of {})",
+            "  {name} {:.1} % sequential; distance in sectors (512 bytes): mean {:.1}, median {}, \
+             p90 {}, most often {} ({mark}{} of {})",
             100.0 * row.sequential_share,
             row.mean_sectors,
             row.p50_sectors,
@@ -181,6 +239,7 @@ pub fn summary(report: &Report) -> String {
     let mut out = String::new();
     let events = counted(report.events, "event");
     let _ = writeln!(out, "{events} in {}", duration(report.span_ns as f64));
+    push_faults(&mut out, report);
     let seconds = report.span_ns.max(1) as f64 / 1e9;
     for device in &report.devices {
         let rates = match device.counts.completed.count {
@@ -194,16 +253,20 @@ pub fn summary(report: &Report) -> String {
                 bytes((device.counts.transferred_bytes() as f64 / seconds) as u64)
             ),
         };
-        let _ = writeln!(out, "\ndevice {}: {rates}", device.device);
+        let _ = writeln!(out, "\ndevice {}: {rates}", device.title());
         push_shares(&mut out, device);
         push_counts(&mut out, device);
         push_depths(&mut out, device, report.span_ns);
         push_places(&mut out, device);
-        for group in &device.groups {
-            let whole = group.stages.iter().find(|row| row.stage == super::Stage::Q2C);
-            let time = whole.map_or(String::new(), |row| {
+        // Whoever issued a flush alone has no bytes.
+        let used = device.groups.iter().filter(|it| it.queued.count + it.completed.count > 0);
+        for group in used {
+            let row = |stage| group.stages.iter().find(move |row| row.stage == stage);
+            let whole = row(super::Stage::Q2C).map(|row| ("whole time", row));
+            let time = whole.or(row(super::Stage::D2C).map(|row| ("in the device", row)));
+            let time = time.map_or(String::new(), |(name, row)| {
                 format!(
-                    "; whole time p50 {}, p99 {}",
+                    "; {name} p50 {}, p99 {}",
                     duration(row.p50_ns as f64),
                     duration(row.p99_ns as f64)
                 )
@@ -253,17 +316,43 @@ fn push_call(out: &mut String, row: &CallRow) {
 fn push_shares(out: &mut String, device: &DeviceRow) {
     use super::Stage::{D2C, G2I, I2D, M2D, Q2C, Q2D, Q2G, Q2M};
     let row = |stage| device.stages.iter().find(move |row| row.stage == stage);
-    let Some(whole) = row(Q2C) else { return };
+    let told = |row: &StageRow| {
+        format!(
+            "p50 {}, p99 {}, at most {}",
+            duration(row.p50_ns as f64),
+            duration(row.p99_ns as f64),
+            duration(row.max_ns as f64)
+        )
+    };
+    let Some(whole) = row(Q2C) else {
+        if let Some(inside) = row(D2C) {
+            let _ = writeln!(out, "  in the device (D2C) {}; the wait is not known", told(inside));
+        }
+        return;
+    };
     let share = |row: &StageRow| 100.0 * row.sum_ns as f64 / whole.sum_ns.max(1) as f64;
-    let parts = [Q2G, G2I, Q2M, I2D, M2D, Q2D, D2C].into_iter().filter_map(row);
-    let parts: Vec<String> =
-        parts.map(|row| format!("{} {:.1} %", row.stage, share(row))).collect();
-    let _ = writeln!(
-        out,
-        "  whole time p50 {}, p99 {}, at most {}; shares: {}",
-        duration(whole.p50_ns as f64),
-        duration(whole.p99_ns as f64),
-        duration(whole.max_ns as f64),
+    let listed = |stages: &[super::Stage]| {
+        let rows = stages.iter().filter_map(|stage| row(*stage));
+        let parts: Vec<String> =
+            rows.map(|row| format!("{} {:.1} %", row.stage, share(row))).collect();
         parts.join(", ")
-    );
+    };
+    let _ = writeln!(out, "  whole time {}", told(whole));
+    if let (Some(before), Some(inside)) = (row(Q2D), row(D2C)) {
+        let _ = writeln!(
+            out,
+            "  of it      {:.1} % before the device (Q2D), {:.1} % in it (D2C)",
+            share(before),
+            share(inside)
+        );
+        let parts = listed(&[Q2G, G2I, Q2M, I2D, M2D]);
+        if !parts.is_empty() {
+            let _ = writeln!(out, "  of Q2D     {parts} of the whole time");
+        }
+    } else {
+        let parts = listed(&[Q2G, G2I, Q2M, I2D, M2D, Q2D, D2C]);
+        if !parts.is_empty() {
+            let _ = writeln!(out, "  of it      {parts}");
+        }
+    }
 }

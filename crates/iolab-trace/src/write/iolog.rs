@@ -1,8 +1,9 @@
 //! fio's iolog, version 3: the bios that enter the queue, for replay.
 //!
 //! Source: fio(1), "TRACE FILE FORMAT". One file per device, `/dev/block/MAJOR:MINOR`, which is the
-//! device's own node on the traced machine; times are microseconds. Left out: everything but Q, and
-//! what fio cannot replay.
+//! device's own node on the traced machine; times are microseconds. A write that flushes before
+//! it, or must reach the medium, has a `sync` beside it. Left out: everything but Q, and what fio
+//! cannot replay.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -54,7 +55,16 @@ impl Writer {
             _ => "read",
         };
         let offset = event.sector.saturating_mul(512);
+        // What a write flushes before it, and what must be on the medium behind it, are calls of
+        // their own in a log.
+        let is_write = action == "write";
+        if is_write && has(Categories::FLUSH) {
+            let _ = writeln!(line, "{us} {file} sync 0 0");
+        }
         let _ = writeln!(line, "{us} {file} {action} {offset} {}", event.bytes);
+        if is_write && has(Categories::FUA) {
+            let _ = writeln!(line, "{us} {file} sync 0 0");
+        }
         text.extend_from_slice(line.as_bytes());
         true
     }
