@@ -11,13 +11,14 @@ if [ $# -gt 0 ]; then
     exec "$python" -m pytest "$@"
 fi
 
-# In four processes: most tests compute, those of whole commands mostly wait for devices (two of
-# these, about as long), and those that compile give way to all. Each prints all that it says at its
-# end.
+# In five processes: most tests compute, those of whole commands mostly wait for devices (two of
+# these, about as long), those that open a browser or an office program wait for that, and those
+# that compile give way to all. Each prints all that it says at its end.
 COMPILING=(tests/test_contributing.py)
 WORKLOADS=(tests/e2e/test_{any_workload,bonnie,examples,export_fio,filebench,fio,iozone}*.py
     tests/e2e/test_{mkfile,recorded_streams,workload_files,wrong_data,ycsb}*.py)
 WAITING=(tests/e2e tests/hostile)
+OPENING=(tests/report/test_{drawn_page,pictures,workbook}.py)
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
@@ -37,11 +38,14 @@ beside+=($!)
 "$python" -m pytest -p no:cacheprovider "${WAITING[@]}" "${WORKLOADS[@]/#/--ignore=}" \
     >"$logs/waiting" 2>&1 &
 beside+=($!)
+"$python" -m pytest -p no:cacheprovider "${OPENING[@]}" >"$logs/opening" 2>&1 &
+beside+=($!)
 status=0
 env ${in_memory:+PYTEST_DEBUG_TEMPROOT="$in_memory"} \
-    "$python" -m pytest "${COMPILING[@]/#/--ignore=}" "${WAITING[@]/#/--ignore=}" || status=$?
+    "$python" -m pytest "${COMPILING[@]/#/--ignore=}" "${WAITING[@]/#/--ignore=}" \
+    "${OPENING[@]/#/--ignore=}" || status=$?
 for process in "${beside[@]}"; do
     wait "$process" || status=$?
 done
-cat "$logs/workloads" "$logs/waiting" "$logs/compiling"
+cat "$logs/workloads" "$logs/waiting" "$logs/opening" "$logs/compiling"
 exit "$status"
