@@ -278,7 +278,9 @@ fn a_name_of_a_device_is_no_command_to_a_terminal() {
     let facts = Facts::from([("device 7,0".to_owned(), "a\x1b[31m\nb".to_owned())]);
     let mut bytes = Vec::new();
     let mut writer = native::Writer::new(&facts, &mut bytes).unwrap();
-    load(1).iter().for_each(|event| writer.push(event, &mut bytes).unwrap());
+    for event in &load(1) {
+        writer.push(event, &mut bytes).unwrap();
+    }
     writer.finish(&mut bytes).unwrap();
     let source = open(bytes).unwrap();
     let name = &source.devices()[0].1;
