@@ -271,13 +271,13 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--rate", type=int, help="operations per second (as many as possible)")
-    parser.add_argument("--only", nargs="+", help="kinds to measure beside none")
+    kinds = ["none", "bare", "issue-complete", "full", "text pipe"]
+    kinds += ["perf record"] if shutil.which("perf") else []
+    parser.add_argument("--only", nargs="+", choices=kinds, help="kinds to measure beside none")
     options = parser.parse_args()
     if os.geteuid() != 0 or shutil.which("fio") is None:
         print("skipped: needs root and fio")
         return 0
-    kinds = ["none", "bare", "issue-complete", "full", "text pipe"]
-    kinds += ["perf record"] if shutil.which("perf") else []
     if options.only is not None:
         kinds = ["none", *(kind for kind in kinds[1:] if kind in options.only)]
     found: dict[str, list[Measured]] = {kind: [] for kind in kinds}

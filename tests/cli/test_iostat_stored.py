@@ -66,7 +66,7 @@ def test_an_interval_is_a_row_and_its_rates_are_those_of_its_own_length(
         (("out", "2"), "stored study"),
         (("out", "-c"), "no processors"),
         (("out", "--trial", "t9"), "no intervals of t9"),
-        (("out", "sda"), "no intervals of sda"),
+        (("out", "sda"), "has no intervals of sda: it measured loop8"),
         (("out", "-o", "XML"), "only JSON"),
         (("--trial", "t0001"), "results directory"),
     ],

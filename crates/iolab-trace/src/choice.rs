@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Caveat, Error};
 use crate::event::{Action, Device, Event};
-use crate::names::push_clean;
+use crate::names::cleaned;
 use crate::source::{Facts, Source};
 
 /// Devices that a message lists.
@@ -98,7 +98,9 @@ impl Chosen {
         let shown = self.met.iter().take(LISTED_MAX).map(|(device, (count, _))| {
             let events = if *count == 1 { "event" } else { "events" };
             match names.get(device) {
-                Some(name) => format!("{} ({device}) with {count} {events}", clean(name)),
+                Some(name) => {
+                    format!("{} ({device}) with {count} {events}", cleaned(name.as_bytes()))
+                }
                 None => format!("{device} with {count} {events}"),
             }
         });
@@ -109,14 +111,8 @@ impl Chosen {
         if let more @ 1.. = self.met.len().saturating_sub(LISTED_MAX) {
             there = format!("{there} and {more} more");
         }
-        Some(Error::OtherDevice { name: clean(text), there })
+        Some(Error::OtherDevice { name: cleaned(text.as_bytes()), there })
     }
-}
-
-fn clean(text: &str) -> String {
-    let mut clean = Vec::new();
-    push_clean(&mut clean, text.as_bytes());
-    String::from_utf8_lossy(&clean).into_owned()
 }
 
 impl Source for Chosen {

@@ -77,6 +77,13 @@ pub fn push_clean(text: &mut Vec<u8>, raw: &[u8]) {
     }
 }
 
+/// The same as a text of its own.
+pub fn cleaned(raw: &[u8]) -> String {
+    let mut text = Vec::new();
+    push_clean(&mut text, raw);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use iolab_trace::event::{Action, Categories, Device};
 use iolab_trace::format::blktrace::Reader;
+use iolab_trace::ring::LostBefore;
 use iolab_trace::stages::{By, Pairing, Report, Rules, Stage, btt, text};
 use iolab_trace::{Event, Input};
 use proptest::prelude::*;
@@ -180,7 +181,7 @@ fn flushes_are_a_stage_keep_the_device_busy_and_are_no_requests() {
 #[test]
 fn what_was_under_way_where_events_were_lost_is_given_up() {
     let gap = Event {
-        payload: b"iolab: 60 events of CPU 0 were lost before this".to_vec(),
+        payload: LostBefore::Count(60).message(0).into_bytes(),
         ..event(Action::Message, 5_000, 0, 0)
     };
     let events = [

@@ -35,9 +35,9 @@ def show(place: Path, devices: Sequence[str], layout: ReportLayout, console: Con
     """
     found = 0
     documents = list[str]()
-    there = dict[str, dict[str, None]]()
+    measured = dict[str, None]()
     for series in disk_series(place, trial=layout.trial):
-        there.setdefault(series.device, {})[series.trial] = None
+        measured[series.device] = None
         if devices and series.device not in devices:
             continue
         found += 1
@@ -45,11 +45,11 @@ def show(place: Path, devices: Sequence[str], layout: ReportLayout, console: Con
             documents.append(_document(series, layout))
         else:
             console.result(_table(series, layout))
-    if not found and there:
+    if not found and measured:
         raise IolabError(
             f"{place}{f' {layout.trial}' if layout.trial else ''} has no intervals of "
             f"{', '.join(devices)}",
-            f"it measured {', '.join(there)}",
+            f"it measured {', '.join(measured)}",
         )
     if not found:
         asked = " ".join(filter(None, [layout.trial or "", *devices]))

@@ -131,8 +131,8 @@ def _tell(answer: TraceRecorded, out: str, console: Console) -> None:
     if recorded["problem"]:
         raise TraceError(
             f"{out} could not be written any more after {elapsed_s:.1f} s: {recorded['problem']}",
-            "make room or name another place; what was recorded before can be read up to the last "
-            "block",
+            "make room, or name another place that no other program writes to; what the file still "
+            "has can be read up to its last whole block",
         )
     if recorded["vanished"]:
         raise TraceError(

@@ -308,15 +308,7 @@ fn lost(cpus: &[Cpu]) -> BTreeMap<u32, u64> {
 
 /// A message where events are missing.
 fn lost_note(lost: LostBefore, time_ns: u64, cpu: u32) -> Event {
-    let text = match lost {
-        LostBefore::Count(count) => {
-            format!("iolab: {count} events of CPU {cpu} were lost before this")
-        }
-        LostBefore::None | LostBefore::Some => {
-            format!("iolab: events of CPU {cpu} were lost before this")
-        }
-    };
-    note(Action::Message, time_ns, cpu, text.into_bytes())
+    note(Action::Message, time_ns, cpu, lost.message(cpu).into_bytes())
 }
 
 /// The note of a process's name, if the process is still there; the event itself has none.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use iolab_model::histogram::Histogram;
 use iolab_trace::Event;
 use iolab_trace::event::{Action, Categories};
-use iolab_trace::names::push_clean;
+use iolab_trace::names::cleaned;
 
 use crate::protocol::{LIVE_RANGES, LiveAmount, LiveDepth, LiveLatency, LiveProcess, LiveSecond};
 
@@ -195,10 +195,7 @@ impl Tally {
                 if self.names.len() >= NAMES_MAX {
                     self.names.clear();
                 }
-                let mut name = Vec::new();
-                push_clean(&mut name, event.name());
-                let name = String::from_utf8_lossy(&name).into_owned();
-                self.names.insert(event.pid, name);
+                self.names.insert(event.pid, cleaned(event.name()));
             }
             // Events are missing: what waits may wait for ever.
             Action::Message => self.forget(event.time_ns),

@@ -7,7 +7,7 @@ use super::layout::{
 };
 use crate::error::{Caveat, Error, Place};
 use crate::event::Event;
-use crate::names::push_clean;
+use crate::names::cleaned;
 use crate::source::{Facts, Source, Window};
 
 /// Events of a file.
@@ -245,9 +245,7 @@ impl Source for Reader {
         let named = self.facts.iter().filter_map(|(key, name)| {
             let (major, minor) = key.strip_prefix("device ")?.split_once(',')?;
             let device = crate::event::Device::new(major.parse().ok()?, minor.parse().ok()?);
-            let mut clean = Vec::new();
-            push_clean(&mut clean, name.as_bytes());
-            Some((device, String::from_utf8_lossy(&clean).into_owned()))
+            Some((device, cleaned(name.as_bytes())))
         });
         named.collect()
     }

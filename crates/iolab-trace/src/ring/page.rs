@@ -20,6 +20,9 @@ const TIME_STAMP: u32 = 31;
 const DELTA_BITS: u32 = 27;
 /// Bits of an absolute time that a record does not have (`TS_MSB`).
 const TOP_BITS: u64 = 0x1f << 59;
+/// Begin and end of the message that events are missing.
+const MESSAGE_BEGIN: &str = "iolab: ";
+const MESSAGE_END: &str = " were lost before this";
 /// Sizes that a page may have.
 const PAGE_BYTES_MAX: usize = 1 << 20;
 
@@ -71,6 +74,23 @@ pub enum LostBefore {
     Count(u64),
     /// Some; the page was too full to say how many.
     Some,
+}
+
+impl LostBefore {
+    /// The recorder's message where events of a CPU are missing; [`tells_loss`] knows it again.
+    pub fn message(self, cpu: u32) -> String {
+        match self {
+            Self::Count(count) => {
+                format!("{MESSAGE_BEGIN}{count} events of CPU {cpu}{MESSAGE_END}")
+            }
+            Self::None | Self::Some => format!("{MESSAGE_BEGIN}events of CPU {cpu}{MESSAGE_END}"),
+        }
+    }
+}
+
+/// Tell whether a message is the recorder's that events are missing before it.
+pub fn tells_loss(message: &[u8]) -> bool {
+    message.starts_with(MESSAGE_BEGIN.as_bytes()) && message.ends_with(MESSAGE_END.as_bytes())
 }
 
 /// A record of a page.

@@ -8,6 +8,7 @@ pub mod activity;
 pub mod btt;
 pub mod calls;
 pub mod compare;
+pub mod counts;
 pub mod groups;
 pub mod pairing;
 mod pending;

@@ -24,13 +24,15 @@ use iolab_model::histogram::Histogram;
 
 use super::activity::Activity;
 use super::calls::Layers;
-use super::groups::{Amount, By, DISCARD, Group, Stage, direction_of, is_transfer, size_class_of};
+use super::counts::{Counts, is_flush};
+use super::groups::{By, Group, Stage, direction_of, is_transfer, size_class_of};
 use super::pending::{Bio, NEVER, Pending, Starts};
 use super::periods::{Covered, Ranges};
 use super::processes::Processes;
 use super::seeks::Seeks;
 use crate::error::Error;
-use crate::event::{Action, Categories, Device, Event};
+use crate::event::{Action, Device, Event};
+use crate::ring::tells_loss;
 use crate::source::Source;
 
 /// Devices that are told apart; events of others are counted as such.
@@ -49,55 +51,6 @@ pub enum Rules {
     Own,
     /// As btt, to the printed digit.
     Btt,
-}
-
-/// Counts of events, over all directions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
-#[schemars(rename = "TraceCounts")]
-pub struct Counts {
-    /// Bios that entered the queue, by direction.
-    pub queued: [Amount; 4],
-    /// Requests issued to the driver, without flushes.
-    pub issued: Amount,
-    /// Completions as the trace has them: requests, or bios where there are none; without flushes.
-    pub completed: Amount,
-    /// The same by direction.
-    pub completed_of: [Amount; 4],
-    /// Bios merged behind a request.
-    pub back_merges: Amount,
-    /// Bios merged before a request.
-    pub front_merges: Amount,
-    /// Requests joined.
-    pub joined: u64,
-    /// Bios split.
-    pub splits: u64,
-    /// Requests put back.
-    pub requeues: u64,
-    /// Bios that flush the device's cache before they do anything else.
-    pub flushes: u64,
-    /// Flushes that the device was given.
-    pub flushes_issued: u64,
-    /// Flushes that the device has done.
-    pub flushes_completed: u64,
-    /// Completions with an error.
-    pub errors: u64,
-    /// Plugs set.
-    pub plugs: u64,
-    /// Plugs taken away.
-    pub unplugs: u64,
-    /// Plugs taken away by their timer.
-    pub timer_unplugs: u64,
-    /// Completions with bytes of which no bio is known.
-    pub completed_unknown: u64,
-    /// Bios that were given up: too many were waiting, or events were lost.
-    pub forgotten: u64,
-}
-
-impl Counts {
-    /// Bytes completed that went to or from the device.
-    pub fn transferred_bytes(&self) -> u64 {
-        self.completed.bytes - self.completed_of[DISCARD as usize].bytes
-    }
 }
 
 /// Plugs of one device, by btt's rules: one that is set twice is set once.
@@ -301,9 +254,11 @@ impl Pairing {
         }
         self.events += 1;
         let now_ns = event.time_ns.saturating_sub(*self.genesis.get_or_insert(event.time_ns));
-        self.times_back += u64::from(now_ns < self.end_ns || event.time_ns < self.first_ns());
+        let latest_ns = self.genesis.unwrap_or(0).saturating_add(self.end_ns);
+        self.times_back += u64::from(event.time_ns < latest_ns);
         self.end_ns = self.end_ns.max(now_ns);
-        if event.action == Action::Message && self.rules == Rules::Own && is_gap(&event.payload) {
+        if event.action == Action::Message && self.rules == Rules::Own && tells_loss(&event.payload)
+        {
             return self.give_up(now_ns);
         }
         if event.action == Action::Point {
@@ -316,10 +271,6 @@ impl Pairing {
         if let Some(index) = self.device(event, now_ns) {
             self.take(event, index, now_ns);
         }
-    }
-
-    fn first_ns(&self) -> u64 {
-        self.genesis.unwrap_or(0)
     }
 
     /// Events are missing from here on: what is under way may never be heard of again.
@@ -381,8 +332,8 @@ impl Pairing {
     }
 
     fn take(&mut self, event: &Event, index: usize, now_ns: u64) {
-        self.count(event, index);
         let device = &mut self.devices[index];
+        device.counts.add(event, self.rules);
         match event.action {
             Action::Plugged => {
                 device.plugs.since_ns.get_or_insert(now_ns);
@@ -406,40 +357,6 @@ impl Pairing {
             | Action::Inserted
             | Action::BackMerged
             | Action::FrontMerged => self.step(event, index, now_ns),
-            _ => {}
-        }
-    }
-
-    fn count(&mut self, event: &Event, index: usize) {
-        let counts = &mut self.devices[index].counts;
-        let bytes = event.bytes;
-        let has_bytes = bytes > 0 || self.rules == Rules::Btt;
-        match event.action {
-            Action::Issued if is_flush(event) && !has_bytes => counts.flushes_issued += 1,
-            Action::Completed if is_flush(event) && !has_bytes => {
-                counts.flushes_completed += 1;
-                counts.errors += u64::from(event.error != 0);
-            }
-            Action::Queued => {
-                counts.queued[direction_of(event) as usize].add(bytes);
-                counts.flushes += u64::from(event.categories.has(Categories::FLUSH));
-            }
-            Action::Issued => counts.issued.add(bytes),
-            // The end of a write whose data were told of before: its flush sequence is over.
-            Action::Completed if !has_bytes => counts.errors += u64::from(event.error != 0),
-            Action::Completed => {
-                counts.completed.add(bytes);
-                counts.completed_of[direction_of(event) as usize].add(bytes);
-                counts.errors += u64::from(event.error != 0);
-            }
-            Action::BackMerged => counts.back_merges.add(bytes),
-            Action::FrontMerged => counts.front_merges.add(bytes),
-            Action::Split => counts.splits += 1,
-            Action::Requeued => counts.requeues += 1,
-            Action::Joined => counts.joined += 1,
-            Action::Plugged => counts.plugs += 1,
-            Action::Unplugged => counts.unplugs += 1,
-            Action::TimerUnplugged => counts.timer_unplugs += 1,
             _ => {}
         }
     }
@@ -762,18 +679,6 @@ impl Pairing {
             device.activity.advance(self.end_ns);
         }
     }
-}
-
-/// Tell whether an event is of a flush of the device's cache, which moves no bytes.
-const fn is_flush(event: &Event) -> bool {
-    event.bytes == 0
-        && event.categories.has(Categories::FLUSH)
-        && !event.categories.has(Categories::WRITE)
-}
-
-/// Tell whether a message is the recorder's that events are missing before it.
-fn is_gap(payload: &[u8]) -> bool {
-    payload.starts_with(b"iolab: ") && payload.ends_with(b"were lost before this")
 }
 
 /// Takes a plug away: by a request (0) or a timer (1) with so many requests, or at the end.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::periods::Ranges;
 use crate::event::{Action, Event};
-use crate::names::push_clean;
+use crate::names::cleaned;
 use iolab_model::histogram::Histogram;
 
 /// Processes that are told apart; the others share one group.
@@ -64,11 +64,9 @@ impl Processes {
         if known.is_some_and(|index| !may_rename || !self.is_unnamed(index)) {
             return;
         }
-        let mut clean = Vec::new();
         let name = event.name();
         let length = name.iter().position(|byte| *byte == b'/').unwrap_or(name.len());
-        push_clean(&mut clean, &name[..length]);
-        let name = String::from_utf8_lossy(&clean).into_owned();
+        let name = cleaned(&name[..length]);
         let name = if event.pid == 0 { "kernel".to_owned() } else { name };
         match known {
             None => {

@@ -4,12 +4,13 @@ use iolab_model::histogram::Histogram;
 use serde::Serialize;
 
 use crate::event::Device;
-use crate::names::push_clean;
+use crate::names::cleaned;
 
 use super::activity::{Level, SliceRow};
 use super::calls::{CallRow, PointRow};
+use super::counts::Counts;
 use super::groups::{Amount, By, DIRECTIONS, Stage, StageSet, size_class_name};
-use super::pairing::{Counts, OfDevice, Pairing};
+use super::pairing::{OfDevice, Pairing};
 use super::seeks::Seeks;
 
 /// Durations of one stage.
@@ -209,7 +210,8 @@ impl Report {
     pub fn name_devices(&mut self, names: &[(Device, String)]) {
         for row in &mut self.devices {
             let known = names.iter().find(|(device, _)| device.to_string() == row.device);
-            row.name = known.map(|(_, name)| clean(name)).filter(|name| !name.is_empty());
+            row.name =
+                known.map(|(_, name)| cleaned(name.as_bytes())).filter(|name| !name.is_empty());
         }
     }
 
@@ -329,11 +331,4 @@ fn group_name(pairing: &Pairing, key: u32) -> String {
             format!("{} ({}{more})", process.name, process.pid)
         }
     }
-}
-
-/// A name without what terminals take for commands.
-fn clean(name: &str) -> String {
-    let mut clean = Vec::new();
-    push_clean(&mut clean, name.as_bytes());
-    String::from_utf8_lossy(&clean).into_owned()
 }

@@ -160,6 +160,11 @@ fn push_flushes(out: &mut String, device: &DeviceRow) {
         )
     });
     let asked = counted(counts.flushes, "bio");
+    if counts.flushes_issued == 0 {
+        let _ =
+            writeln!(out, "  flushes    {asked} asked for one; the trace has none of the device");
+        return;
+    }
     let _ = writeln!(
         out,
         "  flushes    {} of the device's cache ({asked} asked for one){time}",
