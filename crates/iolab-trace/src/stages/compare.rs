@@ -52,7 +52,7 @@ fn figures(report: &Report) -> Vec<(String, f64)> {
         ("bytes_queued".into(), sum(&|d| d.counts.queued.iter().map(|a| a.bytes as f64).sum())),
         ("requests_issued".into(), sum(&|d| d.counts.issued.count as f64)),
         ("bytes_completed".into(), sum(&|d| d.counts.transferred_bytes() as f64)),
-        ("bytes_discarded".into(), sum(&|d| discarded_bytes(d) as f64)),
+        ("bytes_discarded".into(), sum(&|d| d.counts.discarded_bytes() as f64)),
         ("completed_per_s".into(), sum(&|d| d.counts.completed.count as f64 / seconds)),
         ("completed_bytes_per_s".into(), sum(&|d| d.counts.transferred_bytes() as f64 / seconds)),
         (
@@ -81,10 +81,6 @@ fn figures(report: &Report) -> Vec<(String, f64)> {
         }
     }
     all
-}
-
-fn discarded_bytes(device: &super::report::DeviceRow) -> u64 {
-    device.counts.completed_of[super::groups::DISCARD as usize].bytes
 }
 
 /// All figures of two reports.
@@ -120,14 +116,12 @@ pub fn text(first: &Report, second: &Report) -> String {
             Some(value) if value.fract() == 0.0 => format!("{value:.0}"),
             Some(value) => format!("{value:.2}"),
         };
-        let name = figure.trim_end_matches("_ns").trim_end_matches("_bytes_per_s");
-        let name = name.trim_end_matches("_per_s").replace('_', " ");
         let name = match figure {
-            "completed_per_s" => "requests completed per s",
-            "completed_bytes_per_s" => "bytes completed per s",
-            _ => &name,
+            "completed_per_s" => "requests completed per s".to_owned(),
+            "completed_bytes_per_s" => "bytes completed per s".to_owned(),
+            _ => figure.trim_end_matches("_ns").replace('_', " "),
         };
-        push_row(&mut out, name, [show(pair.first), show(pair.second)], pair.ratio);
+        push_row(&mut out, &name, [show(pair.first), show(pair.second)], pair.ratio);
     }
     let find = |report: &Report, stage| report.stages.iter().find(|r| r.stage == stage).cloned();
     for stage in Stage::ALL {

@@ -80,9 +80,14 @@ impl Counts {
         }
     }
 
+    /// Bytes that were discarded.
+    pub const fn discarded_bytes(&self) -> u64 {
+        self.completed_of[DISCARD as usize].bytes
+    }
+
     /// Bytes completed that went to or from the device.
     pub fn transferred_bytes(&self) -> u64 {
-        self.completed.bytes - self.completed_of[DISCARD as usize].bytes
+        self.completed.bytes - self.discarded_bytes()
     }
 }
 
