@@ -3,7 +3,8 @@
 //!
 //! Trace points tell numbers. The recorder looks files up by their descriptors, always after the
 //! call; such a name counts if nothing closed the descriptor until then, for which events are read
-//! ahead. Left out: what lies in the memory of programs, as requests of `io_submit` do.
+//! ahead. Else the path counts that the call was given, if the kernel told it. Left out: what lies
+//! in the memory of programs, as requests of `io_submit` do.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
@@ -19,6 +20,8 @@ use crate::text::scan;
 
 /// Events that are read ahead at most: a name that is not certain by then does not count.
 const AHEAD_MAX: usize = 1 << 18;
+/// Time of a look that is none: it was certain when the call ended.
+const GIVEN_NS: u64 = 0;
 /// Tasks that are in a call at once.
 const BEGUN_MAX: usize = 1 << 16;
 /// Names that wait for the calls that use them.
@@ -151,6 +154,7 @@ struct Look {
     group: u32,
     descriptor: u64,
     path: Vec<u8>,
+    /// 0: it is the path that the call was given.
     seen_ns: u64,
     is_stale: bool,
 }
@@ -233,8 +237,13 @@ impl<'a> PointReader<'a> {
                     if self.names.len() >= NAMES_MAX {
                         self.names.clear();
                     }
-                    let named = look.map(|look| ((look.task, look.descriptor), look.path));
-                    self.names.extend(named);
+                    let Some(Look { task, descriptor, path, seen_ns, .. }) = look else { continue };
+                    let name = self.names.entry((task, descriptor));
+                    // A look sees through links.
+                    match seen_ns {
+                        GIVEN_NS => drop(name.or_insert(path)),
+                        _ => drop(name.insert_entry(path)),
+                    }
                 }
             }
         }
@@ -284,7 +293,10 @@ impl<'a> PointReader<'a> {
             return;
         }
         let deed = match name {
-            b"iolab:descriptor" => return self.look(task, fields),
+            b"iolab:descriptor" => {
+                return self.look(task, fields, value(fields, "seen").map(|seen| seen as u64));
+            }
+            b"iolab:opened" => return self.look(task, fields, Some(GIVEN_NS)),
             b"iolab:held" => held(task, fields).map(PointDeed::Held),
             b"iolab:task" => number(fields, "group").map(|group| {
                 self.groups.insert(task, group);
@@ -327,10 +339,10 @@ impl<'a> PointReader<'a> {
         self.groups.get(&task).copied().unwrap_or(task)
     }
 
-    fn look(&mut self, task: u32, fields: &[u8]) {
-        let found = number(fields, "fd").zip(value(fields, "seen")).zip(path(fields));
-        let Some(((descriptor, seen), path)) = found else { return };
-        let (descriptor, seen_ns) = (u64::from(descriptor), seen as u64);
+    fn look(&mut self, task: u32, fields: &[u8], seen_ns: Option<u64>) {
+        let found = number(fields, "fd").zip(seen_ns).zip(path(fields));
+        let Some(((descriptor, seen_ns), path)) = found else { return };
+        let descriptor = u64::from(descriptor);
         let group = self.group_of(task);
         self.looks.push_back(Look { task, group, descriptor, path, seen_ns, is_stale: false });
         self.waiting.push_back(Waiting::Look);

@@ -135,7 +135,7 @@ def execute(arguments: argparse.Namespace, services: Services, console: Console)
     for note in found["report"]["notes"]:
         console.note(f"iolab: note: {note}")
     codes = [tell_caveats(found, console), tell_command(code, console)]
-    if not found["report"]["files"] and found["report"]["files_of_other_names"]:
+    if arguments.only and not found["report"]["files"]:
         codes.append(1)  # Nothing of what was asked for.
     if is_missing:
         codes.append(_tell_no_workload(found, arguments, console))

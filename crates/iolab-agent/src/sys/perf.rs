@@ -175,7 +175,7 @@ impl Drop for Ring {
 }
 
 /// Opens a trace point on a CPU: of one thread and what it starts, or of all.
-fn open_point(cpu: u32, id: u16, thread: Option<u32>) -> io::Result<File> {
+pub(super) fn open_point(cpu: u32, id: u16, thread: Option<u32>) -> io::Result<File> {
     match open_point_with(FORMAT_LOST, cpu, id, thread) {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
             open_point_with(0, cpu, id, thread)
@@ -224,7 +224,7 @@ fn set_filter(event: &File, filter: &str) -> io::Result<()> {
     control(event, IOC_SET_FILTER, text.as_ptr() as u64)
 }
 
-fn control(event: &File, request: u64, value: u64) -> io::Result<()> {
+pub(super) fn control(event: &File, request: u64, value: u64) -> io::Result<()> {
     // SAFETY: these requests take a number, or a pointer to text that lives during the call.
     let done = unsafe { libc::ioctl(event.as_raw_fd(), request as libc::Ioctl, value) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

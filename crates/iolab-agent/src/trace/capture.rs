@@ -24,6 +24,7 @@ use super::capture_loop::Capture;
 use super::feeds;
 use super::layers::{self, Chosen};
 use super::order::{Order, Said};
+use super::paths::Paths;
 use super::processes;
 use super::tally;
 use super::tracefs::Tracefs;
@@ -74,11 +75,13 @@ fn capture(input: &mut LineReader) -> Result<Said> {
     chosen.extend(layers::learn(tracefs.root(), &order, &mut decoder)?);
     let is_perf = order.backend == Backend::Perf;
     let instances = if is_perf { Vec::new() } else { instances };
+    // Before the trace points, which have their events of a call behind the path then.
+    let paths = order.has_file_calls().then(|| Paths::watch(tracefs.root()));
     set_up(&instances, &order, &chosen)?;
     let _guards: Vec<Option<File>> = instances.iter().map(guard).collect();
     let begun = if order.awaits_process { instances.len().min(1) } else { instances.len() };
     let cpus = if is_perf { feeds::rings(&order, &chosen)? } else { feeds::pipes(&instances)? };
-    let mut capture = Capture::begin(cpus, &order, decoder, layout)?;
+    let mut capture = Capture::begin(cpus, &order, decoder, layout, paths)?;
     sys::run_before_others();
     capture.note_descriptors(&order.pids);
     switch(&instances[..begun], "1")?;

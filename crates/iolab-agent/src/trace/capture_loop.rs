@@ -1,6 +1,7 @@
 //! From pages to the file: read in rounds, merged by time, written block by block.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::time::{Duration, Instant, SystemTime};
 
 use iolab_trace::Event;
@@ -19,6 +20,7 @@ use super::device::Traced;
 use super::feeds::{self, Cpu, Feed, read_page};
 use super::layers::Chosen;
 use super::order::{Order, Said};
+use super::paths::Paths;
 use super::processes;
 use super::sink::Sink;
 use super::tally::Tally;
@@ -28,6 +30,9 @@ use crate::protocol::RecordingResult;
 
 /// After this time a block ends, so that a killed recording lacks little.
 const BLOCK_TIME: Duration = Duration::from_secs(1);
+
+/// Fact that says how paths of files that are opened become known.
+const PATHS_FACT: &str = "paths of openings";
 
 /// A recording that is under way.
 pub(super) struct Capture {
@@ -46,6 +51,8 @@ pub(super) struct Capture {
     vanished: Vec<String>,
     /// Names of files, if they are looked up.
     looks: Option<Looks>,
+    /// Paths of files that are opened, if the kernel tells them.
+    paths: Option<Paths>,
 }
 
 impl Capture {
@@ -55,8 +62,16 @@ impl Capture {
         order: &Order,
         decoder: RecordDecoder,
         layout: PageLayout,
+        paths: Option<io::Result<Paths>>,
     ) -> Result<Self> {
         let mut facts = order.facts.clone();
+        if let Some(paths) = &paths {
+            let told = match paths {
+                Ok(_) => "copied by a program in the kernel".to_owned(),
+                Err(error) => format!("looked up after the call (no program: {error})"),
+            };
+            facts.insert(PATHS_FACT.to_owned(), told);
+        }
         facts.extend(counters(&order.devices, "before"));
         let now = Instant::now();
         let mut capture = Self {
@@ -73,6 +88,7 @@ impl Capture {
             told: now,
             vanished: Vec::new(),
             looks: order.has_file_calls().then(Looks::default),
+            paths: paths.and_then(io::Result::ok),
         };
         capture.sink.push(&wall_clock());
         capture.sink.end_block(0);
@@ -81,6 +97,11 @@ impl Capture {
 
     /// Notes the descriptors that processes have already, if files are followed.
     pub fn note_descriptors(&mut self, pids: &[u32]) {
+        if let Some(paths) = &mut self.paths {
+            for pid in pids {
+                paths.hold(*pid);
+            }
+        }
         if self.looks.is_some() {
             let now_ns = monotonic_ns();
             pids.iter().flat_map(|pid| descriptors::held(*pid, now_ns)).for_each(|note| {
@@ -135,7 +156,11 @@ impl Capture {
             }
             most = most.max(pages);
         }
-        self.merger.take_before(drained_ns).for_each(|event| self.sink.push(&event));
+        if let Some(paths) = &mut self.paths {
+            paths.read();
+        }
+        let Self { merger, paths, sink, .. } = self;
+        merger.take_before(drained_ns).for_each(|event| push(&event, paths, sink));
         self.sink.end_round(drained_ns.saturating_sub(SLACK_NS));
         most
     }
@@ -200,7 +225,8 @@ impl Capture {
     pub fn finish(mut self) -> RecordingResult {
         let elapsed = self.started.elapsed();
         while self.read_all() == self.pages_max {}
-        self.merger.take_all().for_each(|event| self.sink.push(&event));
+        let Self { merger, paths, sink, .. } = &mut self;
+        merger.take_all().for_each(|event| push(&event, paths, sink));
         if let Sink::Live(tally) = &mut self.sink {
             tally.finish(monotonic_ns());
         }
@@ -229,6 +255,15 @@ impl Capture {
             problem,
         }
     }
+}
+
+/// Hands an event over, behind the path of what it opens.
+#[inline]
+fn push(event: &Event, paths: &mut Option<Paths>, sink: &mut Sink) {
+    if let Some(note) = paths.as_mut().and_then(|paths| paths.heed(event)) {
+        sink.push(&note);
+    }
+    sink.push(event);
 }
 
 /// Receiver of the events that are wanted.

@@ -1,13 +1,13 @@
 //! Files of descriptors, looked up while system calls are recorded: trace points tell numbers only.
 //!
 //! A look comes after the call, so it says when it was made: who reads the recording sees whether
-//! the descriptor was closed meanwhile. Left out: files of processes that have ended by then.
+//! the descriptor was closed meanwhile. Left out: files that are closed by then, of which only the
+//! path that was given is known ([`paths`](super::paths)).
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
 
 use iolab_trace::Event;
 use iolab_trace::event::{Action, Categories};
@@ -68,6 +68,7 @@ impl Looks {
                 self.known.retain(|(task, fd), _| *task != event.pid || !is_gone(fd));
                 None
             }
+            b"chdir" | b"fchdir" => None,
             b"sendfile64" => self.look(event, number(fields, b"in_fd=")?, false),
             b"copy_file_range" | b"splice" => self.look(event, number(fields, b"fd_in=")?, false),
             b"dup" => self.look(event, number(fields, b"fildes=")?, false),
@@ -125,15 +126,15 @@ fn place_in(info: &str) -> (u64, u64) {
 }
 
 /// Path of a descriptor as strace prints it; none if it is gone.
-fn path_of(task: u32, descriptor: u64) -> Option<String> {
+pub(super) fn path_of(task: u32, descriptor: u64) -> Option<String> {
     let path = fs::read_link(format!("/proc/{task}/fd/{descriptor}")).ok()?;
-    Some(escaped(&path))
+    Some(escaped(path.as_os_str().as_bytes()))
 }
 
 /// A path without blanks and without what ends a path in a text of strace.
-fn escaped(path: &Path) -> String {
+pub(super) fn escaped(path: &[u8]) -> String {
     let mut text = String::new();
-    for byte in path.as_os_str().as_bytes() {
+    for byte in path {
         match byte {
             b'"' | b'<' | b'>' | b'\\' => {
                 let _ = write!(text, "\\{byte:03o}");
@@ -147,7 +148,7 @@ fn escaped(path: &Path) -> String {
     text
 }
 
-fn note(pid: u32, time_ns: u64, cpu: u32, text: String) -> Event {
+pub(super) fn note(pid: u32, time_ns: u64, cpu: u32, text: String) -> Event {
     Event {
         action: Action::Point,
         categories: Categories::of_action(Action::Point),
@@ -160,7 +161,7 @@ fn note(pid: u32, time_ns: u64, cpu: u32, text: String) -> Event {
 }
 
 /// A number behind `NAME=`; none if it is negative.
-fn number(fields: &[u8], name: &[u8]) -> Option<u64> {
+pub(super) fn number(fields: &[u8], name: &[u8]) -> Option<u64> {
     let mut words = fields.split(|byte| *byte == b' ');
     let value = words.find_map(|word| word.strip_prefix(name))?;
     std::str::from_utf8(value).ok()?.parse().ok()

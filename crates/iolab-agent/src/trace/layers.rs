@@ -145,6 +145,9 @@ const FILE_CALLS: &[&str] = &[
     "creat",
     "close",
     "close_range",
+    // Where relative paths begin.
+    "chdir",
+    "fchdir",
     "dup",
     "dup2",
     "dup3",

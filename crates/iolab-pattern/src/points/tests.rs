@@ -144,6 +144,25 @@ fn a_name_that_was_looked_up_after_the_descriptor_was_closed_does_not_count() {
 }
 
 #[test]
+fn the_path_that_a_call_was_given_is_a_name_unless_a_look_saw_where_it_leads() {
+    for (closed, name) in [(400, "/link"), (600, "/target")] {
+        let lines = [
+            (7, 10, "syscalls:sys_enter_openat dfd=0 flags=0 mode=0"),
+            (7, 12, "iolab:descriptor fd=3 seen=500 path=/target"),
+            (7, 12, "iolab:opened fd=3 path=/link"),
+            (7, 12, "syscalls:sys_exit_openat ret=3"),
+            (7, 20, "syscalls:sys_enter_read fd=3 count=10"),
+            (7, 21, "syscalls:sys_exit_read ret=10"),
+            (7, closed, "syscalls:sys_enter_close fd=3"),
+            (7, 601, "syscalls:sys_exit_close ret=0"),
+        ];
+        let report = report(&lines);
+        assert_eq!(report.files[0].name, name);
+        assert!(report.notes.is_empty(), "{:?}", report.notes);
+    }
+}
+
+#[test]
 fn openings_without_a_name_are_no_single_file_and_a_library_is_not_listed() {
     let mut lines = Vec::new();
     for _ in 0..2 {
