@@ -101,6 +101,12 @@ __all__ = [
 
 __version__: str
 
+_TracedFiles = Sequence[tuple[str, Callable[[int], bytes] | None]]
+_Traced = (
+    tuple[_TracedFiles, Sequence[str]] | tuple[_TracedFiles, Sequence[str], tuple[int, int] | None]
+)
+"""Files of a trace, devices and part that are wanted of it: see `trace_show`."""
+
 def workload_demand(workload_json: JsonText[Workload]) -> JsonText[Demand | None]:
     """Return what the programs of a workload may take of a disk at most.
 
@@ -640,7 +646,7 @@ def trace_formats() -> JsonText[list[TraceFormat]]:
     """
 
 def trace_show(
-    inputs: tuple[Sequence[tuple[str, Callable[[int], bytes] | None]], Sequence[str]],
+    inputs: _Traced,
     options_json: JsonText[TraceShowOptions],
     sink: Callable[[bytes], object],
 ) -> JsonText[TraceShownAnswer]:
@@ -650,7 +656,9 @@ def trace_show(
     ----------
     inputs : files of the trace and the devices that are wanted of it (none: all). Of a file its
         name (``-``: standard input), and what gives at most so many of its bytes when called;
-        None: the file is opened by its name. Of a device ``8:0``, ``sda`` or ``/dev/sda``.
+        None: the file is opened by its name. Of a device ``8:0``, ``sda`` or ``/dev/sda``. A third
+        element is the part that is wanted: from one time on and before another, in ns since the
+        first event; None is all of it.
     options_json : ``{"format", "kinds", "has_times", "is_quiet", "has_programs"}``.
     sink : is given the text piece by piece; control characters of names are gone.
 
@@ -665,7 +673,7 @@ def trace_show(
     """
 
 def trace_convert(
-    inputs: tuple[Sequence[tuple[str, Callable[[int], bytes] | None]], Sequence[str]],
+    inputs: _Traced,
     output: str,
     facts_json: JsonText[Mapping[str, str]],
     sink: Callable[[bytes], object],
@@ -692,7 +700,7 @@ def pattern_calls() -> JsonText[list[str]]:
     """Return the names of the system calls that `pattern_of` understands."""
 
 def pattern_of(
-    inputs: tuple[Sequence[tuple[str, Callable[[int], bytes] | None]], Sequence[str]],
+    inputs: _Traced,
     question_json: JsonText[PatternQuestion],
 ) -> JsonText[PatternFoundAnswer]:
     """Find access patterns in a trace of system calls or blocks; the interpreter is free meanwhile.
@@ -718,7 +726,7 @@ def trace_column_kinds() -> str:
     """
 
 def trace_columns(
-    inputs: tuple[Sequence[tuple[str, Callable[[int], bytes] | None]], Sequence[str]],
+    inputs: _Traced,
     sink: Callable[[int, list[tuple[bytes, bytes, bytes]]], object],
 ) -> str:
     """Hand a trace to `sink` in batches of columns in Arrow's memory layout.
@@ -742,7 +750,7 @@ def trace_output_of(name: str) -> str | None:
     """Format that the ending of a file's name stands for; None if it stands for none."""
 
 def trace_stages(
-    inputs: tuple[Sequence[tuple[str, Callable[[int], bytes] | None]], Sequence[str]],
+    inputs: _Traced,
     by: str,
     style: str,
     span_ns: tuple[int, int] | None = None,
@@ -771,7 +779,7 @@ def trace_perf_ring(formats: list[str], ring: bytes, span: tuple[int, int]) -> s
     """Decode a ring of perf events between two counters; answers with counts as JSON."""
 
 def trace_plot(
-    inputs: tuple[Sequence[tuple[str, Callable[[int], bytes] | None]], Sequence[str]],
+    inputs: _Traced,
     span_ns: tuple[int, int] | None = None,
 ) -> JsonText[TracePlotAnswer]:
     """Draw a trace as data: places over time, throughput, distances; in bounded memory.
@@ -809,8 +817,8 @@ def trace_ring_pages(headers: tuple[str, str], formats: list[str], cpus: list[by
     """
 
 def trace_diff(
-    first: tuple[Sequence[tuple[str, Callable[[int], bytes] | None]], Sequence[str]],
-    second: tuple[Sequence[tuple[str, Callable[[int], bytes] | None]], Sequence[str]],
+    first: _Traced,
+    second: _Traced,
 ) -> JsonText[TracesCompared]:
     """Figures of two traces beside each other; inputs as for `trace_show`.
 

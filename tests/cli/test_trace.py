@@ -53,6 +53,45 @@ def test_show_takes_the_fields_of_blkparse(iolab):
     assert "there is no event kind 'reads'" in iolab("trace", "show", "-a", "reads", *SYN)[2]
 
 
+def test_a_part_of_a_trace_has_the_times_of_the_whole(iolab, tmp_path):
+    whole = iolab("trace", "show", "-q", NB)[1].splitlines()
+    times = [float(line.split()[3]) for line in whole]
+    for words, begin, end in [
+        (("--since", "0.02"), 0.02, 9),
+        (("--until", "30ms"), 0, 0.03),
+        (("--since", "20ms", "--until", "0.03"), 0.02, 0.03),
+        (("--since", "0"), 0, 9),
+    ]:
+        code, out, err = iolab("trace", "show", "-q", NB, *words)
+        assert (code, err) == (0, "")
+        expected = [line for line, time in zip(whole, times, strict=True) if begin <= time < end]
+        assert out.splitlines() == expected
+        assert len(expected) >= 8
+    part = tmp_path / "part.iotrace"
+    assert iolab("trace", "convert", NB, part, "--since", "0.02", "--until", "0.03")[0] == 0
+    events = json.loads(iolab("trace", "stages", "--json", part)[1])["events"]
+    window = ("--since", "0.02", "--until", "0.03")
+    assert json.loads(iolab("trace", "stages", "--json", NB, *window)[1])["events"] == events
+    assert iolab("trace", "diff", NB, part, *window)[0] == 1, "a part begins at 0 again"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--since", "5"), "no event is from 5 s on: the trace lasts 1.13651401 s"),
+        (("--since", "2", "--until", "1"), "--until 1 is not after --since 2"),
+        (("--until", "0"), "--until 0 is not after --since 0"),
+        (("--since", "soon"), "--since soon is no time since the beginning"),
+        (("--since=-1",), "--since -1 is no time since the beginning"),
+        (("--until", "nan"), "--until nan is no time since the beginning"),
+    ],
+)
+def test_a_part_that_is_none_is_told(iolab, words, message):
+    code, out, err = iolab("trace", "stages", NB, *words)
+    assert (code, out) == (1, "")
+    assert message in err
+
+
 @pytest.mark.parametrize("ending", ["iotrace", "blktrace", "csv"])
 def test_a_converted_trace_has_the_same_text_and_figures(iolab, tmp_path, ending):
     out = tmp_path / f"t.{ending}"

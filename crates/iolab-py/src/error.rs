@@ -157,6 +157,7 @@ impl Crosses for iolab_trace::Error {
             Self::OtherDevice { name, .. } => {
                 split(Code::UnknownName, &text, "; ").value("name", name)
             }
+            Self::OtherTime { .. } => split(Code::Syntax, &text, "; "),
             Self::Unfit { format, what } => {
                 Told::new(Code::Unsupported, text).value("format", format).value("what", what)
             }

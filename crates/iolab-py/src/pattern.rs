@@ -70,7 +70,7 @@ pub fn pattern_of(py: Python<'_>, inputs: Given, question_json: &str) -> PyResul
     };
     let raised = Raised::default();
     let done = py.detach(|| {
-        let (files, devices) = inputs;
+        let (files, devices, _) = inputs.parts();
         let watched = |input: Input| {
             let inner = Interrupted { inner: input.content, raised: raised.clone() };
             Input::new(input.name, inner)

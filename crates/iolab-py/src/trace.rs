@@ -11,6 +11,7 @@ use iolab_trace::error::Caveat;
 use iolab_trace::event::Device;
 use iolab_trace::format::events_csv::Column;
 use iolab_trace::format::{self, FORMATS};
+use iolab_trace::part::{Part, Times};
 use iolab_trace::plot::TracePlot;
 use iolab_trace::show::{Show, show};
 use iolab_trace::source::{Facts, Input};
@@ -31,8 +32,25 @@ const EVENTS_PER_QUESTION: u32 = 1 << 16;
 /// A file by name, or something that gives bytes when it is asked for so many.
 pub type GivenFile = (String, Option<Py<PyAny>>);
 
-/// Files of a trace, and the devices that are wanted of it; none: all.
-pub type Given = (Vec<GivenFile>, Vec<String>);
+/// Files of a trace, the devices that are wanted of it (none: all), and the part that is wanted:
+/// from one time after its beginning on, before another one, in ns.
+#[derive(FromPyObject)]
+pub enum Given {
+    /// All of it.
+    Whole(Vec<GivenFile>, Vec<String>),
+    /// A part.
+    Part(Vec<GivenFile>, Vec<String>, Option<(u64, u64)>),
+}
+
+impl Given {
+    /// Files, devices and part.
+    pub fn parts(self) -> (Vec<GivenFile>, Vec<String>, Option<(u64, u64)>) {
+        match self {
+            Self::Whole(files, devices) => (files, devices, None),
+            Self::Part(files, devices, part) => (files, devices, part),
+        }
+    }
+}
 
 /// The exception of Python that ended the work, if one did.
 #[derive(Clone, Default)]
@@ -75,8 +93,15 @@ struct Watched {
     inner: Box<dyn Source>,
     raised: Raised,
     count: u32,
-    /// Events from the first time on and before the second; notes always.
-    span_ns: Option<(u64, u64)>,
+}
+
+impl Watched {
+    /// The same without the events of other times on the trace's clock.
+    fn within(self, span_ns: Option<(u64, u64)>) -> Self {
+        let Some((begin, end)) = span_ns else { return self };
+        let inner = Box::new(Part::new(self.inner, Times::OnClock(begin..end)));
+        Self { inner, ..self }
+    }
 }
 
 impl Source for Watched {
@@ -88,13 +113,11 @@ impl Source for Watched {
             Python::attach(|py| py.check_signals())
                 .map_err(|e| Error::Write(self.raised.keep(e)))?;
         }
-        while self.inner.next(event)? {
-            let is_within = |(begin, end)| (begin..end).contains(&event.time_ns);
-            if event.action.is_note() || self.span_ns.is_none_or(is_within) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        self.inner.next(event)
+    }
+
+    fn begin_ns(&self) -> Option<u64> {
+        self.inner.begin_ns()
     }
 
     fn caveats(&self) -> &[Caveat] {
@@ -131,12 +154,16 @@ pub fn inputs_of(files: Vec<GivenFile>, raised: &Raised) -> Result<Vec<Input>, E
     Ok(inputs)
 }
 
-fn open((files, devices): Given, raised: &Raised) -> Result<(&'static str, Watched), Error> {
+fn open(given: Given, raised: &Raised) -> Result<(&'static str, Watched), Error> {
+    let (files, devices, part) = given.parts();
     let (format, mut inner) = format::open(inputs_of(files, raised)?)?;
     if !devices.is_empty() {
         inner = Box::new(Chosen::new(inner, &devices));
     }
-    Ok((format.name, Watched { inner, raised: raised.clone(), count: 0, span_ns: None }))
+    if let Some((begin, end)) = part {
+        inner = Box::new(Part::new(inner, Times::SinceBegin(begin..end)));
+    }
+    Ok((format.name, Watched { inner, raised: raised.clone(), count: 0 }))
 }
 
 /// Part of every answer beside its content.
@@ -393,8 +420,8 @@ pub fn trace_stages(
     let by: By = by.parse().map_err(|e: iolab_model::Error| trace_error(py, e))?;
     let raised = Raised::default();
     let done = py.detach(|| {
-        let (format, mut source) = open(inputs, &raised)?;
-        source.span_ns = span_ns;
+        let (format, source) = open(inputs, &raised)?;
+        let mut source = source.within(span_ns);
         let rules = if style.starts_with("btt") { Rules::Btt } else { Rules::Own };
         let pairing = Pairing::of(&mut source, rules, by)?;
         let mut report = Report::of(&pairing);
@@ -417,8 +444,8 @@ pub fn trace_stages(
 pub fn trace_plot(py: Python<'_>, inputs: Given, span_ns: Option<(u64, u64)>) -> PyResult<String> {
     let raised = Raised::default();
     let done = py.detach(|| {
-        let (format, mut source) = open(inputs, &raised)?;
-        source.span_ns = span_ns;
+        let (format, source) = open(inputs, &raised)?;
+        let mut source = source.within(span_ns);
         let plot = TracePlot::of(&mut source)?;
         Ok(answer(format, &source, plot))
     });

@@ -48,6 +48,14 @@ pub enum Error {
         /// Devices that have events.
         there: String,
     },
+    /// No event is of the times that were asked for.
+    #[error("no event is {part}: the trace lasts {lasts} s; name times since its beginning")]
+    OtherTime {
+        /// Times as the user named them, in s.
+        part: String,
+        /// Time from the first event to the last, in s.
+        lasts: f64,
+    },
     /// The output format cannot hold the event.
     #[error("{format} cannot hold {what}")]
     Unfit {

@@ -16,6 +16,7 @@ pub mod format;
 pub mod names;
 pub mod native;
 pub mod number;
+pub mod part;
 pub mod plot;
 pub mod ring;
 pub mod show;

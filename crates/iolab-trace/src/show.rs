@@ -34,6 +34,9 @@ pub fn show(source: &mut dyn Source, show: &Show, sink: Sink<'_>) -> Result<u64,
     let mut event = Event::default();
     let mut shown = 0;
     while source.next(&mut event)? {
+        if let Some(begin_ns) = source.begin_ns() {
+            writer.begin_at(begin_ns);
+        }
         let is_shown = writer.push(&event, &mut text);
         shown += u64::from(is_shown);
         if let Some(totals) = &mut totals {

@@ -31,6 +31,11 @@ pub trait Source: Send {
     /// Faults so far that do not keep from going on.
     fn caveats(&self) -> &[Caveat];
 
+    /// Time of the trace's first event, if that may have been left out.
+    fn begin_ns(&self) -> Option<u64> {
+        None
+    }
+
     /// Names of devices in the order of the files that have them, if the format keeps any.
     fn devices(&self) -> Vec<(Device, String)> {
         Vec::new()

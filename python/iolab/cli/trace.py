@@ -11,12 +11,16 @@ from iolab.cli import trace_live, trace_record
 from iolab.cli.console import Console
 from iolab.cli.flags import add_overwrite_flag
 from iolab.cli.subjects import Subject, add_subjects, execute_subject
+from iolab.errors import TraceError
 from iolab.library import block_traces
 from iolab.library.block_traces import Traced
 from iolab.library.services import Services
+from iolab.units import parse_pause_ns
 from iolab.wording import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from iolab.protocol import (
         OnlyReadAnswer,
         TraceMeasuredAnswer,
@@ -62,10 +66,48 @@ def _declare_devices(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="only this device of the trace: loop3, 8:0 (may be repeated)",
     )
+    parser.add_argument(
+        "--since",
+        metavar="TIME",
+        help="only what happened from this time on, as `iolab trace show` prints it: 1.5, 200ms",
+    )
+    parser.add_argument("--until", metavar="TIME", help="only what happened before this time")
 
 
 def _traced(arguments: argparse.Namespace) -> Traced:
-    return Traced(arguments.files, arguments.device)
+    return _traced_of(arguments, arguments.files)
+
+
+def _traced_of(arguments: argparse.Namespace, files: Sequence[str]) -> Traced:
+    return Traced(files, arguments.device, _part_ns(arguments))
+
+
+_LATEST_NS: Final = (1 << 64) - 1
+
+
+def _part_ns(arguments: argparse.Namespace) -> tuple[int, int] | None:
+    """Times between which a trace is wanted; None: all of it."""
+    if arguments.since is None and arguments.until is None:
+        return None
+    begin = 0 if arguments.since is None else _time_ns("--since", arguments.since)
+    end = _LATEST_NS if arguments.until is None else _time_ns("--until", arguments.until)
+    if begin >= end:
+        raise TraceError(
+            f"--until {arguments.until} is not after --since {arguments.since or 0}",
+            "name the earlier time with --since",
+        )
+    return begin, end
+
+
+def _time_ns(flag: str, text: str) -> int:
+    """A time since the beginning of a trace: seconds, or a duration with its unit."""
+    try:
+        return parse_pause_ns(text if any(map(str.isalpha, text)) else f"{text}s")
+    except ValueError:
+        raise TraceError(
+            f"{flag} {text} is no time since the beginning of the trace",
+            "write seconds, or a number with its unit: 1.5, 200ms",
+        ) from None
 
 
 # Show.
@@ -171,9 +213,7 @@ def _declare_diff(parser: argparse.ArgumentParser) -> None:
 
 
 def _diff(arguments: argparse.Namespace, services: Services, console: Console) -> int:
-    first, second = (
-        Traced([name], arguments.device) for name in (arguments.first, arguments.second)
-    )
+    first, second = (_traced_of(arguments, [name]) for name in (arguments.first, arguments.second))
     told: TracesCompared = block_traces.diff_traces(first, second, services)
     console.stream((_as_json(told["pairs"]) if arguments.json else told["text"]).encode())
     return max(tell_caveats(trace, console) for trace in told["traces"])
@@ -205,11 +245,13 @@ def _plot(arguments: argparse.Namespace, services: Services, console: Console) -
     traces = [(Path(arguments.files[0]).name, _traced(arguments))]
     words = ["iolab", "trace", "plot", *arguments.files]
     if arguments.beside is not None:
-        other = Traced([arguments.beside], arguments.device)
+        other = _traced_of(arguments, [arguments.beside])
         traces.append((Path(arguments.beside).name, other))
         words += ["--beside", arguments.beside]
     for device in arguments.device:
         words += ["--device", device]
+    for flag, time in (("--since", arguments.since), ("--until", arguments.until)):
+        words += [] if time is None else [flag, time]
     if arguments.animate:
         words.append("--animate")
     out = Path(arguments.out)

@@ -45,6 +45,8 @@ class Traced:
 
     files: Sequence[str]
     devices: Sequence[str] = ()
+    part_ns: tuple[int, int] | None = None
+    """Part that is wanted: from one time on and before another, since the first event."""
 
 
 class _Reader(trace_tables.ColumnsCore, Protocol):
@@ -244,7 +246,7 @@ def inputs_of(traced: Traced) -> Generator[trace_tables.Inputs, None, None]:
                 raise TraceError(f"{name}: there is no such file", "check its name")
             parts.sort(key=lambda part: int(part.name.rpartition(".")[2]))
             files.extend((str(part), None) for part in parts)
-        yield files, list(traced.devices)
+        yield files, list(traced.devices), traced.part_ns
 
 
 def _only_trace_in(directory: Path) -> Path:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from iolab.protocol import TraceConvertedAnswer
 
-Inputs = tuple[Sequence[tuple[str, Callable[[int], bytes] | None]], Sequence[str]]
+Files = Sequence[tuple[str, Callable[[int], bytes] | None]]
+Inputs = tuple[Files, Sequence[str]] | tuple[Files, Sequence[str], tuple[int, int] | None]
 """Files of a trace, with what gives bytes where one is not read by its name; wanted devices."""
 Buffers = tuple[bytes, bytes, bytes]
 """Validity, offsets, values; empty where a column has none."""

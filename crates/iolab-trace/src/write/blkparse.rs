@@ -153,6 +153,11 @@ impl Writer {
         &mut self.names
     }
 
+    /// Times are told since then, also if the event of that time is not shown.
+    pub fn begin_at(&mut self, begin_ns: u64) {
+        self.genesis.get_or_insert(begin_ns);
+    }
+
     /// Time since the first event.
     pub fn since_begin(&self, event: &Event) -> u64 {
         event.time_ns.saturating_sub(self.genesis.unwrap_or(event.time_ns))
