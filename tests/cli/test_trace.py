@@ -223,6 +223,35 @@ def test_what_is_no_trace_is_refused(iolab, tmp_path, name, content, message):
     assert len(err.splitlines()) == 1
 
 
+def test_what_gzip_packed_is_read_whatever_its_name(iolab, tmp_path):
+    packed = tmp_path / "t.blktrace"
+    packed.write_bytes(gzip.compress((TRACES / "nb.blktrace.0").read_bytes()))
+    plain = iolab("trace", "show", "-q", TRACES / "nb.blktrace.0")[1]
+    assert iolab("trace", "show", "-q", packed) == (0, plain, "")
+
+
+def test_records_of_kinds_that_nobody_knows_are_counted(iolab, tmp_path):
+    """A newer kernel has more kinds; the number is the lower half of a record's action."""
+    content = bytearray((TRACES / "nb.blktrace.0").read_bytes())
+    at, changed = 0, []
+    while at < len(content) and len(changed) < 2:
+        if content[at + 28] == 1:
+            changed.append(at)
+            content[at + 28] = 77
+        at += 48 + int.from_bytes(content[at + 46 : at + 48], "little")
+    newer = tmp_path / "newer.blktrace.0"
+    newer.write_bytes(content)
+    code, _, err = iolab("trace", "summary", newer)
+    assert code == 0
+    assert f"offset {changed[0]}: 2 records of unknown kinds are left out, the first one" in err
+
+
+def test_a_recording_has_a_file(iolab):
+    code, _, err = iolab("trace", "record", "loop0", "-o", "-", "--seconds", "1")
+    assert code == 1
+    assert "is written into a file, not to standard output" in err
+
+
 def test_unknown_words_are_refused(iolab, tmp_path):
     assert "there is no 'iolab trace shw'" in iolab("trace", "shw", "x")[2]
     assert "there is no such file" in iolab("trace", "show", tmp_path / "no")[2]

@@ -107,6 +107,36 @@ def events_of(iolab: Run, trace: Path) -> list[str]:
     return shown.stdout.splitlines()
 
 
+def test_a_partition_is_chosen_when_the_trace_is_read(
+    iolab: Run, loop: Loop, tmp_path: Path
+) -> None:
+    """Events tell the whole device and its sectors; where its parts lie is in the file."""
+    for number, start in ((1, 2048), (2, 4096)):
+        argv = ["addpart", loop.path, str(number), str(start), "2048"]
+        subprocess.run(argv, check=True)
+    first, second, trace = f"{loop.path}p1", f"{loop.path}p2", tmp_path / "t.iotrace"
+    load = (
+        f"dd if=/dev/zero of={first} bs=8k count={WRITES} oflag=direct status=none; "
+        f"dd if={second} of=/dev/null bs=4k count={READS} iflag=direct status=none"
+    )
+    done = iolab("trace", "record", second, "-o", trace, "--for", load)
+    assert done.returncode == 0, done.stderr
+    assert "choose the part by its name when the trace is read" in done.stderr
+    for parts, reads, writes in (
+        ([first], 0, WRITES),
+        ([f"{loop.name}p2"], READS, 0),
+        ([first, second], READS, WRITES),
+    ):
+        words = [word for part in parts for word in ("--device", part)]
+        shown = iolab("trace", "show", "-q", "-a", "complete", "-f", "%d\\n", trace, *words)
+        assert shown.returncode == 0, shown.stderr
+        done_in = [line[0] for line in shown.stdout.splitlines()]
+        assert (done_in.count("R"), done_in.count("W")) == (reads, writes)
+    other = iolab("trace", "show", trace, "--device", f"{loop.name}p3")
+    assert other.returncode == 1
+    assert f"no event is of {loop.name}p3" in other.stderr
+
+
 def test_counts_and_bytes_are_those_of_the_kernel(iolab: Run, loop: Loop, tmp_path: Path) -> None:
     trace, before = tmp_path / "t.iotrace", loop.counters()
     done = iolab("trace", "record", loop.path, "--for", loop.load(), "-o", trace)

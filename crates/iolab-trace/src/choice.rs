@@ -1,6 +1,7 @@
-//! Events of chosen devices only.
+//! Events of chosen devices and partitions only.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::error::{Caveat, Error};
 use crate::event::{Action, Device, Event};
@@ -12,30 +13,58 @@ const LISTED_MAX: usize = 8;
 /// Devices that are counted for the message; a hostile trace has any number.
 const COUNTED_MAX: usize = 1 << 16;
 
+/// Beginning of a fact that tells where a partition lies, before its name: device, first sector and
+/// sectors. Events tell the whole device and its sectors.
+pub const PARTITION_FACT: &str = "partition ";
+
 /// A device as a user names it: by its two numbers, or by the name that the trace has for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Named {
     Number(Device),
     Name(String),
+    Part(Device, Range<u64>),
+}
+
+/// Events of a device that are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    None,
+    /// Those of sectors of partitions.
+    Parts,
+    All,
 }
 
 impl Named {
-    fn of(text: &str) -> Self {
+    fn of(text: &str, facts: &Facts) -> Self {
         let numbers = text
             .split_once([':', ','])
             .and_then(|(major, minor)| Some(Device::new(major.parse().ok()?, minor.parse().ok()?)));
-        let name = || text.strip_prefix("/dev/").unwrap_or(text).to_owned();
-        numbers.map_or_else(|| Self::Name(name()), Self::Number)
+        if let Some(number) = numbers {
+            return Self::Number(number);
+        }
+        let name = text.strip_prefix("/dev/").unwrap_or(text);
+        let part = facts.get(&format!("{PARTITION_FACT}{name}")).and_then(|place| part(place));
+        part.unwrap_or_else(|| Self::Name(name.to_owned()))
     }
 
+    /// Tell whether it is a device, or a part of it.
     fn is(&self, device: Device, name: Option<&str>) -> bool {
         match self {
-            Self::Number(number) => *number == device,
+            Self::Number(number) | Self::Part(number, _) => *number == device,
             Self::Name(own) => {
                 name.map(|name| name.strip_prefix("/dev/").unwrap_or(name)) == Some(own)
             }
         }
     }
+}
+
+/// Place of a partition in the words of a fact: `7,0 2048 163840`.
+fn part(place: &str) -> Option<Named> {
+    let mut words = place.split(' ');
+    let (major, minor) = words.next()?.split_once(',')?;
+    let device = Device::new(major.parse().ok()?, minor.parse().ok()?);
+    let (first, count): (u64, u64) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    Some(Named::Part(device, first..first.checked_add(count)?))
 }
 
 /// A source without the events of other devices. Notes tell of the trace, and calls of processes
@@ -44,46 +73,69 @@ pub struct Chosen {
     inner: Box<dyn Source>,
     /// As the user wrote it, what it means, and whether an event was of it.
     wanted: Vec<(String, Named, bool)>,
-    /// Devices that were met: number of events, and whether they are wanted.
-    met: BTreeMap<Device, (u64, bool)>,
-    latest: Option<(Device, bool)>,
+    has_parts: bool,
+    /// Devices that were met: number of events, and which are wanted.
+    met: BTreeMap<Device, (u64, Wanted)>,
+    latest: Option<(Device, Wanted)>,
 }
 
 impl Chosen {
-    /// Source of the devices that are named: `8:0`, `8,0`, `sda` or `/dev/sda`.
+    /// Source of the devices that are named: `8:0`, `8,0`, `sda` or `/dev/sda`; or partitions, if
+    /// the trace tells where they lie.
     pub fn new(inner: Box<dyn Source>, devices: &[String]) -> Self {
-        let wanted = devices.iter().map(|text| (text.clone(), Named::of(text), false)).collect();
-        Self { inner, wanted, met: BTreeMap::new(), latest: None }
+        let facts = inner.facts();
+        let named = |text: &String| (text.clone(), Named::of(text, &facts), false);
+        let wanted: Vec<_> = devices.iter().map(named).collect();
+        let has_parts = wanted.iter().any(|(_, named, _)| matches!(named, Named::Part(..)));
+        Self { inner, wanted, has_parts, met: BTreeMap::new(), latest: None }
     }
 
-    fn is_wanted(&mut self, device: Device) -> bool {
-        if let Some((_, is_wanted)) = self.latest.filter(|(latest, _)| *latest == device) {
-            return is_wanted;
+    fn wanted_of(&mut self, device: Device) -> Wanted {
+        if let Some((_, wanted)) = self.latest.filter(|(latest, _)| *latest == device) {
+            return wanted;
         }
-        let known = self.met.get(&device).map(|(_, is_wanted)| *is_wanted);
-        let is_wanted = known.unwrap_or_else(|| self.meet(device));
-        self.latest = Some((device, is_wanted));
-        is_wanted
+        let known = self.met.get(&device).map(|(_, wanted)| *wanted);
+        let wanted = known.unwrap_or_else(|| self.meet(device));
+        self.latest = Some((device, wanted));
+        wanted
     }
 
     #[cold]
-    fn meet(&mut self, device: Device) -> bool {
+    fn meet(&mut self, device: Device) -> Wanted {
         let names = self.inner.devices();
         let name = names.iter().find(|(named, _)| *named == device).map(|(_, name)| name.as_str());
-        let mut is_wanted = false;
+        let mut wanted = Wanted::None;
         for (_, named, is_met) in &mut self.wanted {
-            if named.is(device, name) {
-                (*is_met, is_wanted) = (true, true);
+            match named {
+                _ if !named.is(device, name) => {}
+                Named::Part(..) if wanted == Wanted::None => wanted = Wanted::Parts,
+                Named::Part(..) => {}
+                _ => (*is_met, wanted) = (true, Wanted::All),
             }
         }
-        is_wanted
+        wanted
     }
 
-    fn count(&mut self, device: Device, is_wanted: bool) {
+    /// Tell whether an event lies in one of the partitions that are wanted.
+    fn is_in_part(&mut self, event: &Event) -> bool {
+        let mut is_in = false;
+        for (_, named, is_met) in &mut self.wanted {
+            if let Named::Part(device, sectors) = named
+                && *device == event.device
+                && event.bytes > 0
+                && sectors.contains(&event.sector)
+            {
+                (*is_met, is_in) = (true, true);
+            }
+        }
+        is_in
+    }
+
+    fn count(&mut self, device: Device, wanted: Wanted) {
         if let Some((count, _)) = self.met.get_mut(&device) {
             *count += 1;
         } else if self.met.len() < COUNTED_MAX {
-            self.met.insert(device, (1, is_wanted));
+            self.met.insert(device, (1, wanted));
         }
     }
 
@@ -122,9 +174,10 @@ impl Source for Chosen {
             if event.action.is_note() || names_none {
                 return Ok(true);
             }
-            let is_wanted = self.is_wanted(event.device);
-            self.count(event.device, is_wanted);
-            if is_wanted {
+            let wanted = self.wanted_of(event.device);
+            self.count(event.device, wanted);
+            let is_in_part = wanted != Wanted::None && self.has_parts && self.is_in_part(event);
+            if is_in_part || wanted == Wanted::All {
                 return Ok(true);
             }
         }
@@ -180,7 +233,10 @@ mod tests {
         fn facts(&self) -> Facts {
             let fact =
                 |(device, name): &(Device, String)| (format!("device {device}"), name.clone());
-            self.names.iter().map(fact).collect()
+            let mut facts: Facts = self.names.iter().map(fact).collect();
+            facts.insert("partition sdb2".to_owned(), "8,16 2048 8".to_owned());
+            facts.insert("partition sdb3".to_owned(), "8,16 2056 8".to_owned());
+            facts
         }
     }
 
@@ -216,12 +272,37 @@ mod tests {
         for name in ["8:0", "8,0", "sda", "/dev/sda"] {
             let mut source = of(&[name]);
             assert_eq!(source.devices().len(), 1);
-            assert_eq!(source.facts().len(), 1);
+            assert_eq!(source.facts().len(), 3);
             assert_eq!(read(&mut source).unwrap(), own, "{name}");
         }
         assert_eq!(read(&mut of(&["sda", "8:16"])).unwrap().len(), 5);
         let other = of(&["8:16"]);
-        assert!(other.devices().is_empty() && other.facts().is_empty());
+        assert!(other.devices().is_empty() && !other.facts().contains_key("device 8,0"));
+    }
+
+    #[test]
+    fn a_partition_has_the_events_of_its_sectors() {
+        let sdb = Device::new(8, 16);
+        let at =
+            |action, sector| Event { action, device: sdb, sector, bytes: 4096, ..Event::default() };
+        let read_of = |devices: &[&str]| {
+            let events = vec![
+                at(Action::Completed, 2055),
+                at(Action::Issued, 2056),
+                at(Action::Issued, 2048),
+                at(Action::Queued, 2047),
+                Event { bytes: 0, ..at(Action::Plugged, 2050) },
+            ];
+            let devices: Vec<String> = devices.iter().map(|text| (*text).to_owned()).collect();
+            let listed = Listed { events, names: Vec::new() };
+            read(&mut Chosen::new(Box::new(listed), &devices))
+        };
+        let own = [(Action::Issued, sdb), (Action::Completed, sdb)];
+        assert_eq!(read_of(&["/dev/sdb2"]).unwrap(), own);
+        assert_eq!(read_of(&["sdb2", "sdb3"]).unwrap().len(), 3);
+        assert_eq!(read_of(&["sdb2", "8:16"]).unwrap().len(), 5, "and all others");
+        assert!(part("8,16 2048").is_none() && part("8 1 1").is_none());
+        assert!(part(&format!("8,16 1 {}", u64::MAX)).is_none());
     }
 
     #[test]

@@ -64,7 +64,7 @@ def _declare_devices(parser: argparse.ArgumentParser) -> None:
         metavar="DEVICE",
         action="append",
         default=[],
-        help="only this device of the trace: loop3, 8:0 (may be repeated)",
+        help="only this device of the trace, or partition: loop3, 8:0, sda2 (may be repeated)",
     )
     parser.add_argument(
         "--since",
@@ -161,11 +161,17 @@ def _convert(arguments: argparse.Namespace, services: Services, console: Console
         told = block_traces.convert_trace(traced, output, console.stream, services)
         return tell_caveats(told, console)
     told = block_traces.convert_into(traced, output, out, arguments.overwrite, services)
-    console.result(f"{told['format']}: {told['written']} events in {out} ({told['output']})")
+    events = counted(told["written"], "event")
+    console.result(f"{told['format']}: {events} in {out} ({told['output']})")
+    if told["output"] == "blktrace":
+        console.note(
+            f"iolab: note: one file for all CPUs, as `blkparse -d` writes it: read it with "
+            f"`btt -i {out}` or `blkparse -i - < {out}`"
+        )
     if told["left_out"]:
         console.note(
-            f"iolab: note: {told['left_out']} events have no place in {told['output']} and are "
-            "left out"
+            f"iolab: note: left out, because {told['output']} has no place for them: "
+            f"{counted(told['left_out'], 'event')}"
         )
     return tell_caveats(told, console)
 

@@ -239,7 +239,7 @@ def inputs_of(traced: Traced) -> Generator[trace_tables.Inputs, None, None]:
                 name = str(path)
             if name == STANDARD or path.exists():
                 refuse_endless(path)
-                files.append((name, _unpacked(path, stack) if name.endswith(".gz") else None))
+                files.append((name, _unpacked(path, stack) if _is_packed(path) else None))
                 continue
             parts = [part for part in path.parent.glob("*") if _is_part_of(part, path.name)]
             if not parts:
@@ -247,6 +247,21 @@ def inputs_of(traced: Traced) -> Generator[trace_tables.Inputs, None, None]:
             parts.sort(key=lambda part: int(part.name.rpartition(".")[2]))
             files.extend((str(part), None) for part in parts)
         yield files, list(traced.devices), traced.part_ns
+
+
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+"""Beginning of a file that gzip packed (RFC 1952); no trace begins so."""
+
+
+def _is_packed(path: Path) -> bool:
+    """Tell whether gzip packed a file: by its name, or by its beginning."""
+    if path.name.endswith(".gz") or not path.is_file():
+        return path.name.endswith(".gz")
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
+    except OSError:
+        return False  # Whoever reads it says why that fails.
 
 
 def _only_trace_in(directory: Path) -> Path:

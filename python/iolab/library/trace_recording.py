@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolab.errors import IolabError, TraceError
 from iolab.frozen import frozen
+from iolab.library.block_traces import STANDARD
 from iolab.run.stop import StopSwitch, pressed_by_signals
 from iolab.store.users_files import Allowed, filled_elsewhere, refuse_existing
 from iolab.study.trace_words import typed_events
@@ -121,6 +122,11 @@ def record_trace(
     ------
     IolabError : it could not begin, or ended early; says what can be used.
     """
+    if str(asked.out) == STANDARD:
+        raise TraceError(
+            "a recording is written into a file, not to standard output",
+            "name one; `iolab trace show FILE` prints it",
+        )
     limit_ns, buffer_bytes = limit_ns_of(asked.seconds), typed_buffer(asked.buffer)
     events = typed_events(asked.events, "--events")
     layers = list(events.layers)

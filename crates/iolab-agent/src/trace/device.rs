@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use iolab_trace::choice::PARTITION_FACT;
 use serde::{Deserialize, Serialize};
 
 use crate::boundary::Boundary;
@@ -56,6 +57,20 @@ impl Traced {
         is_number_same && !(now.diskseq != self.diskseq && is_empty)
     }
 
+    /// Its partitions, as facts of a trace: device, first sector and sectors by name.
+    pub fn partitions(&self) -> Vec<(String, String)> {
+        let folder = Path::new("/sys/block").join(&self.name);
+        let names = fs::read_dir(&folder).into_iter().flatten().flatten();
+        let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+        let parts = names.filter(|name| folder.join(name).join("partition").exists());
+        let told = parts.filter_map(|name| {
+            let [start, size] = ["start", "size"].map(|file| read(&folder.join(&name).join(file)));
+            let place = format!("{},{} {} {}", self.major, self.minor, start?, size?);
+            Some((format!("{PARTITION_FACT}{name}"), place))
+        });
+        told.collect()
+    }
+
     /// The kernel's counters of it, as they stand.
     pub fn counters(&self) -> Option<String> {
         let text = read(&Path::new("/sys/block").join(&self.name).join("stat"))?;
@@ -99,7 +114,8 @@ pub fn find(asked: &str, boundary: Option<&Boundary>) -> Result<(Traced, Option<
     let whole = real.parent().and_then(Path::file_name).and_then(|name| name.to_str());
     let whole = Traced::of_name(whole.ok_or_else(|| none(asked))?)?;
     let what = format!("{name} is a part of {}: the whole device is recorded", whole.name);
-    let remark = Warning::new("whole_device", what, "its sectors tell the parts apart");
+    let hint = "choose the part by its name when the trace is read (--device sda2)";
+    let remark = Warning::new("whole_device", what, hint);
     Ok((whole, Some(remark)))
 }
 

@@ -209,6 +209,7 @@ pub(super) fn head_facts(
     for device in devices {
         let Traced { name, major, minor, .. } = device;
         told.insert(format!("device {major},{minor}"), name.clone());
+        told.extend(device.partitions());
         for (fact, value) in facts::device(machine, name) {
             told.insert(fact, value);
         }

@@ -79,6 +79,8 @@ struct Stream {
     scanned: usize,
     /// Time of the next event; `None` at the end.
     time_ns: Option<u64>,
+    /// Records of unknown kinds so far, and the offset of the first.
+    unknown: (u64, u64),
 }
 
 /// Length of the whole records, and the bytes after them.
@@ -95,7 +97,7 @@ impl Stream {
     fn open(mut window: Window) -> Result<Self, Error> {
         window.ensure(RECORD_BYTES)?;
         let is_swapped = is_swapped(window.bytes()).unwrap_or(false);
-        Ok(Self { window, is_swapped, scanned: 0, time_ns: None })
+        Ok(Self { window, is_swapped, scanned: 0, time_ns: None, unknown: (0, 0) })
     }
 
     fn caveat(&self, what: String, is_damage: bool) -> Whole {
@@ -143,8 +145,12 @@ impl Stream {
         loop {
             let length = match self.whole()? {
                 Whole::Record(length) => length,
-                Whole::End => return Ok(()),
+                Whole::End => {
+                    caveats.extend(self.unknown_caveat());
+                    return Ok(());
+                }
                 Whole::Broken(caveat) => {
+                    caveats.extend(self.unknown_caveat());
                     caveats.push(caveat);
                     return Ok(());
                 }
@@ -153,16 +159,30 @@ impl Stream {
                 self.scan(notes);
             }
             let Some((header, _)) = self.record_at(0) else { return Ok(()) };
-            let is_early = matches!(
-                action_of(header.action()),
-                None | Some(Action::NoteProcess | Action::NoteTime)
-            );
+            let (action, time_ns) = (action_of(header.action()), header.time_ns());
+            let is_early = matches!(action, None | Some(Action::NoteProcess | Action::NoteTime));
+            if action.is_none() {
+                let first = if self.unknown.0 == 0 { self.window.offset() } else { self.unknown.1 };
+                self.unknown = (self.unknown.0 + 1, first);
+            }
             if !is_early {
-                self.time_ns = Some(header.time_ns());
+                self.time_ns = Some(time_ns);
                 return Ok(());
             }
             self.take(length);
         }
+    }
+
+    /// Records of kinds that a newer kernel may write.
+    fn unknown_caveat(&self) -> Option<Caveat> {
+        let (count, first) = self.unknown;
+        let what = match count {
+            0 => return None,
+            1 => "a record of an unknown kind is left out".to_owned(),
+            _ => format!("{count} records of unknown kinds are left out, the first one here"),
+        };
+        let (name, place) = (self.window.name().to_owned(), Place::Offset(first));
+        Some(Caveat { name, place, what, is_damage: false })
     }
 
     fn take(&mut self, length: usize) {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::groups::Stage;
-use super::report::{Report, StageRow};
+use super::report::{DeviceRow, Report, StageRow};
 use super::text::{bytes, duration};
 
 /// A figure of both traces.
@@ -42,7 +42,7 @@ const OF_QUEUES: [&str; 3] = ["bios_queued", "bytes_queued", "outstanding_mean"]
 fn figures(report: &Report) -> Vec<(String, f64)> {
     let seconds = report.span_ns.max(1) as f64 / 1e9;
     // The sum of no floating-point numbers is -0.
-    let sum = |of: &dyn Fn(&super::report::DeviceRow) -> f64| {
+    let sum = |of: &dyn Fn(&DeviceRow) -> f64| {
         report.devices.iter().map(of).fold(0.0, |sum: f64, value| sum + value)
     };
     let mut all: Vec<(String, f64)> = vec![
@@ -99,6 +99,11 @@ pub fn text(first: &Report, second: &Report) -> String {
     let mut out = String::new();
     let head = ["", "first", "second", "second/first"];
     let _ = writeln!(out, "{:<26} {:>14} {:>14} {:>13}", head[0], head[1], head[2], head[3]);
+    let devices = [first, second].map(|report| {
+        let titles: Vec<String> = report.devices.iter().map(DeviceRow::title).collect();
+        if titles.is_empty() { "-".to_owned() } else { titles.join(", ") }
+    });
+    push_row(&mut out, "device", devices, None);
     let is_of = |name: &str, stage: &Stage| {
         name.strip_prefix(stage.name()).is_some_and(|rest| rest.starts_with('_'))
     };

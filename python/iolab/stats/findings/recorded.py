@@ -341,7 +341,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         "whole_device",
         STUDY,
         "a partition was to be traced: events are recorded of the whole device",
-        "sectors tell the parts apart",
+        "choose the part when the trace is read (`--device sda2`)",
         severity="note",
         scope="trial",
     ),
