@@ -71,19 +71,22 @@ def test_a_part_of_a_trace_has_the_times_of_the_whole(iolab, tmp_path):
     assert iolab("trace", "convert", NB, part, "--since", "0.02", "--until", "0.03")[0] == 0
     events = json.loads(iolab("trace", "stages", "--json", part)[1])["events"]
     window = ("--since", "0.02", "--until", "0.03")
-    assert json.loads(iolab("trace", "stages", "--json", NB, *window)[1])["events"] == events
+    found = json.loads(iolab("trace", "stages", "--json", NB, *window)[1])
+    assert (found["events"], found["span_ns"]) == (events, 10_000_000)
+    found = json.loads(iolab("trace", "stages", "--json", NB, "--since", "0.02")[1])
+    assert found["span_ns"] == pytest.approx((times[-1] - 0.02) * 1e9, abs=1)
     assert iolab("trace", "diff", NB, part, *window)[0] == 1, "a part begins at 0 again"
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--since", "5"), "no event is from 5 s on: the trace lasts 1.13651401 s"),
+        (("--since", "5"), "no event is from 5 s on: the nearest is at 1.13651401 s"),
         (("--since", "2", "--until", "1"), "--until 1 is not after --since 2"),
-        (("--until", "0"), "--until 0 is not after --since 0"),
-        (("--since", "soon"), "--since soon is no time since the beginning"),
-        (("--since=-1",), "--since -1 is no time since the beginning"),
-        (("--until", "nan"), "--until nan is no time since the beginning"),
+        (("--until", "0"), "--until 0 is not after the beginning"),
+        (("--since", "soon"), "--since: soon is no time"),
+        (("--since=-1",), "--since: -1 is no time"),
+        (("--until", "nan"), "--until: nan is no time"),
     ],
 )
 def test_a_part_that_is_none_is_told(iolab, words, message):

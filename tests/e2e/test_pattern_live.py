@@ -309,7 +309,7 @@ def test_files_that_are_closed_at_once_have_names(tmp_path):
         "for i in range(100): use(f'data {i}')\n"
         "os.chdir('inner')\n"
         "for i in range(100): use(f'./data{i}')\n"
-        "deep = os.open('deep', os.O_RDONLY)\n"
+        "deep = os.open('deep', os.O_RDONLY | os.O_DIRECTORY)\n"
         "for i in range(100): use(f'data{i}', dir_fd=deep)\n"
         f"for i in range(100): use('{tmp_path}//data{{i}}'.format(i=i))\n"
         "os.fork() or [use('data.child'), os._exit(0)]\n"

@@ -58,6 +58,9 @@ class Loop:
         """Give it back, once: afterwards its name may be that of somebody else's device."""
         if self.is_attached:
             self.is_attached = False
+            for part in Path(f"/sys/block/{self.name}").glob(f"{self.name}p*"):
+                number = (part / "partition").read_text().strip()
+                subprocess.run(["delpart", self.path, number], check=True)
             subprocess.run(["losetup", "--detach", self.path], check=True)
 
 
@@ -121,7 +124,7 @@ def test_a_partition_is_chosen_when_the_trace_is_read(
     )
     done = iolab("trace", "record", second, "-o", trace, "--for", load)
     assert done.returncode == 0, done.stderr
-    assert "choose the part by its name when the trace is read" in done.stderr
+    assert f"--device {loop.name}p2 chooses the part when the trace is read" in done.stderr
     for parts, reads, writes in (
         ([first], 0, WRITES),
         ([f"{loop.name}p2"], READS, 0),
@@ -132,6 +135,8 @@ def test_a_partition_is_chosen_when_the_trace_is_read(
         assert shown.returncode == 0, shown.stderr
         done_in = [line[0] for line in shown.stdout.splitlines()]
         assert (done_in.count("R"), done_in.count("W")) == (reads, writes)
+    told = iolab("trace", "summary", trace, "--device", first)
+    assert f"device {loop.name}p1 of {loop.name} (7," in told.stdout, told.stdout
     other = iolab("trace", "show", trace, "--device", f"{loop.name}p3")
     assert other.returncode == 1
     assert f"no event is of {loop.name}p3" in other.stderr

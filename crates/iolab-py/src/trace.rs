@@ -120,6 +120,14 @@ impl Source for Watched {
         self.inner.begin_ns()
     }
 
+    fn bounds_ns(&self) -> Option<(u64, u64)> {
+        self.inner.bounds_ns()
+    }
+
+    fn titles(&self) -> Vec<(Device, String)> {
+        self.inner.titles()
+    }
+
     fn caveats(&self) -> &[Caveat] {
         self.inner.caveats()
     }
@@ -157,11 +165,12 @@ pub fn inputs_of(files: Vec<GivenFile>, raised: &Raised) -> Result<Vec<Input>, E
 fn open(given: Given, raised: &Raised) -> Result<(&'static str, Watched), Error> {
     let (files, devices, part) = given.parts();
     let (format, mut inner) = format::open(inputs_of(files, raised)?)?;
-    if !devices.is_empty() {
-        inner = Box::new(Chosen::new(inner, &devices));
-    }
+    // Times count from the first event of any device.
     if let Some((begin, end)) = part {
         inner = Box::new(Part::new(inner, Times::SinceBegin(begin..end)));
+    }
+    if !devices.is_empty() {
+        inner = Box::new(Chosen::new(inner, &devices));
     }
     Ok((format.name, Watched { inner, raised: raised.clone(), count: 0 }))
 }
@@ -402,7 +411,7 @@ pub struct Measured {
 fn measure(inputs: Given, by: By, raised: &Raised) -> Result<(Report, Answer<OnlyRead>), Error> {
     let (format, mut source) = open(inputs, raised)?;
     let mut report = Report::of(&Pairing::of(&mut source, Rules::Own, by)?);
-    report.name_devices(&source.devices());
+    report.name_devices(&source.titles());
     let told = answered(format, &source, OnlyRead {});
     Ok((report, told))
 }
@@ -425,7 +434,7 @@ pub fn trace_stages(
         let rules = if style.starts_with("btt") { Rules::Btt } else { Rules::Own };
         let pairing = Pairing::of(&mut source, rules, by)?;
         let mut report = Report::of(&pairing);
-        report.name_devices(&source.devices());
+        report.name_devices(&source.titles());
         let text = match style {
             "btt" => btt::text(&pairing, true),
             "btt-short" => btt::text(&pairing, false),

@@ -74,6 +74,7 @@ pub struct Chosen {
     /// As the user wrote it, what it means, and whether an event was of it.
     wanted: Vec<(String, Named, bool)>,
     has_parts: bool,
+    begin_ns: Option<u64>,
     /// Devices that were met: number of events, and which are wanted.
     met: BTreeMap<Device, (u64, Wanted)>,
     latest: Option<(Device, Wanted)>,
@@ -87,7 +88,7 @@ impl Chosen {
         let named = |text: &String| (text.clone(), Named::of(text, &facts), false);
         let wanted: Vec<_> = devices.iter().map(named).collect();
         let has_parts = wanted.iter().any(|(_, named, _)| matches!(named, Named::Part(..)));
-        Self { inner, wanted, has_parts, met: BTreeMap::new(), latest: None }
+        Self { inner, wanted, has_parts, begin_ns: None, met: BTreeMap::new(), latest: None }
     }
 
     fn wanted_of(&mut self, device: Device) -> Wanted {
@@ -170,6 +171,9 @@ impl Chosen {
 impl Source for Chosen {
     fn next(&mut self, event: &mut Event) -> Result<bool, Error> {
         while self.inner.next(event)? {
+            if !event.action.is_note() {
+                self.begin_ns.get_or_insert(event.time_ns);
+            }
             let names_none = event.action == Action::Point && event.device == Device(0);
             if event.action.is_note() || names_none {
                 return Ok(true);
@@ -188,10 +192,34 @@ impl Source for Chosen {
         self.inner.caveats()
     }
 
+    fn begin_ns(&self) -> Option<u64> {
+        self.inner.begin_ns().or(self.begin_ns)
+    }
+
+    fn bounds_ns(&self) -> Option<(u64, u64)> {
+        self.inner.bounds_ns()
+    }
+
     fn devices(&self) -> Vec<(Device, String)> {
         let mut named = self.inner.devices();
         named.retain(|(device, name)| self.is_named(*device, Some(name)));
         named
+    }
+
+    fn titles(&self) -> Vec<(Device, String)> {
+        let mut titles = self.devices();
+        for (device, name) in &mut titles {
+            let own = self.wanted.iter().filter(|(_, named, _)| named.is(*device, Some(name)));
+            let (parts, whole): (Vec<_>, Vec<_>) =
+                own.partition(|(_, named, _)| matches!(named, Named::Part(..)));
+            let (is_whole, parts) = (!whole.is_empty(), parts.into_iter());
+            let parts: Vec<&str> =
+                parts.map(|(text, ..)| text.strip_prefix("/dev/").unwrap_or(text)).collect();
+            if !is_whole && !parts.is_empty() {
+                *name = format!("{} of {name}", parts.join(", "));
+            }
+        }
+        titles
     }
 
     fn facts(&self) -> Facts {

@@ -49,12 +49,12 @@ pub enum Error {
         there: String,
     },
     /// No event is of the times that were asked for.
-    #[error("no event is {part}: the trace lasts {lasts} s; name times since its beginning")]
+    #[error("no event is {part}: the nearest is at {beside}; times count from the first event")]
     OtherTime {
         /// Times as the user named them, in s.
         part: String,
-        /// Time from the first event to the last, in s.
-        lasts: f64,
+        /// Times of the events before and behind, in s.
+        beside: String,
     },
     /// The output format cannot hold the event.
     #[error("{format} cannot hold {what}")]

@@ -24,35 +24,45 @@ pub struct Part {
     begin_ns: Option<u64>,
     latest_ns: u64,
     is_met: bool,
+    /// Times of the last event before the part, and of the first behind it.
+    beside_ns: [Option<u64>; 2],
 }
 
 impl Part {
     /// Events between these times.
     pub fn new(inner: Box<dyn Source>, times: Times) -> Self {
-        Self { inner, times, begin_ns: None, latest_ns: 0, is_met: false }
+        Self { inner, times, begin_ns: None, latest_ns: 0, is_met: false, beside_ns: [None; 2] }
     }
 
     fn is_within(&mut self, event: &Event) -> bool {
         let begin_ns = *self.begin_ns.get_or_insert(event.time_ns);
         self.latest_ns = self.latest_ns.max(event.time_ns);
-        let is_within = match &self.times {
-            Times::OnClock(times) => times.contains(&event.time_ns),
-            Times::SinceBegin(times) => times.contains(&event.time_ns.saturating_sub(begin_ns)),
+        let (time_ns, times) = match &self.times {
+            Times::OnClock(times) => (event.time_ns, times),
+            Times::SinceBegin(times) => (event.time_ns.saturating_sub(begin_ns), times),
         };
+        let is_within = times.contains(&time_ns);
         self.is_met |= is_within;
+        if time_ns < times.start {
+            self.beside_ns[0] = Some(time_ns);
+        } else if !is_within {
+            self.beside_ns[1].get_or_insert(time_ns);
+        }
         is_within
     }
 
     /// The error of a part that no event is of, if somebody asked for it.
     fn missing(&self) -> Option<Error> {
         let Times::SinceBegin(times) = &self.times else { return None };
-        let lasts_ns = self.latest_ns.saturating_sub(self.begin_ns?);
+        self.begin_ns?;
         let seconds = |ns: u64| ns as f64 / 1e9;
         let part = match times.end {
             u64::MAX => format!("from {} s on", seconds(times.start)),
             end => format!("from {} to {} s", seconds(times.start), seconds(end)),
         };
-        (!self.is_met).then(|| Error::OtherTime { part, lasts: seconds(lasts_ns) })
+        let beside: Vec<String> =
+            self.beside_ns.iter().flatten().map(|ns| format!("{} s", seconds(*ns))).collect();
+        (!self.is_met).then(|| Error::OtherTime { part, beside: beside.join(" and ") })
     }
 }
 
@@ -73,6 +83,12 @@ impl Source for Part {
 
     fn begin_ns(&self) -> Option<u64> {
         self.begin_ns
+    }
+
+    fn bounds_ns(&self) -> Option<(u64, u64)> {
+        let Times::SinceBegin(times) = &self.times else { return None };
+        let on_clock = |ns: u64| self.begin_ns.map(|begin_ns| begin_ns.saturating_add(ns));
+        Some((on_clock(times.start)?, on_clock(times.end)?.min(self.latest_ns)))
     }
 
     fn devices(&self) -> Vec<(Device, String)> {
@@ -133,7 +149,9 @@ mod tests {
     #[test]
     fn a_part_without_an_event_is_an_error_that_tells_how_long_the_trace_is() {
         let told = times(Times::SinceBegin(5_000_000_000..6_500_000_000)).unwrap_err();
-        assert!(told.contains("no event is from 5 to 6.5 s: the trace lasts 0.000002 s"), "{told}");
+        assert!(told.contains("from 5 to 6.5 s: the nearest is at 0.000002 s"), "{told}");
+        let told = times(Times::SinceBegin(600..900)).unwrap_err();
+        assert!(told.contains("is at 0.0000005 s and 0.000001 s"), "{told}");
         let told = times(Times::SinceBegin(5_000_000_000..u64::MAX)).unwrap_err();
         assert!(told.contains("from 5 s on"), "{told}");
     }

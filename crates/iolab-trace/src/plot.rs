@@ -253,7 +253,7 @@ impl TracePlot {
             }
             by_step[step].entry(event.device).or_insert_with(Drawn::new).add(time, &event);
         }
-        let names: HashMap<_, _> = source.devices().into_iter().collect();
+        let names: HashMap<_, _> = source.titles().into_iter().collect();
         let name_of =
             |device: Device| names.get(&device).cloned().unwrap_or_else(|| device.to_string());
         let step = by_step.iter().position(|drawn| !drawn.is_empty()).unwrap_or(0);

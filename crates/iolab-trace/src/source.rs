@@ -36,6 +36,16 @@ pub trait Source: Send {
         None
     }
 
+    /// Times between which events were wanted, as far as the trace goes: known when all is read.
+    fn bounds_ns(&self) -> Option<(u64, u64)> {
+        None
+    }
+
+    /// Names of devices as a reader of figures wants them: with the parts that are chosen.
+    fn titles(&self) -> Vec<(Device, String)> {
+        self.devices()
+    }
+
     /// Names of devices in the order of the files that have them, if the format keeps any.
     fn devices(&self) -> Vec<(Device, String)> {
         Vec::new()

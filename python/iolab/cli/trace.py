@@ -69,7 +69,8 @@ def _declare_devices(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--since",
         metavar="TIME",
-        help="only what happened from this time on, as `iolab trace show` prints it: 1.5, 200ms",
+        help="only what happened from this time on, counted from the first event as in "
+        "`iolab trace show`: 1.5, 200ms",
     )
     parser.add_argument("--until", metavar="TIME", help="only what happened before this time")
 
@@ -92,10 +93,8 @@ def _part_ns(arguments: argparse.Namespace) -> tuple[int, int] | None:
     begin = 0 if arguments.since is None else _time_ns("--since", arguments.since)
     end = _LATEST_NS if arguments.until is None else _time_ns("--until", arguments.until)
     if begin >= end:
-        raise TraceError(
-            f"--until {arguments.until} is not after --since {arguments.since or 0}",
-            "name the earlier time with --since",
-        )
+        after = "the beginning" if arguments.since is None else f"--since {arguments.since}"
+        raise TraceError(f"--until {arguments.until} is not after {after}", "name a later time")
     return begin, end
 
 
@@ -105,8 +104,8 @@ def _time_ns(flag: str, text: str) -> int:
         return parse_pause_ns(text if any(map(str.isalpha, text)) else f"{text}s")
     except ValueError:
         raise TraceError(
-            f"{flag} {text} is no time since the beginning of the trace",
-            "write seconds, or a number with its unit: 1.5, 200ms",
+            f"{flag}: {text} is no time",
+            "write seconds from the first event on, or a number with its unit: 1.5, 200ms",
         ) from None
 
 

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use super::perf;
 
 const COMMAND_MAP_CREATE: libc::c_long = 0;
+const COMMAND_MAP_UPDATE: libc::c_long = 2;
 const COMMAND_PROG_LOAD: libc::c_long = 5;
 const TYPE_TRACEPOINT: u32 = 5;
 /// `PERF_EVENT_IOC_SET_BPF`.
@@ -31,6 +32,8 @@ pub type Register = u8;
 pub enum Helper {
     /// Pointer to the value of a key, or null.
     MapLookup = 1,
+    /// Sets the value of a key.
+    MapUpdate = 2,
     /// `CLOCK_MONOTONIC`, in ns.
     Clock = 5,
     /// Process in the upper half, thread in the lower.
@@ -52,6 +55,8 @@ pub enum Helper {
 pub enum MapKind {
     /// One value per CPU.
     PerCpu = 6,
+    /// Values by key, of which the one that was unused longest gives way.
+    Recent = 9,
     /// Records in the order in which they were written.
     Ring = 27,
 }
@@ -67,6 +72,18 @@ impl Map {
         // SAFETY: the attributes live during the call, which only reads them.
         unsafe { call(COMMAND_MAP_CREATE, attributes.as_ptr().cast(), size_of_val(&attributes)) }
             .map(Self)
+    }
+
+    /// Sets the value of a key, both of 32 bits.
+    pub fn set(&self, key: u32, value: u32) -> io::Result<()> {
+        let number = self.0.as_raw_fd() as u64;
+        let attributes = [number, &raw const key as u64, &raw const value as u64, 0];
+        let bytes = size_of_val(&attributes);
+        // SAFETY: attributes, key and value live during the call, which only reads them; the map
+        // was made for sizes of 32 bits.
+        let done =
+            unsafe { libc::syscall(libc::SYS_bpf, COMMAND_MAP_UPDATE, attributes.as_ptr(), bytes) };
+        if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 }
 
@@ -118,6 +135,11 @@ impl Program {
     /// Reads 64 bits of memory.
     pub fn load(&mut self, to: Register, base: Register, offset: i16) {
         self.push(0x79, (to, base), offset, 0);
+    }
+
+    /// Writes 32 bits to memory.
+    pub fn store_half(&mut self, base: Register, offset: i16, from: Register) {
+        self.push(0x63, (base, from), offset, 0);
     }
 
     /// Writes 64 bits to memory.

@@ -68,7 +68,7 @@ impl Looks {
                 self.known.retain(|(task, fd), _| *task != event.pid || !is_gone(fd));
                 None
             }
-            b"chdir" | b"fchdir" => None,
+            b"chdir" | b"fchdir" | b"chroot" | b"pivot_root" | b"setns" | b"unshare" => None,
             b"sendfile64" => self.look(event, number(fields, b"in_fd=")?, false),
             b"copy_file_range" | b"splice" => self.look(event, number(fields, b"fd_in=")?, false),
             b"dup" => self.look(event, number(fields, b"fildes=")?, false),
@@ -126,7 +126,7 @@ fn place_in(info: &str) -> (u64, u64) {
 }
 
 /// Path of a descriptor as strace prints it; none if it is gone.
-pub(super) fn path_of(task: u32, descriptor: u64) -> Option<String> {
+fn path_of(task: u32, descriptor: u64) -> Option<String> {
     let path = fs::read_link(format!("/proc/{task}/fd/{descriptor}")).ok()?;
     Some(escaped(path.as_os_str().as_bytes()))
 }

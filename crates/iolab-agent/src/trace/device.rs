@@ -114,8 +114,8 @@ pub fn find(asked: &str, boundary: Option<&Boundary>) -> Result<(Traced, Option<
     let whole = real.parent().and_then(Path::file_name).and_then(|name| name.to_str());
     let whole = Traced::of_name(whole.ok_or_else(|| none(asked))?)?;
     let what = format!("{name} is a part of {}: the whole device is recorded", whole.name);
-    let hint = "choose the part by its name when the trace is read (--device sda2)";
-    let remark = Warning::new("whole_device", what, hint);
+    let what = format!("{what}; --device {name} chooses the part when the trace is read");
+    let remark = Warning::new("whole_device", what, "its sectors tell the parts apart");
     Ok((whole, Some(remark)))
 }
 

@@ -148,6 +148,10 @@ const FILE_CALLS: &[&str] = &[
     // Where relative paths begin.
     "chdir",
     "fchdir",
+    "chroot",
+    "pivot_root",
+    "setns",
+    "unshare",
     "dup",
     "dup2",
     "dup3",

@@ -3,8 +3,9 @@
 //!
 //! Trace points of system calls tell the address of a path only (Linux up to 6.18), and a look at
 //! the descriptor comes too late for a file that is closed at once. So a program in the kernel
-//! copies the path when the call ends: by then the kernel has read it, and its page is there. It
-//! sees the calls of all processes; what is not of a recorded one is dropped here. Left out:
+//! copies the path when the call ends: by then the kernel has read it, and its page is there. What
+//! lies there may have been changed meanwhile: a path is what the program says. A second program
+//! follows tasks when they are made, as those of other processes are nobody's business. Left out:
 //! kernels that refuse such programs, or do not tell them registers (before Linux 5.15), other
 //! processors than x86-64, and calls that are rarely used: there the looks remain.
 
@@ -12,6 +13,8 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
+
+use iolab_trace::ring::Description;
 
 use crate::sys::bpf::{Helper, Label, Map, MapKind, Program, Register, RingReader};
 
@@ -48,10 +51,12 @@ pub const CURRENT_DIRECTORY: i32 = -100;
 const PATH_MAX: i32 = 4096;
 /// Time, thread, result, directory and call, before the path.
 const HEAD_BYTES: i32 = 40;
-/// Room for some ten thousand calls of all processes, between two readings.
-const RING_BYTES: u32 = 1 << 20;
+/// Room for some fifty thousand calls between two readings.
+const RING_BYTES: u32 = 1 << 22;
+/// Tasks that are followed at once.
+const TASKS_MAX: u32 = 1 << 16;
 /// Paths that are kept until the events of their calls come.
-const KEPT_MAX: usize = 1 << 16;
+const KEPT_MAX: usize = 1 << 14;
 /// An event that has not come by then was lost, or is not recorded.
 const KEPT_NS: u64 = 1_000_000_000;
 /// Time between the program and the trace point's event of the same call, which comes second: it is
@@ -95,6 +100,7 @@ pub struct Openings {
     reader: RingReader,
     kept: Kept,
     count: usize,
+    tasks: Map,
     _points: Vec<File>,
 }
 
@@ -109,8 +115,17 @@ impl Openings {
         let scratch = Map::create(MapKind::PerCpu, 4, (HEAD_BYTES + PATH_MAX).cast_unsigned(), 1)?;
         let ring = Map::create(MapKind::Ring, 0, 0, RING_BYTES)?;
         let reader = RingReader::open(&ring, RING_BYTES)?;
-        let points = program(&scratch, &ring).run_at(&points)?;
-        Ok(Self { reader, kept: Kept::new(), count: 0, _points: points })
+        let tasks = Map::create(MapKind::Recent, 4, 4, TASKS_MAX)?;
+        let mut points = program(&tasks, &scratch, &ring).run_at(&points)?;
+        let (fork, parent_at, child_at) = point_of_forks(root).ok_or(io::ErrorKind::Unsupported)?;
+        points.extend(program_of_forks(&tasks, parent_at, child_at).run_at(&[fork])?);
+        Ok(Self { reader, kept: Kept::new(), count: 0, tasks, _points: points })
+    }
+
+    /// Follows a task, and all that it makes from now on.
+    pub fn follow(&self, task: u32) {
+        // One that finds no room has no names.
+        let _ = self.tasks.set(task, 1);
     }
 
     /// The path with which a thread has done something, by the time of the call's event.
@@ -176,12 +191,15 @@ const PATH: i16 = -16;
 const KEY: i16 = -24;
 
 /// The program at the end of a call.
-fn program(scratch: &Map, ring: &Map) -> Program {
+fn program(tasks: &Map, scratch: &Map, ring: &Map) -> Program {
     let mut program = Program::default();
     let end = program.label();
     program.load(RESULT, 1, RESULT_AT);
     program.load_half(CALL, 1, NUMBER_AT);
     program.go_if_negative(RESULT, end);
+    program.call(Helper::ProcessAndThread);
+    program.store_half(STACK, KEY, 0);
+    look_up(&mut program, tasks, end);
     push_arguments(&mut program, end);
     push_record(&mut program, (scratch, ring), end);
     program.here(end);
@@ -227,10 +245,7 @@ fn push_arguments(program: &mut Program, end: Label) {
 fn push_record(program: &mut Program, (scratch, ring): (&Map, &Map), end: Label) {
     program.set(1, 0);
     program.store(STACK, KEY, 1);
-    program.map(1, scratch);
-    point_to(program, 2, KEY);
-    program.call(Helper::MapLookup);
-    program.go_if(0, 0, end);
+    look_up(program, scratch, end);
     program.copy(RECORD, 0);
     program.call(Helper::Clock);
     program.store(RECORD, 0, 0);
@@ -254,10 +269,52 @@ fn push_record(program: &mut Program, (scratch, ring): (&Map, &Map), end: Label)
     program.call(Helper::RingOutput);
 }
 
+/// The program at the birth of a task: what one that is followed makes is followed, too.
+fn program_of_forks(tasks: &Map, parent_at: i16, child_at: i16) -> Program {
+    const CONTEXT: Register = 6;
+    const CHILD: i16 = DIRECTORY;
+    const VALUE: i16 = PATH;
+    let mut program = Program::default();
+    let end = program.label();
+    program.copy(CONTEXT, 1);
+    program.load_half(1, CONTEXT, parent_at);
+    program.store_half(STACK, KEY, 1);
+    look_up(&mut program, tasks, end);
+    program.load_half(1, CONTEXT, child_at);
+    program.store_half(STACK, CHILD, 1);
+    program.set(1, 1);
+    program.store_half(STACK, VALUE, 1);
+    program.map(1, tasks);
+    point_to(&mut program, 2, CHILD);
+    point_to(&mut program, 3, VALUE);
+    program.set(4, 0);
+    program.call(Helper::MapUpdate);
+    program.here(end);
+    program.end();
+    program
+}
+
+/// Looks the key on the stack up; goes on elsewhere if there is no value.
+fn look_up(program: &mut Program, map: &Map, end: Label) {
+    program.map(1, map);
+    point_to(program, 2, KEY);
+    program.call(Helper::MapLookup);
+    program.go_if(0, 0, end);
+}
+
 /// Lets a register point to a place on the stack.
 fn point_to(program: &mut Program, register: Register, place: i16) {
     program.copy(register, STACK);
     program.add(register, i32::from(place));
+}
+
+/// The kernel's number of the trace point at the birth of a task, and where it has both tasks.
+fn point_of_forks(root: &Path) -> Option<(u16, i16, i16)> {
+    let folder = root.join("events/sched/sched_process_fork");
+    let text = fs::read_to_string(folder.join("format")).ok()?;
+    let found = Description::parse("sched_process_fork", &text).ok()?;
+    let place = |name: &str| i16::try_from(found.fields.get(name)?.offset).ok();
+    Some((found.id, place("parent_pid")?, place("child_pid")?))
 }
 
 /// The kernel's number of the trace point at the end of a call.

@@ -63,7 +63,7 @@ fn figures(report: &Report) -> Vec<(String, f64)> {
         ("requeues".into(), sum(&|d| d.counts.requeues as f64)),
         ("outstanding_mean".into(), sum(&|d| d.outstanding.mean)),
         ("in_flight_mean".into(), sum(&|d| d.in_flight.mean)),
-        ("idle_ns".into(), sum(&|d| d.idle_ns as f64)),
+        ("idle_ns".into(), sum(&|d| d.idle_ns as f64) / report.devices.len().max(1) as f64),
     ];
     if report.devices.iter().all(|d| d.counts.queued.iter().all(|amount| amount.count == 0)) {
         // Nothing entered, or that was not recorded.

@@ -225,7 +225,14 @@ impl Pairing {
         let mut pairing = Self::new(rules, by);
         let mut event = Event::default();
         while source.next(&mut event)? {
+            if pairing.genesis.is_none() && rules == Rules::Own {
+                // The part that is asked for, also where nothing happened at its beginning.
+                pairing.genesis = source.bounds_ns().map(|(begin_ns, _)| begin_ns);
+            }
             pairing.add(&event);
+        }
+        if let Some((begin_ns, end_ns)) = source.bounds_ns().filter(|_| rules == Rules::Own) {
+            pairing.end_ns = pairing.end_ns.max(end_ns.saturating_sub(begin_ns));
         }
         pairing.finish();
         Ok(pairing)
