@@ -1,7 +1,8 @@
 """Cost of recording block events: random reads of a loop device in memory, recorded or not.
 
-Side by side, in random order in each round: no tracing, a bare reader that moves raw pages into a
-file and looks at nothing, `iolab trace record` of issues and completions, and of the full set, and
+Side by side, in random order in each round: no tracing, issues and completions that the kernel
+writes into its buffer and nobody reads, a bare reader that moves raw pages into a file and looks at
+nothing, `iolab trace record` of issues and completions, and of the full set, and
 of the same events `perf record` (if there is one) and a reader of the kernel's text pipe. Told
 are operations per second, CPU time of the whole machine per operation beyond that without tracing
 (median over rounds), CPU time of the recorder, and lost events. ``make bench``, or ``python
@@ -35,6 +36,8 @@ EVENTS = (
     *("block_bio_backmerge", "block_bio_frontmerge", "block_split", "block_bio_remap"),
 )
 """Events that the bare reader records: the events that reads of a device have."""
+BASIC_EVENTS = ("block_rq_issue", "block_rq_complete")
+"""Events that are written and not read: the kernel's own part of recording these."""
 BUFFER_KIB = 8192
 EXTRA_US_MAX = {"full": 1.6, "issue-complete": 0.4}
 """Bars: most CPU time per operation beyond none, at a rate that the machine can serve."""
@@ -92,7 +95,7 @@ def loop_device() -> Generator[str, None, None]:
 class BareReader:
     """Moves raw pages of all CPUs, or the kernel's text, into a file, from a thread of its own."""
 
-    def __init__(self, device: str, folder: Path, *, is_text: bool = False) -> None:
+    def __init__(self, device: str, folder: Path, kind: str) -> None:
         self._mounted = folder / "tracefs"
         self._mounted.mkdir()
         subprocess.run(["mount", "-t", "tracefs", "none", self._mounted], check=True)
@@ -100,16 +103,18 @@ class BareReader:
         self._instance.mkdir()
         self._write("trace_clock", "mono")
         self._write("buffer_size_kb", str(BUFFER_KIB))
-        for event in EVENTS:
+        for event in BASIC_EVENTS if kind == "unread" else EVENTS:
             if (self._instance / "events/block" / event).is_dir():
                 self._write(f"events/block/{event}/filter", _filter(device))
                 self._write(f"events/block/{event}/enable", "1")
         self._stopped = threading.Event()
         self._file = (folder / "raw").open("wb")
-        self._thread = threading.Thread(target=self._read_text if is_text else self._read)
+        ways = {"bare": self._read, "text pipe": self._read_text, "unread": self._read_nothing}
+        self._thread = threading.Thread(target=ways[kind])
         self._thread.start()
         self.cpu_s = 0.0
         self.lost = 0
+        self._is_read = kind != "unread"
 
     def _write(self, name: str, value: str) -> None:
         (self._instance / name).write_text(value)
@@ -136,6 +141,9 @@ class BareReader:
         for descriptor in (*pipes, *ends):
             os.close(descriptor)
 
+    def _read_nothing(self) -> None:
+        self._stopped.wait()
+
     def _read_text(self) -> None:
         import resource
 
@@ -161,7 +169,7 @@ class BareReader:
         for stats in self._instance.glob("per_cpu/cpu*/stats"):
             for line in stats.read_text().splitlines():
                 name, _, value = line.partition(":")
-                if name in ("overrun", "commit overrun", "dropped events"):
+                if self._is_read and name in ("overrun", "commit overrun", "dropped events"):
                     self.lost += int(value)
         self._write("events/enable", "0")
         self._instance.rmdir()
@@ -215,8 +223,8 @@ def recording(
         with perf_recording(device, folder) as told:
             yield told
         return
-    if kind in ("bare", "text pipe"):
-        reader = BareReader(device, folder, is_text=kind == "text pipe")
+    if kind in ("bare", "text pipe", "unread"):
+        reader = BareReader(device, folder, kind)
         try:
             yield told
         finally:
@@ -271,7 +279,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--rate", type=int, help="operations per second (as many as possible)")
-    kinds = ["none", "bare", "issue-complete", "full", "text pipe"]
+    kinds = ["none", "unread", "bare", "issue-complete", "full", "text pipe"]
     kinds += ["perf record"] if shutil.which("perf") else []
     parser.add_argument("--only", nargs="+", choices=kinds, help="kinds to measure beside none")
     options = parser.parse_args()
