@@ -225,7 +225,8 @@ def test_an_agent_that_is_killed_leaves_no_instance(loop: Loop) -> None:
         for pid in [*watched, running.pid]:
             os.kill(pid, signal.SIGKILL)
         running.wait(timeout=_ENDS_S)
-    deadline = time.monotonic() + 30
+    # The kernel waits for all CPUs several times, which takes long where all of them are busy.
+    deadline = time.monotonic() + 90
     while instances() - before and time.monotonic() < deadline:
         time.sleep(0.5)
     assert instances() <= before
