@@ -330,6 +330,23 @@ def test_files_that_are_closed_at_once_have_names(tmp_path):
 
 
 @pytest.mark.needs_root
+@pytest.mark.skipif(not has_rings_of_programs(), reason="the kernel takes no programs with rings")
+def test_a_child_begins_in_the_directory_that_its_parent_has_open(tmp_path):
+    """Each directory has files of the same names: whoever guesses takes several for one."""
+    expected = set[str]()
+    for place in ("a", "b/c", "b/d"):
+        (tmp_path / "src" / place).mkdir(parents=True)
+        for name in ("data1", "data2"):
+            (tmp_path / "src" / place / name).write_text(name)
+            expected.add(f"{tmp_path}/src/{place}/{name}")
+    words = ("--json", "--all", "--with", "tracepoints", "--only", "data")
+    done = run(*words, "--for", "find src -type f -execdir cat {} +", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(done.stdout[done.stdout.index('{\n "calls"') :])
+    assert {row["name"] for row in report["files"]} == expected, done.stderr
+
+
+@pytest.mark.needs_root
 def test_threads_and_children_are_followed(tmp_path):
     """A child reads on where its parent stopped; a thread has its parent's descriptors."""
     (tmp_path / "followed.py").write_text(

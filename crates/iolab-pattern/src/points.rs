@@ -6,7 +6,6 @@
 //! ahead. Else the path counts that the call was given, if the kernel told it. Left out: what lies
 //! in the memory of programs, as requests of `io_submit` do.
 
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
 
@@ -176,8 +175,6 @@ pub struct PointReader<'a> {
     groups: HashMap<u32, u32>,
     /// Paths by thread and descriptor, for the next call.
     names: HashMap<(u32, u64), Vec<u8>>,
-    /// Paths that were given, and where a look has seen that they lead.
-    links: HashMap<Vec<u8>, Vec<u8>>,
     body: Vec<u8>,
     now_ns: u64,
     is_at_end: bool,
@@ -194,7 +191,6 @@ impl<'a> PointReader<'a> {
             begun: HashMap::new(),
             groups: HashMap::new(),
             names: HashMap::new(),
-            links: HashMap::new(),
             body: Vec::new(),
             now_ns: 0,
             is_at_end: false,
@@ -243,17 +239,11 @@ impl<'a> PointReader<'a> {
                     }
                     let Some(Look { task, descriptor, path, seen_ns, .. }) = look else { continue };
                     let name = self.names.entry((task, descriptor));
-                    match (seen_ns, name) {
-                        // A look sees through links, those that follow, too.
-                        (GIVEN_NS, Entry::Occupied(seen)) => {
-                            if *seen.get() != path && self.links.len() < NAMES_MAX {
-                                self.links.insert(path, seen.get().clone());
-                            }
-                        }
-                        (GIVEN_NS, Entry::Vacant(name)) => {
-                            name.insert(self.links.get(&path).cloned().unwrap_or(path));
-                        }
-                        (_, name) => drop(name.insert_entry(path)),
+                    // A look sees through links.
+                    if seen_ns == GIVEN_NS {
+                        name.or_insert(path);
+                    } else {
+                        name.insert_entry(path);
                     }
                 }
             }

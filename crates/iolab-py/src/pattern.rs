@@ -70,7 +70,10 @@ pub fn pattern_of(py: Python<'_>, inputs: Given, question_json: &str) -> PyResul
     };
     let raised = Raised::default();
     let done = py.detach(|| {
-        let (files, devices, _) = inputs.parts();
+        let (files, devices, part) = inputs.parts();
+        if part.is_some() {
+            return Err(Error::Option("patterns are those of a whole trace".to_owned()));
+        }
         let watched = |input: Input| {
             let inner = Interrupted { inner: input.content, raised: raised.clone() };
             Input::new(input.name, inner)

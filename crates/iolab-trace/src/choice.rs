@@ -171,7 +171,7 @@ impl Chosen {
 impl Source for Chosen {
     fn next(&mut self, event: &mut Event) -> Result<bool, Error> {
         while self.inner.next(event)? {
-            if !event.action.is_note() {
+            if !matches!(event.action, Action::NoteProcess | Action::NoteTime) {
                 self.begin_ns.get_or_insert(event.time_ns);
             }
             let names_none = event.action == Action::Point && event.device == Device(0);

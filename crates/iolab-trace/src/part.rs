@@ -69,7 +69,7 @@ impl Part {
 impl Source for Part {
     fn next(&mut self, event: &mut Event) -> Result<bool, Error> {
         while self.inner.next(event)? {
-            let is_note = event.action.is_note() && event.action != Action::Message;
+            let is_note = matches!(event.action, Action::NoteProcess | Action::NoteTime);
             if is_note || self.is_within(event) {
                 return Ok(true);
             }
@@ -86,6 +86,7 @@ impl Source for Part {
     }
 
     fn bounds_ns(&self) -> Option<(u64, u64)> {
+        // An operation of a study is measured from its first event to its last.
         let Times::SinceBegin(times) = &self.times else { return None };
         let on_clock = |ns: u64| self.begin_ns.map(|begin_ns| begin_ns.saturating_add(ns));
         Some((on_clock(times.start)?, on_clock(times.end)?.min(self.latest_ns)))

@@ -40,14 +40,14 @@ pub enum Helper {
     ProcessAndThread = 14,
     /// Copies bytes of the kernel's memory.
     ReadKernel = 113,
-    /// The task that runs.
-    Task = 158,
-    /// Registers of a task as its program had them.
-    Registers = 175,
     /// Copies text out of a program's memory; its length with the 0, or a negative error.
     ReadUserText = 114,
     /// Appends bytes to a ring; what finds no room is not appended.
     RingOutput = 130,
+    /// The task that runs.
+    Task = 158,
+    /// Registers of a task as its program had them.
+    Registers = 175,
 }
 
 /// Kinds of memory that programs share.

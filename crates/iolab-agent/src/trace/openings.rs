@@ -28,7 +28,7 @@ enum Arguments {
 }
 
 /// Calls whose paths are taken: the kernel's number and name, arguments, and what becomes of the
-/// path. C libraries use these; each takes the kernel about a tenth of a second to leave again.
+/// path. C libraries use these. The kernel takes long to leave a trace point, so there are no more.
 #[cfg(target_arch = "x86_64")]
 const CALLS: [(libc::c_long, &str, Arguments, bool); 3] = [
     (libc::SYS_open, "open", Arguments::Path, OPENS),

@@ -31,9 +31,11 @@ const UNNAMED: u64 = 0o20_000_000;
 const F_DUPFD: u64 = 0;
 const F_DUPFD_CLOEXEC: u64 = 1030;
 /// Tasks that are remembered.
-const TASKS_MAX: usize = 1 << 16;
-/// Directories of a table that are remembered.
-const OPEN_MAX: usize = 1 << 10;
+const TASKS_MAX: usize = 1 << 14;
+/// Directories of a table that are remembered: a task that is born copies them.
+const OPEN_MAX: usize = 64;
+/// Bytes of paths of directories that have been opened, until all are forgotten.
+const OPEN_BYTES_MAX: usize = 32 << 20;
 /// `PATH_MAX` of include/uapi/linux/limits.h.
 const PATH_MAX: usize = 4096;
 
@@ -90,7 +92,7 @@ impl Paths {
                 }
                 (b"fchdir", Some(0)) => {
                     let path = begun.and_then(|begun| known.open_as(task, begun.descriptor));
-                    known.place_of(task).borrow_mut().path = path;
+                    known.place_of(task).borrow_mut().path = path.map(|path| path.to_string());
                 }
                 (b"dup" | b"dup2" | b"dup3" | b"fcntl", Some(descriptor)) => {
                     if let Some(begun) = begun {
@@ -132,7 +134,7 @@ struct Place {
 }
 
 /// Paths of directories by descriptor.
-type Table = HashMap<u64, String>;
+type Table = HashMap<u64, Rc<str>>;
 
 /// Place and descriptors of a task, which others may share.
 #[derive(Clone, Debug, Default)]
@@ -146,6 +148,8 @@ struct Task {
 struct Known {
     tasks: HashMap<u32, Task>,
     begun: HashMap<u32, Begun>,
+    /// Bytes of paths that came into tables since these were emptied.
+    open_bytes: usize,
 }
 
 impl Known {
@@ -196,7 +200,7 @@ impl Known {
             return Some(escaped(&path));
         }
         let directory = match u64::try_from(opening.directory) {
-            Ok(descriptor) => self.open_as(task, descriptor)?,
+            Ok(descriptor) => self.open_as(task, descriptor)?.to_string(),
             Err(_) if opening.directory == CURRENT_DIRECTORY => place.path?,
             Err(_) => return None,
         };
@@ -215,27 +219,37 @@ impl Known {
         flags: u64,
         opening: &Opening,
     ) -> Option<String> {
-        let table = self.task(task).table.clone();
-        table.borrow_mut().remove(&descriptor);
+        self.task(task).table.borrow_mut().remove(&descriptor);
         if flags & UNNAMED != 0 {
             return None;
         }
         let path = self.whole(task, opening)?;
-        let is_directory = flags & DIRECTORY != 0 || opening.path.ends_with(b".");
-        if is_directory && table.borrow().len() < OPEN_MAX {
-            table.borrow_mut().insert(descriptor, path.clone());
+        if flags & DIRECTORY != 0 || opening.path.ends_with(b".") {
+            self.open_bytes += path.len();
+            if self.open_bytes > OPEN_BYTES_MAX {
+                self.open_bytes = 0;
+                self.tasks.values_mut().for_each(|task| task.table = Rc::default());
+            }
+            self.remember(task, descriptor, path.as_str().into());
         }
         Some(path)
     }
 
+    fn remember(&mut self, task: u32, descriptor: u64, path: Rc<str>) {
+        let mut table = self.task(task).table.borrow_mut();
+        if table.len() < OPEN_MAX {
+            table.insert(descriptor, path);
+        }
+    }
+
     /// The path of a directory's descriptor.
-    fn open_as(&mut self, task: u32, descriptor: u64) -> Option<String> {
+    fn open_as(&mut self, task: u32, descriptor: u64) -> Option<Rc<str>> {
         self.task(task).table.borrow().get(&descriptor).cloned()
     }
 
     fn duplicate(&mut self, task: u32, from: u64, to: u64) {
         if let Some(path) = self.open_as(task, from) {
-            self.task(task).table.borrow_mut().insert(to, path);
+            self.remember(task, to, path);
         }
     }
 
@@ -406,5 +420,20 @@ mod tests {
         assert_eq!(whole(&mut known, ONE, 4, "x").unwrap(), "/tmp/x");
         let opening = Opening::of(CURRENT_DIRECTORY, "/tmp");
         assert_eq!(known.open(ONE, 4, DIRECTORY | UNNAMED, &opening), None);
+    }
+
+    #[test]
+    fn descriptors_of_directories_do_not_grow_without_bound() {
+        let mut known = Known::default();
+        open(&mut known, ONE, 3, "/tmp");
+        for copy in 4..1_000 {
+            known.duplicate(ONE, 3, copy);
+        }
+        assert_eq!(known.task(ONE).table.borrow().len(), OPEN_MAX);
+        let long = format!("/{}", "d".repeat(PATH_MAX - 1));
+        for _ in 0..=OPEN_BYTES_MAX / PATH_MAX {
+            open(&mut known, OTHER, 3, &long);
+        }
+        assert!(known.task(ONE).table.borrow().is_empty() && known.open_bytes <= PATH_MAX);
     }
 }
