@@ -216,7 +216,7 @@ file_size = "16m"
 def test_a_kill_in_the_middle_of_a_slice_leaves_no_twin(tmp_path: Path, iolab: Run) -> None:
     study, out = tmp_path / "slices.toml", tmp_path / "out"
     study.write_text(SLICES)
-    before = machine_state()
+    before, points_before = machine_state(), _mount_points_of_twins()
     running = start(out, study)
     # Both twins have their schedulers only while slices are measured, and not while the twins
     # exchange them: one look decides.
@@ -231,8 +231,13 @@ def test_a_kill_in_the_middle_of_a_slice_leaves_no_twin(tmp_path: Path, iolab: R
     restored = iolab("restore")
     assert restored.returncode == 0, restored.stdout + restored.stderr
     assert not wait_restored(before, 5.0)
-    left = map(str, Path("/run/iolab").glob("*/twin-*"))
-    assert [path for path in left if not is_of_another_session(path)] == []
+    # A session of these tests that was killed as a whole leaves points that no journal knows.
+    left = _mount_points_of_twins() - points_before
+    assert {path for path in left if not is_of_another_session(path)} == set()
+
+
+def _mount_points_of_twins() -> set[str]:
+    return set(map(str, Path("/run/iolab").glob("*/twin-*")))
 
 
 def _schedulers_of_ours() -> set[str]:
