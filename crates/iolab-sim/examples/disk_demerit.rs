@@ -38,7 +38,7 @@ fn parse(line: &str) -> Option<Row> {
     };
     let (service, pause) = (time()?, time()?);
     let (flags, submitter) = (Flags::NONE, Submitter::default());
-    let bio = Bio { id: BioId(0), operation, sector, sectors, flags, submitter };
+    let bio = Bio { id: BioId(0), operation, sector, sectors, flags, submitter, segments: 0 };
     Some(Row { bio, service, pause })
 }
 

@@ -30,6 +30,7 @@ fn run(profile: &Profile, operation: Operation, depth: u32) -> Result<Ns, SimErr
                 sectors: 8,
                 flags: Flags::NONE,
                 submitter: Submitter::default(),
+                segments: 0,
             };
             disk.submit(now, &bio);
             sent += 1;

@@ -32,6 +32,7 @@ fn bio(id: u32, random: &mut Stream) -> Bio {
         sectors: 8,
         flags: Flags::SYNC,
         submitter: Submitter::default(),
+        segments: 0,
     }
 }
 

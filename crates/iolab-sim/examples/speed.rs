@@ -81,6 +81,7 @@ fn run(scheduler: SchedulerKind, profile: &str, load: Load, requests: u32) -> (D
                 process: ProcessId(id.0 % load.processes),
                 ..Submitter::default()
             },
+            segments: 0,
         }
     };
     let started = cpu();

@@ -53,8 +53,10 @@ fn closed(
         let (operation, sector, sectors, owner) = next(count_sent);
         let submitter = Submitter { process: ProcessId(owner), ..Submitter::default() };
         let (id, flags) = (BioId(count_sent), Flags::SYNC);
-        layer
-            .submit(now, &Bio { id, operation, sector: Sector(sector), sectors, flags, submitter });
+        layer.submit(
+            now,
+            &Bio { id, operation, sector: Sector(sector), sectors, flags, submitter, segments: 0 },
+        );
         begun.insert(count_sent, now);
         count_sent += 1;
     };
@@ -156,7 +158,10 @@ fn four_readers(scheduler: SchedulerKind, name: &str) -> f64 {
         let submitter = Submitter { process: ProcessId(process + 1), ..Submitter::default() };
         let (id, operation, flags) = (BioId(process), Operation::Read, Flags::SYNC);
         let sector = Sector(*place);
-        queue.submit(now, &Bio { id, operation, sector, sectors: 128, flags, submitter });
+        queue.submit(
+            now,
+            &Bio { id, operation, sector, sectors: 128, flags, submitter, segments: 0 },
+        );
         *place += 128;
     };
     (0..4).for_each(|process| submit(&mut queue, now, process));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use iolab_model::op::{Access, Durability, Handle, OpenHow, PathId, Token};
 use iolab_model::target::Content;
+use iolab_model::trace_event::Action;
 use iolab_model::{Bytes, Lane, LaneRequest, Ns, Op, Seed, Submission, Target};
 use iolab_sim::stack::{QueueOverrides, Stack};
 use iolab_sim::target::{SimLane, SimTarget};
@@ -258,4 +259,133 @@ fn keys_of_another_kernel_and_without_a_file_system_are_refused() {
     assert!(linux.contains("ufs belongs to Solaris"), "{linux}");
     let solaris = built("fs = \"ext4\"\nkernel = \"solaris-8\"").unwrap_err();
     assert!(solaris.contains("ext4 belongs to Linux"), "{solaris}");
+}
+
+/// A device of one command at a time that takes 128 pieces of memory, like a loop device.
+fn like_a_loop_device(fs: &str) -> SimTarget {
+    on_a_stack(&format!(
+        "name = \"x\"\n[queue]\nmax_segments = 128\n[device]\nlike = \"fixed-100us\"\n\
+         name = \"x\"\ntitle = \"x\"\nparameters = {{ depth = 1, latency = 20 }}\n\
+         [files]\n{fs}\n"
+    ))
+}
+
+fn on_a_stack(text: &str) -> SimTarget {
+    let stack = Stack::parse("x.toml", text).unwrap();
+    let mut simulation = stack.build(&QueueOverrides::default(), Seed(1)).unwrap();
+    simulation.record_events();
+    SimTarget::new(simulation, stack.facts().unwrap())
+}
+
+/// Sizes in KiB of the requests with data that were issued since the last look, by their letter.
+fn data_requests(target: &SimTarget, letter: char) -> Vec<u32> {
+    let issued = target.take_events().into_iter().filter(|event| event.action == Action::Issued);
+    let data = issued.filter(|event| {
+        let letters = event.rwbs();
+        letters.contains(letter) && !letters.contains('M') && event.sectors > 0
+    });
+    data.map(|event| event.sectors / 2).collect()
+}
+
+/// As Linux 6.18 does on a loop device (`iolab sim against-kernel write-64k write-4k`).
+#[test]
+fn written_data_leave_in_the_requests_of_the_kernel() {
+    // The blocks of 8 MiB get their place together, and leave before the next ones do.
+    let of_8_mib = [1280, 1280, 1280, 1280, 1280, 1280, 512];
+    for (fs, kib, expected) in [
+        ("fs = 'ext4'", 64, of_8_mib.repeat(2)),
+        ("fs = 'ext4'", 1024, of_8_mib.repeat(2)),
+        ("fs = 'ext4'", 4, vec![512; 32]),
+        ("fs = 'xfs'", 4, vec![512; 32]),
+        // A bio of 256 folios of 64 KiB is as long as the file.
+        ("fs = 'xfs'", 64, [vec![1280; 12], vec![1024]].concat()),
+        // Writes make large folios since 6.6 (xfs) and 6.16 (ext4).
+        ("fs = 'xfs'\nkernel = '6.5'", 64, vec![512; 32]),
+        ("fs = 'ext4'\nkernel = '6.15'", 64, vec![512; 32]),
+    ] {
+        let target = like_a_loop_device(fs);
+        let mut worker = Worker::new(&target, &["a"]);
+        worker.open(0, Access::Plain, true);
+        worker.fill(0, kib << 10, (16 << 10) / kib);
+        assert_eq!(data_requests(&target, 'W'), expected, "{fs}, {kib} KiB");
+    }
+}
+
+#[test]
+fn members_of_a_volume_know_the_pieces_of_memory_too() {
+    let target = on_a_stack(
+        "name = \"x\"\n[volume]\nmembers = 2\nparameters = { layout = \"raid1\" }\n\
+         [volume.member]\n\
+         device.profile = \"fixed-100us\"\n\
+         queue = { max_segments = 128, max_sectors_kb = 1280 }\n[files]\nfs = \"xfs\"\n",
+    );
+    let mut worker = Worker::new(&target, &["a"]);
+    worker.open(0, Access::Plain, true);
+    worker.fill(0, 65_536, 256);
+    let sizes = data_requests(&target, 'W');
+    let whole = sizes.iter().filter(|size| **size == 1280).count();
+    assert_eq!(whole, 24, "{sizes:?}");
+}
+
+/// As Linux 6.18 does (`iolab sim against-kernel mapped-read`): pages around a fault are mapped,
+/// but not the one with the marker, so that its fault reads ahead.
+#[test]
+fn a_mapped_file_is_read_ahead_of_its_reader() {
+    for fs in ["fs = 'ext4'", "fs = 'xfs'"] {
+        let target = like_a_loop_device(fs);
+        let mut worker = Worker::new(&target, &["a"]);
+        worker.open(0, Access::Plain, true);
+        worker.fill(0, 65_536, 64);
+        target.prepare_cache(false);
+        target.take_events();
+        worker.ask(Op::Map { handle: Handle(0), length: Bytes(4 << 20) });
+        for page in 0..1024 {
+            let (at, length) = (Bytes(page * 4096), Bytes(4096));
+            worker.ask(Op::Touch { handle: Handle(0), at, length, is_write: false });
+        }
+        assert_eq!(data_requests(&target, 'R'), vec![128; 32], "{fs}");
+    }
+}
+
+/// The rest of a folio after a truncation is single pages, as those that are appended.
+#[test]
+fn a_folio_that_is_cut_is_none_any_more() {
+    let target = like_a_loop_device("fs = 'ext4'");
+    let mut worker = Worker::new(&target, &["a"]);
+    worker.open(0, Access::Plain, true);
+    worker.fill(0, 1 << 20, 1);
+    worker.ask(Op::Truncate { handle: Handle(0), length: Bytes(4096) });
+    target.take_events();
+    for page in 1..257 {
+        worker.ask(Op::write(Handle(0), Bytes(page * 4096), Bytes(4096)));
+    }
+    worker.ask(Op::Fsync { handle: Handle(0) });
+    assert_eq!(data_requests(&target, 'W'), vec![512, 512]);
+}
+
+/// As Linux 6.18 writes to the log of xfs for each of 300 files that are made in one directory
+/// and made durable one by one: what was logged of a block is logged again with each change.
+#[test]
+fn the_log_of_xfs_grows_with_its_directory() {
+    let target = like_a_loop_device("fs = 'xfs'");
+    let names: Vec<String> = (0..300).map(|index| format!("{index:05}abcdefgh")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut worker = Worker::new(&target, &names);
+    let mut records = Vec::new();
+    let mut before = counter(&target, "fs.journal_bytes");
+    for file in 0..300 {
+        worker.open(file, Access::Plain, true);
+        worker.ask(Op::Fsync { handle: Handle(file) });
+        worker.ask(Op::Close { handle: Handle(file) });
+        let now = counter(&target, "fs.journal_bytes");
+        records.push(now - before);
+        before = now;
+    }
+    // `xfs_logprint`, lengths of the records; their heads of 512 bytes are not in them.
+    let of_the_kernel = 1_501_696 + 300 * 512;
+    let sum: u64 = records.iter().sum();
+    assert!(sum.abs_diff(of_the_kernel) * 4 < of_the_kernel, "{sum} of {of_the_kernel}");
+    let growth =
+        records[270..].iter().sum::<u64>() as f64 / records[..30].iter().sum::<u64>() as f64;
+    assert!((1.5..4.0).contains(&growth), "the last files take {growth} times what the first did");
 }

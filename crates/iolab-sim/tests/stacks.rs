@@ -122,6 +122,7 @@ fn run(queue: &mut BlockQueue, work: &Work) -> Outcome {
                 priority: Priority { class: PriorityClass::BestEffort, level: (process % 8) as u8 },
                 cpu: 0,
             },
+            segments: 0,
         };
         all.insert(next, (now, bio.operation, sectors));
         queue.submit(now, &bio);

@@ -21,7 +21,15 @@ const FSYNC: Flags = Flags::SYNC.with(Flags::NO_IDLE);
 
 fn bio(id: u32, operation: Operation, sector: u64, flags: Flags) -> Bio {
     let submitter = Submitter { process: ProcessId(id % 7), ..Submitter::default() };
-    Bio { id: BioId(id), operation, sector: Sector(sector), sectors: 8, flags, submitter }
+    Bio {
+        id: BioId(id),
+        operation,
+        sector: Sector(sector),
+        sectors: 8,
+        flags,
+        submitter,
+        segments: 0,
+    }
 }
 
 /// Most limited writes and discards at a device at once.

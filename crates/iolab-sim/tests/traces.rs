@@ -111,6 +111,7 @@ fn run(work: &Work) -> (Vec<TraceEvent>, [u64; 2]) {
                     cpu: (process % 2) as u16,
                     ..Submitter::default()
                 },
+                segments: 0,
             };
             bytes[usize::from(is_write)] += sectors * 512;
             queue.submit(now, &bio);

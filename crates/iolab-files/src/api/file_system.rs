@@ -215,8 +215,12 @@ pub struct Facts {
     pub cache: CacheKind,
     /// Pages of a window come in folios of several pages.
     pub has_large_folios: bool,
+    /// Pages that a write makes come in folios of several pages.
+    pub writes_large_folios: bool,
     /// Most blocks that one call of [`FileSystem::allocate`] is asked for.
     pub allocate_blocks_max: u64,
+    /// Data that one call of it gave a place leave at once: what follows does not join them.
+    pub sends_each_allocation: bool,
     /// Blocks are chosen at write-back, not at write(2).
     pub is_delayed: bool,
     /// Discards of freed blocks are passed on.

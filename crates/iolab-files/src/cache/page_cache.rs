@@ -173,6 +173,9 @@ impl PageCache {
     /// Forgets the pages of a range of a file, dirty ones as well; those under way to the device or
     /// from it stay. Calls `each` for every dirty page.
     pub fn forget(&mut self, owner: u32, from: u64, end: u64, mut each: impl FnMut(u64)) {
+        for border in [from, end] {
+            self.split_folio(owner, border);
+        }
         let Self { frames, files, replacement, dirty, .. } = self;
         let mut kept = Vec::new();
         files[owner as usize].cut(from, end, |index, frame| {
@@ -192,6 +195,22 @@ impl PageCache {
         });
         for (index, frame) in kept {
             self.files[owner as usize].set(index, Slot::Page(frame));
+        }
+    }
+
+    /// A folio that lies on both sides of a page becomes single pages.
+    fn split_folio(&mut self, owner: u32, border: u64) {
+        let Some(before) = border.checked_sub(1) else { return };
+        let Some(frame) = self.frame(owner, before) else { return };
+        let order = self.frames[frame].order;
+        let first = before >> order << order;
+        if first + (1 << order) <= border {
+            return;
+        }
+        for page in first..first + (1 << order) {
+            if let Some(frame) = self.frame(owner, page) {
+                self.frames[frame].order = 0;
+            }
         }
     }
 

@@ -10,6 +10,7 @@ use super::write_out::Extent;
 use crate::api::block::{FileRun, Place};
 use crate::api::file_system::{Promise, Touch, Use, Write};
 use crate::api::frame::FrameFlags;
+use crate::api::make::Kernel;
 use crate::api::write_back::{Pause, TaskId};
 
 /// Pages that a writer dirties before the limits are looked at: the kernel looks after each, which
@@ -32,6 +33,8 @@ pub(super) struct WriteWork {
     /// Slept before it got room in a transaction.
     pub(super) has_slept: bool,
     is_at_end: bool,
+    /// Page after the folio that is being filled, and its order.
+    folio: (u64, u8),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +60,7 @@ impl WriteWork {
             looks: false,
             has_slept: false,
             is_at_end: false,
+            folio: (0, 0),
         }
     }
 
@@ -192,13 +196,43 @@ impl Machine {
         })
     }
 
+    /// Page after the folio that a write makes at a page, and its order; 0 of one that is there.
+    ///
+    /// Source: Linux include/linux/pagemap.h (`fgf_set_order`, `MAX_PAGECACHE_ORDER`), mm/filemap.c
+    /// (`__filemap_get_folio`): as long as what is left of the write, as aligned as its first page,
+    /// and no page of it may be there.
+    fn new_folio(&self, work: &WriteWork, page: u64) -> (u64, u8) {
+        const ORDER_MAX: u32 = 9;
+        let left = (work.end - (page * 4096).max(work.at)) / 4096;
+        let is_there = |page| self.cache.frame(work.owner, page);
+        if !self.facts.writes_large_folios || is_there(page).is_some() {
+            return (page + 1, 0);
+        }
+        let aligned = if page == 0 { ORDER_MAX } else { page.trailing_zeros() };
+        let mut order = left.max(1).ilog2().min(aligned).min(ORDER_MAX);
+        while (page..page + (1 << order)).any(|page| is_there(page).is_some()) {
+            order -= 1;
+        }
+        // Folios of two pages are made since 6.9.
+        if order == 1 && self.settings.kernel < Kernel::new(6, 9) {
+            order = 0;
+        }
+        (page + (1 << order), order as u8)
+    }
+
     /// Copies into some pages and makes them dirty; answers how many became so.
     pub(super) fn dirty_some(&mut self, index: TaskIndex, work: &mut WriteWork, end: u64) -> u64 {
         let first = work.at / 4096;
         let last = end.div_ceil(4096);
         let mut new = 0;
         for page in first..last {
+            if page >= work.folio.0 {
+                work.folio = self.new_folio(work, page);
+            }
             let frame = self.cache.add(work.owner, page);
+            if work.folio.1 > 0 {
+                self.cache.frames[frame].order = work.folio.1;
+            }
             self.cache.frames[frame].flags.set(FrameFlags::UP_TO_DATE);
             self.cache.used(frame);
             new += u64::from(self.cache.set_dirty(frame));

@@ -7,6 +7,7 @@ use iolab_model::error::Errno;
 use iolab_model::{Bytes, Ns};
 
 use super::engine::Machine;
+use crate::api::block::Place;
 use crate::api::file_system::Space;
 
 impl Machine {
@@ -26,8 +27,9 @@ impl Machine {
         self.tree.node(owner).children.as_ref().map(|_| ()).ok_or(super::tree::ENOTDIR)
     }
 
-    /// Runs of neighbouring blocks of a file, as FIEMAP counts them.
-    pub fn extents(&self, path: &Path) -> Result<u64, Errno> {
+    /// Runs of neighbouring blocks of a file, as FIEMAP tells them; `None` while data have no
+    /// place.
+    pub fn extents(&self, path: &Path) -> Result<Option<u64>, Errno> {
         let owner = self.tree.find(path)?;
         let node = self.tree.node(owner);
         let block = u64::from(self.facts.block_bytes);
@@ -42,9 +44,12 @@ impl Machine {
             } else {
                 last = None;
             }
+            if mapped.place == Place::Delayed {
+                return Ok(None);
+            }
             at += mapped.count.max(1);
         }
-        Ok(count)
+        Ok(Some(count))
     }
 
     /// Space of the file system, in its blocks.

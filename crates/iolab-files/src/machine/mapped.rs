@@ -162,7 +162,10 @@ impl Machine {
         }
     }
 
-    /// Maps a present page, and at read faults those around it.
+    /// Maps a present page, and at read faults those around it that carry no marker.
+    ///
+    /// Source: Linux mm/filemap.c, `next_uptodate_folio` (`filemap_map_pages` since 3.15): a marker
+    /// must fault, or nobody would read ahead. A page that is mapped so is no fault of its own.
     fn map_page(&mut self, index: TaskIndex, work: &TouchWork, page: u64) {
         let is_single = work.is_write || self.facts.clusters.is_some();
         let around = if is_single { 0 } else { self.rule.fault_around_pages() };
@@ -171,9 +174,12 @@ impl Machine {
             pages => (page / pages * pages, (page / pages + 1) * pages),
         };
         let mut mapped = 0;
-        for page in from..end.min(self.pages_of(work.owner)) {
-            let Some(frame) = self.cache.frame(work.owner, page) else { continue };
+        for other in from..end.min(self.pages_of(work.owner)) {
+            let Some(frame) = self.cache.frame(work.owner, other) else { continue };
             let flags = &mut self.cache.frames[frame].flags;
+            if other != page && flags.has(FrameFlags::MARKER) {
+                continue;
+            }
             if flags.has(FrameFlags::UP_TO_DATE) && !flags.has(FrameFlags::MAPPED) {
                 flags.set(FrameFlags::MAPPED);
                 mapped += 1;
@@ -195,8 +201,11 @@ impl Machine {
         if around > 0 {
             rule.mapped_around(&mut state, mapped);
         }
+        let is_fault = around == 0 || marked.is_some();
         let marked = marked.map(|_| page);
-        let window = rule.fault_hit(&mut state, access, marked, &self.cache.view(work.owner));
+        let window = is_fault
+            .then(|| rule.fault_hit(&mut state, access, marked, &self.cache.view(work.owner)))
+            .flatten();
         self.tree.node_mut(work.owner).mapped = state;
         if let Some(window) = window {
             let mut new = Vec::new();

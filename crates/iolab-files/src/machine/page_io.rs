@@ -13,8 +13,9 @@ use crate::api::frame::FrameFlags;
 impl Machine {
     /// Makes a request; it leaves when its submitter's processor gets to it.
     pub(super) fn send(&mut self, want: Want, cargo: Cargo, runner: RunBy) -> OutgoingId {
-        let is_flushers = runner == RunBy::Flusher;
-        let state = OnItsWay { cargo, waiters: Vec::new(), is_flushers };
+        let requests = want.sectors.div_ceil(self.max_sectors()).max(1) as u32;
+        let of_flusher = if runner == RunBy::Flusher { requests } else { 0 };
+        let state = OnItsWay { cargo, waiters: Vec::new(), of_flusher };
         let id = if let Some(id) = self.free_requests.pop() {
             self.requests[id.0 as usize] = state;
             id
@@ -22,7 +23,7 @@ impl Machine {
             self.requests.push(state);
             OutgoingId(self.requests.len() as u32 - 1)
         };
-        self.flusher_requests += u32::from(is_flushers);
+        self.flusher_requests += of_flusher;
         let bytes = want.sectors * 512;
         match (want.kind, want.is_meta) {
             (OutgoingKind::Read, _) => self.counts.read_bytes += bytes,
@@ -42,6 +43,7 @@ impl Machine {
             device: want.device,
             sector: want.sector,
             sectors: want.sectors as u32,
+            segments: want.segments,
             is_sync: want.is_sync,
             is_preflush: want.is_preflush,
             is_fua: want.is_fua,
@@ -73,13 +75,61 @@ impl Machine {
         (self.settings.max_sectors_kb * 2).min(most).max(8)
     }
 
+    /// Blocks and pieces of memory of each request in which neighbouring blocks of a file travel: a
+    /// bio takes so many, and is cut as the queue cuts it.
+    pub(super) fn in_pieces(&self, owner: u32, (first, count): (u64, u64)) -> Vec<(u64, u32)> {
+        let (mut at, most, mut pieces) = (0, self.request_blocks(), Vec::new());
+        while at < count {
+            let (whole, _) = self.in_one_bio(owner, (first + at, count - at));
+            let end = at + whole;
+            while at < end {
+                let (blocks, memory) = self.in_one_bio(owner, (first + at, most.min(end - at)));
+                pieces.push((blocks, memory));
+                at += blocks;
+            }
+        }
+        pieces
+    }
+
+    /// Blocks of a file that one bio takes, of those that are to travel together, and the pieces of
+    /// memory that they lie in.
+    fn in_one_bio(&self, owner: u32, (first, count): (u64, u64)) -> (u64, u32) {
+        let per_page = self.blocks_per_page();
+        let (page, end) = (first / per_page, (first + count).div_ceil(per_page));
+        let (pages, memory) = self.memory_of(owner, (page, end - page));
+        (((page + pages) * per_page).min(first + count) - first, memory)
+    }
+
+    /// Memory of pages that travel together: how many of them fit into one bio, and in how many
+    /// pieces they lie. A folio is one piece, cut at 64 KiB as for devices that state no limit of
+    /// their own.
+    ///
+    /// Source: Linux include/linux/bio.h (`BIO_MAX_VECS`), include/linux/blkdev.h
+    /// (`BLK_MAX_SEGMENT_SIZE`).
+    fn memory_of(&self, owner: u32, (first, count): (u64, u64)) -> (u64, u32) {
+        const VECTORS_MAX: u32 = 256;
+        const PIECE_PAGES: u64 = 16;
+        if self.facts.clusters.is_some() || self.own_cache().is_some() {
+            return (count, 0);
+        }
+        let (mut page, end, mut vectors, mut pieces) = (first, first + count, 0, 0);
+        while page < end && vectors < VECTORS_MAX {
+            let order = self.cache.frame(owner, page).map_or(0, |at| self.cache.frames[at].order);
+            let next = ((page >> order << order) + (1 << order)).min(end);
+            pieces += (next - page).div_ceil(PIECE_PAGES) as u32;
+            vectors += 1;
+            page = next;
+        }
+        (page - first, pieces)
+    }
+
     /// A request has ended.
     pub fn request_done(&mut self, id: OutgoingId, status: Result<(), Errno>) {
         let request = &mut self.requests[id.0 as usize];
         let waiters = core::mem::take(&mut request.waiters);
-        let (cargo, is_flushers) = (request.cargo, request.is_flushers);
+        let (cargo, of_flusher) = (request.cargo, request.of_flusher);
         self.free_requests.push(id);
-        self.flusher_requests -= u32::from(is_flushers);
+        self.flusher_requests -= of_flusher;
         match cargo {
             Cargo::Plain | Cargo::Direct(..) => {}
             Cargo::Read(owner, first, count) => self.pages_read(owner, (first, count), status),
@@ -108,7 +158,7 @@ impl Machine {
             self.wake(index, cost);
         }
         let has_room = self.flusher_requests < self.settings.requests_max;
-        if let Some(index) = self.flusher_waits.take_if(|_| is_flushers && has_room) {
+        if let Some(index) = self.flusher_waits.take_if(|_| of_flusher > 0 && has_room) {
             self.wake(index, 0);
         }
     }
@@ -203,7 +253,6 @@ impl Machine {
         let id = self.tree.node(owner).id;
         let (mut at, end) = (first * per_page, (first + count) * per_page);
         let end_of_file = self.tree.node(owner).size.div_ceil(u64::from(self.facts.block_bytes));
-        let most = self.request_blocks();
         let is_background = is_ahead && self.own_cache().is_some();
         while at < end {
             let run = FileRun { node: id, first: at, count: end - at };
@@ -216,8 +265,7 @@ impl Machine {
                 continue;
             };
             let mut sent = 0;
-            while sent < count {
-                let now = (count - sent).min(most);
+            for (now, segments) in self.in_pieces(owner, (at, count)) {
                 // A page belongs to the request that holds its last block.
                 let last = at + sent + now;
                 let last_page =
@@ -225,6 +273,7 @@ impl Machine {
                 let pages = ((at + sent) / per_page, last_page);
                 let sector = Sector((block + sent) * block_sectors);
                 let want = Want {
+                    segments,
                     is_background,
                     ..Want::new(OutgoingKind::Read, device, sector, now * block_sectors)
                 };

@@ -38,6 +38,8 @@ pub struct Outgoing {
     pub sector: Sector,
     /// Length; 0 of a flush.
     pub sectors: u32,
+    /// Pieces of memory; 0: one for each page.
+    pub segments: u32,
     /// A task waits for it.
     pub is_sync: bool,
     /// Flush the write cache first.
@@ -73,7 +75,8 @@ pub(super) struct OnItsWay {
     pub cargo: Cargo,
     /// Tasks that wait for it.
     pub waiters: Vec<TaskIndex>,
-    pub is_flushers: bool,
+    /// Requests that the queue makes of it, if it is the flusher's.
+    pub of_flusher: u32,
 }
 
 /// Description of a request before it is made.
@@ -84,6 +87,7 @@ pub(super) struct Want {
     pub device: DeviceId,
     pub sector: Sector,
     pub sectors: u64,
+    pub segments: u32,
     pub is_sync: bool,
     pub is_preflush: bool,
     pub is_fua: bool,
@@ -98,6 +102,7 @@ impl Want {
             device,
             sector,
             sectors,
+            segments: 0,
             is_sync: true,
             is_preflush: false,
             is_fua: false,

@@ -144,16 +144,17 @@ impl Machine {
         node.write_back += count;
         // Blocks behind the end of the file are not written, except where a page is cut off.
         let last = node.size.div_ceil(block).min((first + count) * per_page);
-        let mut at = first * per_page;
+        let (mut at, mut has_allocated) = (first * per_page, false);
         while at < last {
             let run = FileRun { node: id, first: at, count: last - at };
-            let Some((device, to, count)) = self.place(run, manner) else {
+            let Some((device, to, count, is_new)) = self.place(run, manner) else {
                 let node = self.tree.node_mut(owner);
                 node.error.get_or_insert(iolab_model::error::Errno::ENOSPC);
                 break;
             };
             let piece = Piece { device, block: to, first: at, count };
             at += count;
+            has_allocated |= is_new;
             match pending {
                 Some(open)
                     if open.device == device
@@ -169,6 +170,12 @@ impl Machine {
                 }
             }
         }
+        if has_allocated
+            && self.facts.sends_each_allocation
+            && let Some(open) = pending.take()
+        {
+            self.send_piece(owner, open, manner);
+        }
         // Pages that nothing was sent of: behind the end, or without space.
         let unsent = at.div_ceil(per_page).max(first)..first + count;
         let number = unsent.end.saturating_sub(unsent.start);
@@ -183,15 +190,16 @@ impl Machine {
         }
     }
 
-    /// Place of blocks that are about to be written.
-    fn place(&mut self, run: FileRun, manner: Manner) -> Option<(DeviceId, u64, u64)> {
+    /// Place of blocks that are about to be written: device, first block, number, and whether they
+    /// have it only now.
+    fn place(&mut self, run: FileRun, manner: Manner) -> Option<(DeviceId, u64, u64, bool)> {
         let mut run = run;
         if self.own_cache().is_none() {
             let Mapped { place, count } = self.fs.map(run);
             let count = count.clamp(1, run.count);
             run.count = count;
             if let crate::api::block::Place::Written(device, first) = place {
-                return Some((device, first, count));
+                return Some((device, first, count, false));
             }
         }
         let mut cx = self.context(manner.runner);
@@ -201,19 +209,17 @@ impl Machine {
         self.apply_alone(cx);
         let Mapped { place, count } = given.ok()?;
         let (device, first) = place.block()?;
-        Some((device, first, count.clamp(1, run.count)))
+        Some((device, first, count.clamp(1, run.count), true))
     }
 
     /// Sends blocks in requests of at most the queue's size.
     fn send_piece(&mut self, owner: u32, piece: Piece, manner: Manner) {
         let per_page = self.blocks_per_page();
         let sectors = u64::from(self.facts.block_bytes) / 512;
-        let most = self.request_blocks();
         let node_id = self.tree.node(owner).id;
         let end_of_file = self.tree.node(owner).size.div_ceil(u64::from(self.facts.block_bytes));
         let mut at = 0;
-        while at < piece.count {
-            let now = (piece.count - at).min(most);
+        for (now, segments) in self.in_pieces(owner, (piece.first, piece.count)) {
             let first = piece.first + at;
             let last = first + now;
             // A page belongs to the request that holds its last block that is written.
@@ -221,6 +227,7 @@ impl Machine {
                 if last >= end_of_file { last.div_ceil(per_page) } else { last / per_page };
             let pages = (first / per_page, last_page - first / per_page);
             let want = Want {
+                segments,
                 is_sync: manner.is_sync,
                 is_background: manner.is_background,
                 ..Want::new(

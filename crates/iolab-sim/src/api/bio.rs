@@ -128,9 +128,34 @@ pub struct Bio {
     pub flags: Flags,
     /// Process that asks.
     pub submitter: Submitter,
+    /// Pieces of memory that it comes from or goes to; 0: one for each page of 4 KiB.
+    pub segments: u32,
 }
 
 impl Bio {
+    /// Pieces of memory of its first sectors; they are taken to be equally long.
+    pub const fn segments_of(&self, sectors: u32) -> u32 {
+        match self.segments {
+            _ if !matches!(self.operation, Operation::Read | Operation::Write) => 0,
+            0 => sectors.div_ceil(8),
+            all => (sectors as u64 * all as u64).div_ceil(self.sectors as u64) as u32,
+        }
+    }
+
+    /// Takes its first sectors away, as a bio of their own.
+    #[must_use]
+    pub fn cut(&mut self, sectors: u32) -> Self {
+        let segments = match self.segments {
+            0 => 0,
+            all => self.segments_of(sectors).min(all),
+        };
+        let first = Self { sectors, segments, ..*self };
+        self.sector = first.end();
+        self.sectors -= sectors;
+        self.segments -= segments.min(self.segments.saturating_sub(1));
+        first
+    }
+
     /// First sector after it.
     pub const fn end(&self) -> Sector {
         Sector(self.sector.0 + self.sectors as u64)

@@ -54,6 +54,8 @@ pub struct Request {
     pub sector: Sector,
     /// Length in sectors.
     pub sectors: u32,
+    /// Pieces of memory of its bios.
+    pub segments: u32,
     /// Hints and promises of its bios.
     pub flags: Flags,
     /// Process that submitted its first bio.
@@ -75,6 +77,7 @@ impl Request {
             operation: bio.operation,
             sector: bio.sector,
             sectors: bio.sectors,
+            segments: bio.segments_of(bio.sectors),
             flags: bio.flags,
             submitter: bio.submitter,
             allocated: now,

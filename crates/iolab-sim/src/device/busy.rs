@@ -109,7 +109,8 @@ mod tests {
                 queue.advance(now, &mut Vec::new());
             }
             let operation = Operation::Read;
-            let bio = Bio { id: BioId(id), operation, sector, sectors: 8, flags, submitter };
+            let bio =
+                Bio { id: BioId(id), operation, sector, sectors: 8, flags, submitter, segments: 0 };
             queue.submit(at, &bio);
         }
         while queue.next_event() != Ns::MAX {

@@ -166,6 +166,7 @@ impl Controller {
             sectors: (extent.end - extent.start) as u32,
             flags: Flags::NONE,
             submitter: Submitter::default(),
+            segments: 0,
         };
         let bio = match purpose {
             Purpose::Host(bio) => Bio { id: BioId(id), ..bio },

@@ -156,6 +156,7 @@ impl Smr {
             sectors: (end - at) as u32,
             flags,
             submitter: Submitter::default(),
+            segments: 0,
         };
         self.below.submit(now, &bio);
     }

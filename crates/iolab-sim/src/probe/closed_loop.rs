@@ -47,7 +47,7 @@ pub(super) fn run(
             let Ask { operation, sector, sectors } = next();
             let (flags, submitter) = (Flags::SYNC, Submitter::default());
             let (id, sector) = (BioId(id), Sector(sector));
-            let bio = Bio { id, operation, sector, sectors, flags, submitter };
+            let bio = Bio { id, operation, sector, sectors, flags, submitter, segments: 0 };
             layer.submit(now, &bio);
             in_flight += 1;
         }

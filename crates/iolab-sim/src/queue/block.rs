@@ -96,7 +96,6 @@ impl BlockQueue {
         for (name, &value) in &parameters.tunables {
             scheduler.tune(name, value)?;
         }
-        let max_sectors = max_sectors(parameters, &device);
         let throttle = parameters.throttling_target(context.is_rotational).map(|target| {
             Throttle::new(ThrottleContext {
                 target,
@@ -114,7 +113,7 @@ impl BlockQueue {
             scheduler,
             framework,
             uses_index: !kind.finds_own_merges() && parameters.nomerges < 2,
-            limits: MergeLimits { max_sectors, chunk_sectors: device.chunk_sectors, framework },
+            limits: limits_of(parameters, &device),
             nomerges: parameters.nomerges,
             depth,
             look_ahead: parameters.look_ahead.min(1) as usize,
@@ -296,6 +295,7 @@ impl BlockQueue {
             sectors: request.sectors,
             flags: request.flags,
             submitter: request.submitter,
+            segments: request.segments,
         };
         self.below.submit(now, &bio);
     }
@@ -501,11 +501,15 @@ fn is_timer_set((before, count): (Ns, u64), scheduler: &dyn Scheduler) -> bool {
     after != Ns::MAX && (after != before || scheduler.timers_set() != count)
 }
 
-/// Longest request: of the settings, the segments and the device.
-fn max_sectors(parameters: &QueueParameters, device: &Info) -> u32 {
+/// Limits of a request: of the settings and the device.
+fn limits_of(parameters: &QueueParameters, device: &Info) -> MergeLimits {
     let soft = parameters.max_sectors_kb.map_or(u32::MAX, |kb| kb.saturating_mul(2));
-    let segments = parameters.max_segments.map_or(u32::MAX, |n| n.saturating_mul(8));
-    soft.min(segments).min(device.max_sectors).max(8)
+    MergeLimits {
+        max_sectors: soft.min(device.max_sectors).max(8),
+        max_segments: parameters.max_segments.unwrap_or(u32::MAX),
+        chunk_sectors: device.chunk_sectors,
+        framework: parameters.scheduler.framework(),
+    }
 }
 
 fn slots_of(parameters: &QueueParameters, kind: SchedulerKind, depth: u32) -> u32 {

@@ -34,14 +34,11 @@ impl BlockQueue {
         let owner = self.chains.split(bio.id, pieces);
         let mut rest = *bio;
         while rest.sectors > 0 {
-            let mut piece = rest;
-            piece.sectors = self.first_piece(&rest);
-            if piece.sectors < rest.sectors {
+            let piece = rest.cut(self.first_piece(&rest));
+            if rest.sectors > 0 {
                 self.trace(now, Action::Split, &Request::of(&piece, now));
             }
             self.place_or_sequence(now, &piece, owner, steps);
-            rest.sector = piece.end();
-            rest.sectors -= piece.sectors;
         }
     }
 
@@ -49,9 +46,7 @@ impl BlockQueue {
         let mut rest = *bio;
         let mut pieces = 0;
         while rest.sectors > 0 {
-            let first = self.first_piece(&rest);
-            rest.sector = Sector(rest.sector.0 + u64::from(first));
-            rest.sectors -= first;
+            let _ = rest.cut(self.first_piece(&rest));
             pieces += 1;
         }
         pieces
@@ -60,6 +55,11 @@ impl BlockQueue {
     /// Length of the first piece when a bio is cut at the limits.
     fn first_piece(&self, bio: &Bio) -> u32 {
         let mut length = bio.sectors.min(self.limits.max_sectors);
+        let segments = bio.segments_of(bio.sectors);
+        if segments > self.limits.max_segments {
+            let most = u64::from(bio.sectors) * u64::from(self.limits.max_segments);
+            length = length.min(((most / u64::from(segments)) as u32 / 8 * 8).max(8));
+        }
         if self.limits.chunk_sectors > 0 {
             let chunk = u64::from(self.limits.chunk_sectors);
             length = length.min((chunk - bio.sector.0 % chunk) as u32);
@@ -99,6 +99,7 @@ impl BlockQueue {
                         sectors: 0,
                         flags: Flags::SYNC,
                         submitter: Submitter::default(),
+                        segments: 0,
                     };
                     let request = self.numbered(&flush, now);
                     let id = self.requests.add(request);
@@ -209,7 +210,8 @@ impl BlockQueue {
         if !self.limits.alike(request, bio) {
             return None;
         }
-        let total = u64::from(request.sectors) + u64::from(bio.sectors);
+        let segments = request.segments.saturating_add(bio.segments_of(bio.sectors));
+        let total = (u64::from(request.sectors) + u64::from(bio.sectors), segments);
         if request.end() == bio.sector && self.limits.fits(request.sector, total) {
             Some(MergeEnd::Back)
         } else if bio.end() == request.sector && self.limits.fits(bio.sector, total) {
@@ -223,6 +225,7 @@ impl BlockQueue {
     fn grow(&mut self, now: Ns, merge: Merge, bio: &Bio, owner: Owner) {
         let request = &mut self.requests[merge.into];
         request.sectors += bio.sectors;
+        request.segments = request.segments.saturating_add(bio.segments_of(bio.sectors));
         if merge.end == MergeEnd::Front {
             request.sector = bio.sector;
         }
@@ -304,7 +307,8 @@ impl BlockQueue {
 
     fn are_joinable(&self, first: RequestId, second: RequestId) -> bool {
         let (a, b) = (&self.requests[first], &self.requests[second]);
-        let total = u64::from(a.sectors) + u64::from(b.sectors);
+        let segments = a.segments.saturating_add(b.segments);
+        let total = (u64::from(a.sectors) + u64::from(b.sectors), segments);
         let as_bio = Bio {
             id: BioId(0),
             operation: b.operation,
@@ -312,6 +316,7 @@ impl BlockQueue {
             sectors: b.sectors,
             flags: b.flags,
             submitter: b.submitter,
+            segments: 0,
         };
         a.end() == b.sector && self.limits.alike(a, &as_bio) && self.limits.fits(a.sector, total)
     }
@@ -321,6 +326,7 @@ impl BlockQueue {
         let lost = self.requests[second];
         let survivor = &mut self.requests[first];
         survivor.sectors += lost.sectors;
+        survivor.segments = survivor.segments.saturating_add(lost.segments);
         survivor.allocated = survivor.allocated.min(lost.allocated);
         if lost.submitter.priority < survivor.submitter.priority {
             survivor.submitter.priority = lost.submitter.priority;

@@ -15,6 +15,8 @@ use crate::api::scheduler::Framework;
 pub struct MergeLimits {
     /// Longest request, in sectors.
     pub max_sectors: u32,
+    /// Most pieces of memory of a request.
+    pub max_segments: u32,
     /// Requests must not cross a multiple of this; 0 if they may.
     pub chunk_sectors: u32,
     /// Priorities must be equal (blk-mq since 5.0).
@@ -33,10 +35,11 @@ impl MergeLimits {
                 || request.submitter.priority == bio.submitter.priority)
     }
 
-    /// Tell whether a request of this extent is allowed.
-    pub fn fits(&self, start: Sector, sectors: u64) -> bool {
+    /// Tell whether a request of so many sectors, in so many pieces of memory, is allowed.
+    pub fn fits(&self, start: Sector, (sectors, segments): (u64, u32)) -> bool {
         let chunk = u64::from(self.chunk_sectors);
         sectors <= u64::from(self.max_sectors)
+            && segments <= self.max_segments
             && (chunk == 0 || start.0 / chunk == (start.0 + sectors - 1) / chunk)
     }
 }

@@ -32,7 +32,7 @@ pub struct QueueParameters {
     pub nomerges: u8,
     /// Longest request.
     pub max_sectors_kb: Option<u32>,
-    /// Most 4 KiB segments per request.
+    /// Most pieces of memory per request: pages of 4 KiB, or folios of the page cache.
     pub max_segments: Option<u32>,
     /// Clock ticks per second.
     pub hz: u32,

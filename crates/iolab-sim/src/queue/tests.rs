@@ -16,6 +16,7 @@ fn bio(id: u32, sector: u64, sectors: u32) -> Bio {
         sectors,
         flags: Flags::NONE,
         submitter: Submitter::default(),
+        segments: 0,
     }
 }
 

@@ -243,6 +243,6 @@ pub fn row_of(event: &TraceEvent, epoch: Ns) -> Row {
     };
     let flags = if is_sync { Flags::SYNC } else { Flags::NONE };
     let (sector, sectors) = (event.sector, event.sectors);
-    let bio = Bio { id: BioId(0), operation, sector, sectors, flags, submitter };
+    let bio = Bio { id: BioId(0), operation, sector, sectors, flags, submitter, segments: 0 };
     Row { at: event.at.since(epoch), action: event.action, bio }
 }

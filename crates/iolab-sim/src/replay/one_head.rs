@@ -270,6 +270,7 @@ mod tests {
             sectors: 256,
             flags: Flags::NONE,
             submitter: Submitter::default(),
+            segments: 0,
         };
         device.submit(Ns(7), &bio);
         // 128 KiB at 120 MB/s, times 0.2, and no wait: the head stands at sector 0.

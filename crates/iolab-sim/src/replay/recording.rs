@@ -226,7 +226,7 @@ fn row(line: &str) -> Result<Row, String> {
     };
     let action = action.ok_or_else(|| format!("no known event '{letter}'"))?;
     let submitter = Submitter { process, priority, cpu };
-    let bio = Bio { id: BioId(0), operation, sector, sectors, flags, submitter };
+    let bio = Bio { id: BioId(0), operation, sector, sectors, flags, submitter, segments: 0 };
     Ok(Row { at, action, bio })
 }
 

@@ -221,6 +221,7 @@ fn bio(index: usize, row: &BioRow) -> Bio {
         sectors: row.n,
         flags: flag(row.fua, Flags::FUA).with(flag(row.preflush, Flags::PREFLUSH)),
         submitter: Submitter { priority, ..Submitter::default() },
+        segments: 0,
     }
 }
 

@@ -171,6 +171,7 @@ fn bio_of(index: usize, row: &RequestRow) -> Bio {
             priority: Priority { class: row.class, level: row.prio },
             cpu: row.cpu,
         },
+        segments: 0,
     }
 }
 

@@ -32,6 +32,7 @@ pub(crate) fn bio(operation: Operation, sector: u64) -> Bio {
         sectors: 8,
         flags: Flags::NONE,
         submitter: Submitter::default(),
+        segments: 0,
     }
 }
 

@@ -145,6 +145,7 @@ mod tests {
                 priority: iolab_model::Priority::default(),
                 cpu: 0,
             },
+            segments: 0,
         };
         beside.submit(Ns(0), &bio(0, Sector(0)));
         beside.submit(Ns(0), &bio(1, from));

@@ -54,6 +54,12 @@ impl SimTarget {
         let _ = self.simulation.borrow_mut().names.unlink(path);
     }
 
+    /// Runs of neighbouring blocks of a file that is there, on a simulated file system; inside,
+    /// `None` while data have no place.
+    pub fn extents(&self, path: &Path) -> Option<Option<u64>> {
+        self.inspect(|simulation| simulation.machine()?.extents(path).ok())
+    }
+
     /// Brings the page cache into a state; without a file system there is nothing to do.
     ///
     /// Everything is written first; then nothing is cached, or everything as far as memory goes.

@@ -414,6 +414,7 @@ impl Simulation {
             sectors: piece.sectors,
             flags: piece.flags,
             submitter: piece.submitter,
+            segments: 0,
         };
         let at = self.charge(lane, self.cost.submit_ns);
         if at <= self.now {
@@ -570,6 +571,7 @@ impl Simulation {
             sectors: request.sectors,
             flags: set.fold(Flags::NONE, Flags::with),
             submitter: Submitter { process, priority, cpu },
+            segments: request.segments,
         };
         if request.at <= self.now {
             self.stack.submit(self.now, &bio);

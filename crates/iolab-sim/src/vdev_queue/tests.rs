@@ -71,7 +71,8 @@ impl Bench {
         self.next += 1;
         let submitter = Submitter { process: ProcessId(1), ..Submitter::default() };
         let (sector, sectors) = (Sector(at * 2), (kib * 2) as u32);
-        let bio = Bio { id: BioId(self.next), operation, sector, sectors, flags, submitter };
+        let bio =
+            Bio { id: BioId(self.next), operation, sector, sectors, flags, submitter, segments: 0 };
         self.queue.submit(now, &bio);
     }
 

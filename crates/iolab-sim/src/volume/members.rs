@@ -24,6 +24,8 @@ pub(super) struct Command {
     pub(super) flags: Flags,
     /// Submitter, passed down.
     pub(super) submitter: Submitter,
+    /// Pieces of memory of so many sectors, as the bio has them.
+    pub(super) memory: (u32, u32),
 }
 
 impl Command {
@@ -33,6 +35,7 @@ impl Command {
             operation: bio.operation,
             flags: bio.flags.without(Flags::PREFLUSH),
             submitter: bio.submitter,
+            memory: (bio.segments, bio.sectors),
         }
     }
 
@@ -42,6 +45,7 @@ impl Command {
             operation: Operation::Read,
             flags: self.flags.without(Flags::FUA),
             submitter: self.submitter,
+            memory: self.memory,
         }
     }
 }
@@ -224,7 +228,9 @@ impl<O: Copy> Members<O> {
             let info = &self.list[usize::from(transfer.member)].info;
             let left = (transfer.end().0 - sector.0) as u32;
             let sectors = left.min(self.transfer_max).min(room_at(info, sector));
-            self.submit(now, transfer.member, Bio { sectors, ..command.bio(sector) }, owner);
+            let segments = command.segments_of(sectors);
+            let bio = Bio { sectors, segments, ..command.bio(sector) };
+            self.submit(now, transfer.member, bio, owner);
             sector.0 += u64::from(sectors);
             commands += 1;
         }
@@ -233,7 +239,8 @@ impl<O: Copy> Members<O> {
 
     /// Sends a flush to every present member; answers with their number.
     pub(super) fn flush(&mut self, now: Ns, submitter: Submitter, owner: O) -> u32 {
-        let command = Command { operation: Operation::Flush, flags: Flags::SYNC, submitter };
+        let (operation, memory) = (Operation::Flush, (0, 0));
+        let command = Command { operation, flags: Flags::SYNC, submitter, memory };
         let mut commands = 0;
         for member in 0..self.list.len() as u16 {
             if self.is_present(member) {
@@ -350,9 +357,18 @@ impl Member {
 }
 
 impl Command {
+    /// Pieces of memory of a part; 0: one for each page.
+    const fn segments_of(self, sectors: u32) -> u32 {
+        let (segments, of) = self.memory;
+        if segments == 0 || of == 0 {
+            return 0;
+        }
+        (sectors as u64 * segments as u64).div_ceil(of as u64) as u32
+    }
+
     const fn bio(self, sector: Sector) -> Bio {
-        let Self { operation, flags, submitter } = self;
-        Bio { id: BioId(0), operation, sector, sectors: 0, flags, submitter }
+        let Self { operation, flags, submitter, .. } = self;
+        Bio { id: BioId(0), operation, sector, sectors: 0, flags, submitter, segments: 0 }
     }
 }
 

@@ -117,7 +117,7 @@ pub(super) fn recorded(
 /// A bio from the test's only process.
 pub(super) fn bio(id: u32, operation: Operation, sector: u64, sectors: u32) -> Bio {
     let (flags, submitter) = (Flags::NONE, Submitter::default());
-    Bio { id: BioId(id), operation, sector: Sector(sector), sectors, flags, submitter }
+    Bio { id: BioId(id), operation, sector: Sector(sector), sectors, flags, submitter, segments: 0 }
 }
 
 /// Runs until nothing is left; answers with the instant at which each bio was done, and checks

@@ -84,5 +84,5 @@ fn write_of(
     }
     let (flags, submitter) = (Flags::NONE, Submitter::default());
     let (id, operation, sectors) = (BioId(0), Operation::Write, sectors as u32);
-    Ok(Bio { id, operation, sector, sectors, flags, submitter })
+    Ok(Bio { id, operation, sector, sectors, flags, submitter, segments: 0 })
 }

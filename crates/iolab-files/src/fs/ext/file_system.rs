@@ -19,7 +19,10 @@ impl FileSystem for ExtFs {
             cache_unit_bytes: 4096,
             cache: CacheKind::Pages,
             has_large_folios: self.mode.has_large_folios,
+            writes_large_folios: self.mode.has_large_folios,
             allocate_blocks_max: WRITE_BACK_BLOCKS,
+            // Linux fs/ext4/inode.c, ext4_do_writepages: ext4_io_submit() after each extent.
+            sends_each_allocation: true,
             is_delayed: self.is_delayed,
             discards: false,
             file_bytes_max: self.blocks_max() * self.block_bytes(),

@@ -107,10 +107,14 @@ pub const ROOT_LITERAL_BYTES: u32 = 336;
 const SHORT_HEAD_BYTES: u32 = 6;
 /// Head of a block of entries (version 3).
 const DATA_HEAD_BYTES: u32 = 64;
+/// Room for entries in a block.
+const DATA_ROOM_BYTES: u32 = BLOCK_BYTES as u32 - DATA_HEAD_BYTES;
+/// Head of a block of hashes, and the piece of its tail that changes.
+const LEAF_BYTES: u32 = 64 + 128;
 /// Tail of the one block of a directory that has both entries and their hashes.
 const BLOCK_TAIL_BYTES: u32 = 8;
 /// Hash and place of an entry.
-const HASH_BYTES: u32 = 8;
+pub const HASH_BYTES: u32 = 8;
 
 /// Form of a directory, by its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,6 +134,8 @@ pub struct Listing {
     short_bytes: u32,
     short_bytes_max: u32,
     data_bytes: u32,
+    /// Bytes of entries that were taken out, the oldest ones first.
+    removed_bytes: u32,
     /// Form now.
     pub form: ListingForm,
 }
@@ -142,13 +148,14 @@ impl Default for Listing {
             short_bytes_max: LITERAL_BYTES,
             // Entries of the directory itself and of its parent, in the forms with blocks.
             data_bytes: entry_bytes(1) + entry_bytes(2),
+            removed_bytes: 0,
             form: ListingForm::Short,
         }
     }
 }
 
 /// Bytes of an entry in a block: inode, length, name, type, own place, in units of 8.
-const fn entry_bytes(name: u32) -> u32 {
+pub const fn entry_bytes(name: u32) -> u32 {
     (8 + 1 + name + 1 + 2).next_multiple_of(8)
 }
 
@@ -179,27 +186,36 @@ impl Listing {
         }
     }
 
-    /// Takes a name out.
-    pub fn remove(&mut self, name: u32) {
+    /// Takes a name out of so many blocks of entries; answers the one that had it, if the oldest
+    /// names go first.
+    pub fn remove(&mut self, name: u32, blocks: u32) -> u32 {
+        let place = self.removed_bytes / DATA_ROOM_BYTES % blocks.max(1);
+        self.removed_bytes = self.removed_bytes.wrapping_add(entry_bytes(name));
         self.entries = self.entries.saturating_sub(1);
         self.short_bytes = self.short_bytes.saturating_sub(name + 8).max(SHORT_HEAD_BYTES);
         self.data_bytes = self.data_bytes.saturating_sub(entry_bytes(name));
         if self.short_bytes <= self.short_bytes_max && self.form == ListingForm::Block {
             self.form = ListingForm::Short;
         }
+        place
+    }
+
+    /// Bytes that hashes take in one of their blocks, with its head and tail.
+    pub fn hashes_of_a_leaf(&self) -> u32 {
+        let all = (self.entries + 2) * HASH_BYTES;
+        all / all.div_ceil(DATA_ROOM_BYTES).max(1) + LEAF_BYTES
     }
 
     /// Blocks of entries and blocks of hashes that it needs.
     pub fn blocks(&self) -> (u32, u32) {
-        let room = BLOCK_BYTES as u32 - DATA_HEAD_BYTES;
         match self.form {
             ListingForm::Short => (0, 0),
             ListingForm::Block => (1, 0),
             ListingForm::Leaf => {
-                let leaves = ((self.entries + 2) * HASH_BYTES).div_ceil(room);
+                let leaves = ((self.entries + 2) * HASH_BYTES).div_ceil(DATA_ROOM_BYTES);
                 // A node form has a root and a table of free space besides its leaves.
                 let more = if leaves > 1 { 2 } else { 0 };
-                (self.data_bytes.div_ceil(room), leaves + more)
+                (self.data_bytes.div_ceil(DATA_ROOM_BYTES), leaves + more)
             }
         }
     }

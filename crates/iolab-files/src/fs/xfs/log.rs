@@ -22,8 +22,10 @@ const BLOCK_SECTORS: u64 = BLOCK_BYTES / SECTOR_BYTES;
 const CHECKPOINT_BYTES: u64 = 512 + 100;
 /// An inode: its format (56), core (176), one extent (16) and three region heads (12 each).
 const INODE_BYTES: u64 = 56 + 176 + 16 + 3 * 12;
-/// A buffer: its format (24 to 40), one or two pieces of 128 bytes, and region heads.
-const BUFFER_BYTES: u64 = 40 + 128 + 2 * 12;
+/// A buffer: its format (24 to 40) and two region heads, beside the pieces that changed.
+const BUFFER_BYTES: u64 = 40 + 2 * 12;
+/// Pieces of a buffer that are logged whole (`XFS_BLF_CHUNK`).
+const PIECE_BYTES: u64 = 128;
 /// Interval of the log worker (`fs.xfs.xfssyncd_centisecs`, 3000).
 pub const WORKER_INTERVAL: Ns = Ns(30_000_000_000);
 
@@ -36,14 +38,19 @@ pub enum Item {
     Block(u64),
 }
 
-impl Item {
-    const fn bytes(self) -> u64 {
-        match self {
-            Self::Inode(..) => INODE_BYTES,
-            Self::Block(_) => BUFFER_BYTES,
-        }
-    }
+/// Part of a block of metadata that a change touches. What was logged of a block is logged again
+/// with each further change, until the block is written in place ("relogging").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// A record that is changed where it is.
+    Record,
+    /// Bytes that follow those of the change before.
+    More(u64),
+    /// All bytes up to this one: of what is kept in order.
+    UpTo(u64),
+}
 
+impl Item {
     const fn block(self) -> u64 {
         match self {
             Self::Inode(_, block) | Self::Block(block) => block,
@@ -66,8 +73,11 @@ pub struct XfsLog {
     buffer_bytes: u64,
     /// Number of the checkpoint that collects changes.
     current: Tid,
-    items: BTreeSet<Item>,
+    /// Changes that it holds, and the bytes of each.
+    items: BTreeMap<Item, u64>,
     bytes: u64,
+    /// Bytes of blocks that were logged since they were last written in place.
+    logged: BTreeMap<u64, u64>,
     /// The checkpoint must be written.
     is_wanted: bool,
     /// A caller waits for it.
@@ -98,8 +108,9 @@ impl XfsLog {
             geometry,
             buffer_bytes,
             current: Tid(1),
-            items: BTreeSet::new(),
+            items: BTreeMap::new(),
             bytes: 0,
+            logged: BTreeMap::new(),
             is_wanted: false,
             has_waiter: false,
             in_flight: VecDeque::new(),
@@ -131,14 +142,29 @@ impl XfsLog {
         (self.geometry.log_bytes() / 8).min(32 << 20)
     }
 
-    /// Notes a change in the collecting checkpoint.
-    pub fn note(&mut self, item: Item) -> Tid {
-        if self.items.insert(item) {
-            self.bytes += item.bytes();
-            if self.bytes >= self.limit() {
-                self.is_wanted = true;
-            }
+    /// Notes a change of an inode, which lies in a block, in the collecting checkpoint.
+    pub fn note_inode(&mut self, node: NodeId, block: u64) -> Tid {
+        self.note(Item::Inode(node, block), INODE_BYTES)
+    }
+
+    /// Notes a change of a block in the collecting checkpoint.
+    pub fn note_block(&mut self, block: u64, part: Part) -> Tid {
+        let logged = self.logged.entry(block).or_insert(0);
+        *logged = match part {
+            Part::Record => (*logged).max(PIECE_BYTES),
+            Part::More(bytes) => (*logged).max(PIECE_BYTES) + bytes,
+            Part::UpTo(bytes) => (*logged).max(bytes),
         }
+        .min(BLOCK_BYTES);
+        let bytes = BUFFER_BYTES + logged.next_multiple_of(PIECE_BYTES);
+        self.note(Item::Block(block), bytes)
+    }
+
+    fn note(&mut self, item: Item, bytes: u64) -> Tid {
+        let held = self.items.entry(item).or_insert(0);
+        self.bytes += bytes.saturating_sub(*held);
+        *held = bytes.max(*held);
+        self.is_wanted |= self.bytes >= self.limit();
         self.current
     }
 
@@ -202,7 +228,7 @@ impl XfsLog {
         let bytes = self.bytes + CHECKPOINT_BYTES;
         let sectors = bytes.div_ceil(SECTOR_BYTES);
         let steps = self.records(sectors);
-        self.dirty.extend(self.items.iter().map(|item| item.block()));
+        self.dirty.extend(self.items.keys().map(|item| item.block()));
         self.items.clear();
         self.held += bytes;
         self.log_bytes += sectors * SECTOR_BYTES;
@@ -240,7 +266,14 @@ impl XfsLog {
 
     fn write_in_place(&mut self) -> Option<FsJob> {
         let mut runs: Vec<BlockRun> = Vec::new();
+        // A block that changed since is pinned by the collecting checkpoint, and stays.
+        let pinned: BTreeSet<u64> = self.items.keys().map(|item| item.block()).collect();
         for block in core::mem::take(&mut self.dirty) {
+            if pinned.contains(&block) {
+                self.dirty.insert(block);
+                continue;
+            }
+            self.logged.remove(&block);
             match runs.last_mut() {
                 Some(run) if run.end() == block => run.count += 1,
                 _ => runs.push(BlockRun::new(block, 1)),

@@ -11,7 +11,8 @@ use crate::api::context::Context;
 use crate::api::file_system::{Entry, NodeKind};
 
 use super::fork::{Piece, PieceState};
-use super::inodes::{LITERAL_BYTES, Listing, ListingForm};
+use super::inodes::{HASH_BYTES, LITERAL_BYTES, Listing, ListingForm, entry_bytes};
+use super::log::Part;
 use super::node::{Inode, XfsNode};
 use super::volume::{NAME_COST, Xfs};
 
@@ -138,24 +139,44 @@ impl Xfs {
             self.node_mut(directory).inode.listing = Some(before);
             return Err(errno);
         }
-        self.log_listing(cx, directory);
+        let bytes = entry_bytes(name.len() as u32);
+        self.log_listing(cx, directory, (self.entry_blocks(directory).saturating_sub(1), bytes));
         Ok(())
     }
 
     /// An entry less.
     pub(super) fn remove_entry(&mut self, cx: &mut Context, directory: NodeId, name: &str) {
+        let (mut place, blocks) = (0, self.entry_blocks(directory));
         if let Some(listing) = &mut self.node_mut(directory).inode.listing {
-            listing.remove(name.len() as u32);
+            place = listing.remove(name.len() as u32, blocks);
         }
         // Fewer entries never need a new block.
         let fitted = self.fit_listing(cx, directory);
         debug_assert!(fitted.is_ok(), "a directory that shrinks asks for no space");
-        self.log_listing(cx, directory);
+        self.log_listing(cx, directory, (place, 0));
     }
 
-    fn log_listing(&mut self, cx: &mut Context, directory: NodeId) {
-        for block in self.listing_blocks(directory) {
-            self.log_block(cx, block);
+    /// Blocks of entries that a directory has.
+    fn entry_blocks(&self, directory: NodeId) -> u32 {
+        self.node(directory).fork.before(HASH_FIRST).map_or(0, |last| last.end() as u32)
+    }
+
+    /// Notes a change of so many bytes in a block of entries, and of the hashes, which are sorted.
+    fn log_listing(&mut self, cx: &mut Context, directory: NodeId, (place, bytes): (u32, u32)) {
+        let held = self.node(directory);
+        let listing = held.inode.listing.unwrap_or_default();
+        let entries = held.fork.holding(u64::from(place)).map(|piece| {
+            let block = piece.at + u64::from(place) - piece.first;
+            // The one block of a small directory has its hashes, too.
+            let hash = if listing.form == ListingForm::Block { HASH_BYTES } else { 0 };
+            (block, Part::More(u64::from(bytes + hash)))
+        });
+        let last = held.fork.last().filter(|piece| piece.first >= HASH_FIRST);
+        let hashes = last.map(|piece| {
+            (piece.at + piece.count - 1, Part::UpTo(u64::from(listing.hashes_of_a_leaf())))
+        });
+        for (block, part) in entries.into_iter().chain(hashes) {
+            self.log_part(cx, block, part);
         }
         self.log_node(cx, directory, true);
     }
@@ -197,7 +218,7 @@ impl Xfs {
         self.cut(cx, node, 0, u64::MAX);
         let block = self.inode_block(node);
         let Inode { group, number, .. } = self.node(node).inode;
-        cx.changes(self.log.note(super::log::Item::Inode(node, block)));
+        cx.changes(self.log.note_inode(node, block));
         self.changed.insert(node);
         self.log_inodes(cx, group);
         if let Some(chunk) = self.groups[group].chunks.give(number) {

@@ -26,7 +26,10 @@ impl FileSystem for Xfs {
             cache: CacheKind::Pages,
             // Linux 5.18, fs/xfs/xfs_icache.c: mapping_set_large_folios.
             has_large_folios: self.mounted.kernel >= crate::api::make::Kernel::new(5, 18),
+            // Linux 6.6, fs/iomap/buffered-io.c: iomap_get_folio asks for the length of the write.
+            writes_large_folios: self.mounted.kernel >= crate::api::make::Kernel::new(6, 6),
             allocate_blocks_max: EXTENT_BLOCKS_MAX,
+            sends_each_allocation: false,
             is_delayed: true,
             discards: false,
             file_bytes_max: (1 << 63) - 1,

@@ -6,6 +6,9 @@ use iolab_model::seed::{Seed, Stream};
 use iolab_model::{Bytes, Ns};
 
 use super::Xfs;
+use super::geometry::Geometry;
+use super::inodes::Listing;
+use super::log::{Part, WORKER_INTERVAL, XfsLog};
 use crate::api::block::{FileRun, NodeId, Place};
 use crate::api::context::{Caller, Context, Tid};
 use crate::api::file_system::{
@@ -438,4 +441,40 @@ fn what_cannot_be_is_refused_in_one_line() {
     let words = vec!["alocsize=1m".to_owned()];
     let unknown = FsOptions::mount("xfs", super::options::MOUNT, &words).unwrap_err().to_string();
     assert!(unknown.contains("did you mean") && unknown.contains("allocsize"), "{unknown}");
+}
+
+#[test]
+fn a_block_that_changes_while_its_checkpoint_is_written_stays_in_the_log() {
+    let geometry = Geometry::new(&spec(512, "", "")).unwrap();
+    let mut log = XfsLog::new(geometry, 32 << 10);
+    log.note_block(7, Part::More(2000));
+    log.tick(WORKER_INTERVAL);
+    let (checkpoint, _) = log.poll().unwrap();
+    log.note_block(7, Part::More(64));
+    log.done(checkpoint.id);
+    assert!(log.poll().is_none(), "nothing is written in place of what the log holds");
+    let before = log.log_bytes;
+    log.note_block(7, Part::More(64));
+    log.tick(Ns(2 * WORKER_INTERVAL.0));
+    let (checkpoint, _) = log.poll().unwrap();
+    assert!(log.log_bytes - before > 2000, "all that was logged of it is logged again");
+    log.done(checkpoint.id);
+    let (in_place, is_checkpoint) = log.poll().unwrap();
+    assert!(!is_checkpoint && in_place.steps.len() == 1);
+    log.done(in_place.id);
+    let before = log.log_bytes;
+    log.note_block(7, Part::Record);
+    log.force(log.current());
+    log.poll().unwrap();
+    assert!(log.log_bytes - before <= 1024, "it was written in place: {}", log.log_bytes - before);
+}
+
+#[test]
+fn names_that_go_in_their_order_leave_the_blocks_one_after_the_other() {
+    let mut listing = Listing::default();
+    (0..2000).for_each(|_| listing.add(20));
+    let (blocks, _) = listing.blocks();
+    let places: Vec<u32> = (0..2000).map(|_| listing.remove(20, blocks)).collect();
+    assert!(places.is_sorted(), "{places:?}");
+    assert_eq!((places[0], places[1999]), (0, blocks - 1));
 }

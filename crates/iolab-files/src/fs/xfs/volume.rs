@@ -14,7 +14,7 @@ use super::fork::Piece;
 use super::geometry::Geometry;
 use super::groups::AllocationGroups;
 use super::inodes::Listing;
-use super::log::{Item, XfsLog};
+use super::log::{Part, XfsLog};
 use super::node::{Inode, Snapshot, StoredNode, XfsNode};
 use super::options::Mounted;
 
@@ -123,7 +123,7 @@ impl Xfs {
     /// Notes that a node changed; `is_data`: more than its times.
     pub(super) fn log_node(&mut self, cx: &mut Context, node: NodeId, is_data: bool) {
         let block = self.inode_block(node);
-        let tid = self.log.note(Item::Inode(node, block));
+        let tid = self.log.note_inode(node, block);
         let inode = self.node_mut(node);
         inode.any_change = tid.0;
         if is_data {
@@ -137,9 +137,14 @@ impl Xfs {
         }
     }
 
-    /// Notes that blocks of metadata changed.
+    /// Notes that a record of a block of metadata changed.
     pub(super) fn log_block(&mut self, cx: &mut Context, block: u64) {
-        cx.changes(self.log.note(Item::Block(block)));
+        self.log_part(cx, block, Part::Record);
+    }
+
+    /// Notes that a part of a block of metadata changed.
+    pub(super) fn log_part(&mut self, cx: &mut Context, block: u64, part: Part) {
+        cx.changes(self.log.note_block(block, part));
     }
 
     /// Notes that the trees of free space of a group changed.

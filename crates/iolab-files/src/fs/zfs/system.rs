@@ -20,7 +20,9 @@ impl FileSystem for Zfs {
             cache_unit_bytes: self.rules.record_bytes as u32,
             cache: CacheKind::Own(self.rules.cache),
             has_large_folios: false,
+            writes_large_folios: false,
             allocate_blocks_max: u64::MAX,
+            sends_each_allocation: false,
             is_delayed: true,
             discards: false,
             // Pages are numbered with 32 bits.

@@ -47,6 +47,7 @@ pub(crate) fn bio(id: u32, operation: Operation, sector: u64, sectors: u32) -> B
         sectors,
         flags: Flags::NONE,
         submitter: Submitter::default(),
+        segments: 0,
     }
 }
 

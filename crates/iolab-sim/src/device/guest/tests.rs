@@ -12,7 +12,15 @@ use crate::profile::{Profile, Value};
 
 fn bio(id: u32, operation: Operation, sectors: u32) -> Bio {
     let submitter = Submitter::default();
-    Bio { id: BioId(id), operation, sector: Sector(0), sectors, flags: Flags::NONE, submitter }
+    Bio {
+        id: BioId(id),
+        operation,
+        sector: Sector(0),
+        sectors,
+        flags: Flags::NONE,
+        submitter,
+        segments: 0,
+    }
 }
 
 /// Mean time of `count` requests, one at a time.

@@ -35,7 +35,15 @@ fn with(numbers: &[(&'static str, f64)]) -> Vec<(&'static str, f64)> {
 
 fn bio(id: u32, operation: Operation, sector: u64, sectors: u32) -> Bio {
     let submitter = Submitter::default();
-    Bio { id: BioId(id), operation, sector: Sector(sector), sectors, flags: Flags::NONE, submitter }
+    Bio {
+        id: BioId(id),
+        operation,
+        sector: Sector(sector),
+        sectors,
+        flags: Flags::NONE,
+        submitter,
+        segments: 0,
+    }
 }
 
 /// One more operation of a closed loop: kind, first sector, sectors.

@@ -21,6 +21,7 @@ fn bio(operation: Operation, flags: Flags, id: u32) -> Bio {
         sectors: 8,
         flags,
         submitter,
+        segments: 0,
     }
 }
 

@@ -25,6 +25,7 @@ fn bio(operation: Operation, sector: u64) -> Bio {
         sectors: 8,
         flags: Flags::NONE,
         submitter,
+        segments: 0,
     }
 }
 

@@ -52,7 +52,7 @@ const REBUILD_SUBMITTER: Submitter = Submitter {
 };
 
 const fn rebuild_command(operation: Operation) -> Command {
-    Command { operation, flags: Flags::NONE, submitter: REBUILD_SUBMITTER }
+    Command { operation, flags: Flags::NONE, submitter: REBUILD_SUBMITTER, memory: (0, 0) }
 }
 
 /// Time to move `sectors` at a speed.

@@ -54,7 +54,7 @@ fn to_bio(id: u32, &(kind, place, sectors, is_forced, _): &Ask, capacity: u64) -
         _ => Flags::NONE,
     };
     let submitter = Submitter::default();
-    Bio { id: BioId(id), operation, sector: Sector(sector), sectors, flags, submitter }
+    Bio { id: BioId(id), operation, sector: Sector(sector), sectors, flags, submitter, segments: 0 }
 }
 
 /// Runs all; answers when each bio ended, in the order in which they did.

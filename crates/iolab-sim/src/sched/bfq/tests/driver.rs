@@ -63,6 +63,7 @@ pub(super) fn bio(shape: Shape) -> Bio {
             priority: Priority { class: shape.class, level: shape.level },
             cpu: 0,
         },
+        segments: 0,
     }
 }
 

@@ -23,6 +23,7 @@ pub(super) fn read(process: u32, sector: u64, sectors: u32) -> Bio {
         sectors,
         flags: Flags::NONE,
         submitter: Submitter { process, priority, cpu: 0 },
+        segments: 0,
     }
 }
 
