@@ -44,10 +44,14 @@ CRATES_FOR_TESTS: Final[Picture] = {
 PACKAGES: Final[Picture] = {
     "cli": frozenset({"library"}),
     "library": frozenset(
-        {"advise", "reproduced", "report", "run", "export", "archive", "imported"}
+        {
+            *("advise", "reproduced", "kernel_checks"),
+            *("report", "run", "export", "archive", "imported"),
+        }
     ),
     "advise": frozenset(),
     "reproduced": frozenset(),
+    "kernel_checks": frozenset(),
     "report": frozenset({"explain"}),
     "explain": frozenset({"stats"}),
     "stats": frozenset({"store"}),

@@ -3560,6 +3560,13 @@ class PatternQuestion(TypedDict):
     only: str
 
 
+class PlacedFiles(TypedDict):
+    """Files of a phase that have a place on the device, at its end."""
+
+    extents: int
+    files: int
+
+
 class Segment(TypedDict):
     """Ops that ended between two cuts."""
 
@@ -3684,6 +3691,7 @@ class PhaseRecord(TypedDict):
     name: str
     own_read_bytes: int | None
     parent_ns: NotRequired[int | None]
+    placed: NotRequired[PlacedFiles | None]
     records_per_op: NotRequired[int]
     started_ns: int
     tenants: list[TenantOutcome]

@@ -468,8 +468,8 @@ def test_order_of_rows_does_not_matter(canned: ModuleType) -> None:
 
 CPU_SHARES = {"cpu_user_share", "cpu_system_share"}
 AMPLIFIED = {"store_write_amplification", "device_write_amplification"}
-VOLUMES = {"block_read_bytes", "block_write_bytes", "block_requests"}
-"""Metrics of work that the device was given: less is better, though no time."""
+VOLUMES = {"block_read_bytes", "block_write_bytes", "block_requests", "extents_per_file"}
+"""Metrics of work of the device, and of places on it: less is better, though no time."""
 
 
 def test_metrics_are_listed_once_with_unit_in_the_name() -> None:

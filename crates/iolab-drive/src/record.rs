@@ -161,6 +161,9 @@ pub struct PhaseRecord {
     /// Bytes that were read from storage on behalf of the workers alone; unknown for processes.
     #[serde(default)]
     pub own_read_bytes: Option<u64>,
+    /// Places of its files on the device, if the file system tells them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placed: Option<PlacedFiles>,
     /// Tenants that ran.
     pub tenants: Vec<TenantOutcome>,
     /// Warnings for the reader of the numbers.
@@ -171,6 +174,31 @@ pub struct PhaseRecord {
     /// Summary of its block trace; the front end adds it before it stores the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<PhaseTrace>,
+}
+
+/// Files of a phase that have a place on the device, at its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlacedFiles {
+    /// Files that were looked at.
+    pub files: u64,
+    /// Runs of neighbouring blocks that their data lie in.
+    pub extents: u64,
+}
+
+impl PlacedFiles {
+    /// Most files that are looked at: their first ones tell what the others are like.
+    pub const FILES_MAX: usize = 1000;
+
+    /// Sum over files; `None` if one has data without a place, or if there is none.
+    pub fn of(extents: impl IntoIterator<Item = Option<u64>>) -> Option<Self> {
+        let mut sum = Self::default();
+        for count in extents.into_iter().take(Self::FILES_MAX) {
+            sum.files += 1;
+            sum.extents += count?;
+        }
+        (sum.files > 0).then_some(sum)
+    }
 }
 
 /// Summary of the block trace of a trial for one phase.
@@ -249,6 +277,7 @@ impl PhaseRecord {
             harness_ns_per_op: None,
             devices: Vec::new(),
             own_read_bytes: None,
+            placed: None,
             tenants: outcome.tenants,
             warnings: Vec::new(),
             marks: Vec::new(),

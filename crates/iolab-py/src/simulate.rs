@@ -2,12 +2,14 @@
 //! section `simulation` for what only a simulation knows.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use iolab_drive::coordinate::Observer;
 use iolab_drive::pump::run_simulated;
-use iolab_drive::record::{CounterSeries, DeviceRecord, PhaseRecord, RequestCounters, Warning};
+use iolab_drive::record::{
+    CounterSeries, DeviceRecord, PhaseRecord, PlacedFiles, RequestCounters, Warning,
+};
 use iolab_model::op::FlagName;
 use iolab_model::target::Limit;
 use iolab_model::{Bytes, Error, Ns, Sector, Seed, Target, VirtualTime as _};
@@ -398,13 +400,13 @@ fn run_phase(
             }
         }
     }
+    let names = phase.tenants.iter().flat_map(Tenant::file_names);
+    let sets = workload.sets_of(phase).flat_map(|set| set.drawn(workload.seed).files);
+    let paths: Vec<PathBuf> = names.chain(sets).map(|name| directory.join(name)).collect();
+    record.placed = PlacedFiles::of(paths.iter().filter_map(|path| target.extents(path)));
     if !phase.keeps_files {
-        for name in phase.tenants.iter().flat_map(Tenant::file_names) {
-            target.forget(&directory.join(name));
-        }
-        let sets = workload.sets_of(phase);
-        for name in sets.flat_map(|set| set.drawn(workload.seed).files) {
-            target.forget(&directory.join(name));
+        for path in &paths {
+            target.forget(path);
         }
     }
     Ok(record)

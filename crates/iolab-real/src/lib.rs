@@ -11,6 +11,7 @@ pub mod cache;
 pub mod clock;
 pub mod created;
 pub mod engine;
+pub mod extents;
 mod fault;
 mod files;
 mod kernel;

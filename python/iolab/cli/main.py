@@ -83,7 +83,7 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
         "sim",
         "sim",
         "look into the simulator: scenarios, dispatch, trace, probe, profiles, schedulers, "
-        "software, calibrate-cpu, reproduce",
+        "software, calibrate-cpu, reproduce, against-kernel",
     ),
     (
         "trace",

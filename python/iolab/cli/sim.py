@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from iolab.cli import sim_import_config
 from iolab.cli.console import Console
 from iolab.cli.flags import add_overwrite_flag
+from iolab.cli.sim_against_kernel import AGAINST_KERNEL
 from iolab.cli.sim_reproduce import REPRODUCE
 from iolab.cli.subjects import Subject, add_subjects, execute_subject
 from iolab.library import simulator
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 NAME = "sim"
 HELP = (
     "look into the simulator: scenarios, dispatch, trace, probe, profiles, schedulers, "
-    "software, calibrate-cpu, reproduce"
+    "software, calibrate-cpu, reproduce, against-kernel"
 )
 
 EXIT_CHECK_FAILED: Final = 5
@@ -458,4 +459,5 @@ SUBJECTS: Final[dict[str, Subject]] = {
         "Measure what software costs on this machine: calls, timers, switches, schedulers (root).",
     ),
     "reproduce": REPRODUCE,
+    "against-kernel": AGAINST_KERNEL,
 }

@@ -228,7 +228,7 @@ def _operation(
         metrics |= _quantiles(_transfers(tenants[0].get("response")), "response_ns", core)
         metrics |= _flushes(tenants[0].get("service"), core)
     if is_total or len(phase["tenants"]) == 1:  # Devices do not know streams.
-        metrics |= stage_metrics(phase) | block_metrics(phase)
+        metrics |= stage_metrics(phase) | block_metrics(phase) | _placement(phase)
         metrics |= key_value_metrics(phase, tenants)
     devices = phase.get("devices") or []
     cpu = phase.get("cpu")
@@ -293,6 +293,14 @@ def _rates(tenants: Sequence[TenantOutcome]) -> dict[str, float]:
         f"throughput_{unit}_per_s": sum(worker[unit] for worker in workers) / seconds
         for unit in ("bytes", "ops")
     }
+
+
+def _placement(phase: PhaseRecord) -> dict[str, float]:
+    """Extents per file; empty if they were not told, and of files without data."""
+    placed = phase.get("placed")
+    if not placed or not placed["extents"]:
+        return {}
+    return {"extents_per_file": placed["extents"] / placed["files"]}
 
 
 def _running_share(workers: Sequence[StreamReport]) -> dict[str, float]:

@@ -42,6 +42,7 @@ METRIC_NAMES: Final = (
     "request_bytes_mean",
     "in_flight_mean",
     "in_flight_max",
+    "extents_per_file",
     "store_write_amplification",
     "device_write_amplification",
     "completion_ns",

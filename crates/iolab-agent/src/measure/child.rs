@@ -519,6 +519,7 @@ impl Trial<'_> {
             record.devices = device_records(&observer.started, &observer.ended, &flushed);
             observer.add_series(&mut record.devices);
             record.own_read_bytes = observer.own_read_bytes;
+            record.placed = observer.placed();
         }
         record.cache = observer.cache;
         record.cpu = observer.cpu;

@@ -11,10 +11,12 @@ use std::time::{Duration, Instant};
 use iolab_drive::clock::monotonic;
 use iolab_drive::coordinate::Observer;
 use iolab_drive::interim::{Board, Hearing};
-use iolab_drive::record::{CacheRecord, CpuRecord, DeviceRecord, PhaseRecord, Warning};
+use iolab_drive::record::{
+    CacheRecord, CpuRecord, DeviceRecord, PhaseRecord, PlacedFiles, Warning,
+};
 use iolab_model::Ns;
 use iolab_model::op::Access;
-use iolab_real::cache;
+use iolab_real::{cache, extents};
 use iolab_workload::spec::{Phase, Tenant};
 
 use super::child::print;
@@ -148,6 +150,16 @@ impl<'a> PhaseObserver<'a> {
         let listed = std::fs::read_dir(directory).ok().filter(|_| has_clients);
         let entries = listed.into_iter().flatten().filter_map(Result::ok);
         entries.map(|entry| entry.path()).collect()
+    }
+
+    /// Places of its files by now.
+    pub fn placed(&self) -> Option<PlacedFiles> {
+        let names = self.phase.tenants.iter().flat_map(Tenant::file_names);
+        let workload = &self.request.workload;
+        let sets = workload.sets_of(self.phase).flat_map(|set| set.drawn(workload.seed).files);
+        let paths = names.chain(sets).map(|name| self.request.directory.join(name));
+        let files = paths.filter(|path| path.symlink_metadata().is_ok_and(|about| about.is_file()));
+        PlacedFiles::of(files.map(|file| extents::count(&file)))
     }
 
     fn reads(&self) -> bool {

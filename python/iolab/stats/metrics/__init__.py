@@ -222,6 +222,12 @@ METRICS: Final[tuple[Metric, ...]] = (
         is_higher_better=True,
     ),
     count_metric(
+        "extents_per_file",
+        "extents per file",
+        "Runs of neighbouring blocks that the data of a file lie in at the end of the operation "
+        "(FIEMAP), mean of its first thousand files; not told while data have no place yet.",
+    ),
+    count_metric(
         "store_write_amplification",
         "write amplification of the key-value store",
         "Bytes that a key-value store wrote to its own files for each byte that it was given, "
