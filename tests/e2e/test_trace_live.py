@@ -227,6 +227,9 @@ def test_an_agent_that_is_killed_leaves_no_instance(loop: Loop) -> None:
         running.wait(timeout=_ENDS_S)
     # Where all CPUs are busy with other tests, 30 s were once too short.
     deadline = time.monotonic() + 90
-    while instances() - before and time.monotonic() < deadline:
+    watchdogs = set(found) - set(watched)
+    assert watchdogs, found
+    while any(map(is_alive, watchdogs)) and time.monotonic() < deadline:
         time.sleep(0.5)
+    assert not any(map(is_alive, watchdogs)), "it restores for too long"
     assert instances() <= before

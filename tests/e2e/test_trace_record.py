@@ -74,12 +74,14 @@ def loop(tmp_path: Path) -> Iterator[Loop]:
 def instances() -> set[str]:
     """Tracing instances of iolab whose run is over, wherever tracefs is mounted, or is not."""
     there = "/sys/kernel/tracing"
+    # A watchdog may end between the two looks, with the instance that it removes in the first.
+    living = watched_runs()
     look = f"[ -d {there}/instances ] || mount -t tracefs t {there}; ls {there}/instances"
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", look], capture_output=True, text=True, check=True
     )
     found = {name for name in done.stdout.split() if name.startswith("iolab-")}
-    living = watched_runs()
+    living |= watched_runs()
     return {name for name in found if name.removeprefix("iolab-").rpartition("-")[0] not in living}
 
 
