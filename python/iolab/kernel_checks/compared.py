@@ -29,11 +29,11 @@ not told : one of both does not tell it.
 WORDS: Final[tuple[Word, ...]] = get_args(Word)
 REQUESTS_NEAR: Final = 0.05
 """Share of the data that requests of other sizes may carry."""
-_NONE: Final = "none"
 JOURNAL_NEAR: Final = 0.25
 """Share by which bytes and commits of a journal may differ."""
 EXTENTS_NEAR: Final = 1.5
 """Factor by which extents per file may differ."""
+_NONE: Final = "none"
 
 
 @frozen
@@ -163,7 +163,7 @@ def _first_difference(kernel: Sequence[Sequence[Window]], mine: Sequence[Sequenc
 
 def _window(stream: Sequence[Window], at: int) -> str:
     if at >= len(stream):
-        return "none"
+        return _NONE
     place, length = stream[at]
     return f"{_kib(length)} at {_kib(place)}"
 
@@ -208,7 +208,7 @@ def _sizes(requests: Mapping[int, int]) -> str:
     """The two sizes that carry most of the data, with their shares."""
     total = sum(requests.values())
     if not total:
-        return "none"
+        return _NONE
     most = sorted(requests.items(), key=lambda item: (-item[1], item[0]))[:2]
     return ", ".join(f"{n_bytes / total:.0%} in {_kib(size)}" for size, n_bytes in most)
 

@@ -1,4 +1,4 @@
-"""TrialFacts of a file system's work, read from the block events of a trial.
+"""Facts of a file system's work, read from the block events of a trial.
 
 Left out: reading the events, and comparing the facts.
 """
@@ -61,10 +61,16 @@ def facts_of(
     *,
     has_marks: bool = True,
 ) -> TrialFacts:
-    """TrialFacts of the events that lie within a span.
+    """Facts of the events that lie within a span.
 
     Writes of a journal are those that are metadata and waited for: both systems mark them so, and
     what is written back later is not waited for (Linux fs/jbd2/commit.c, fs/xfs/xfs_log.c).
+
+    Parameters
+    ----------
+    span_ns : first and last time.
+    extents : as told by who ran the trial.
+    has_marks : whether this kernel marks the journal's writes (jbd2 since Linux 6.8).
     """
     reads = dict[int, list[Window]]()
     requests = Counter[int]()

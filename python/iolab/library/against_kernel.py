@@ -29,6 +29,7 @@ from iolab.library.services import Services
 from iolab.library.study import Study
 from iolab.library.trace_tables import ColumnsCore
 from iolab.store.db import STORE_NAME, Store
+from iolab.store.owner import make_directories
 from iolab.wording import nearest
 
 if TYPE_CHECKING:
@@ -140,8 +141,11 @@ def check_possible(names: Sequence[str], runs: int, out: Path | None) -> None:
         if shutil.which(f"mkfs.{name}") is None:
             package = {"ext4": "e2fsprogs", "xfs": "xfsprogs"}[name]
             raise IolabError(f"mkfs.{name} is missing", f"install {package}, or leave {name} out")
-    if out is not None and out.exists() and any(out.iterdir()):
-        raise RefusedError(f"{out} is not empty", "name a new directory for --out")
+    if out is not None and os.path.lexists(out):
+        if not out.is_dir():
+            raise RefusedError(f"{out} is no directory", "name a new one for --out")
+        if any(out.iterdir()):
+            raise RefusedError(f"{out} is not empty", "name a new directory for --out")
 
 
 def kernel_release() -> str:
@@ -172,13 +176,13 @@ def against_kernel(
     reads = [check for check in checks if check.measures == READS]
     writes = [check for check in checks if check not in reads]
     found = list[Against]()
-    with _place(out) as folder:
+    with _place(out) as (folder, stack):
         for checked, variants in ((reads, ()), (writes, VARIANTS.get(system, ()))):
             if not checked:
                 continue
             name = f"{system}-{'reads' if checked is reads else 'writes'}"
             kernel = _Side(folder / f"{name}-kernel", f"loop:{LOOP_MIB}m", system, variants)
-            simulated = _Side(folder / f"{name}-simulated", _stack(folder), system, variants)
+            simulated = _Side(folder / f"{name}-simulated", stack, system, variants)
             mine = simulated.run(checked, 1, None)
             theirs = kernel.run(checked, runs, progress)
             for variant in variants or ("",):
@@ -193,27 +197,25 @@ def against_kernel(
 
 
 @contextmanager
-def _place(out: Path | None) -> Generator[Path, None, None]:
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        yield out
-        return
+def _place(out: Path | None) -> Generator[tuple[Path, str], None, None]:
+    """Directory of the results, and the simulated testbed, whose file nobody else can exchange."""
     with tempfile.TemporaryDirectory(prefix="iolab-against-kernel-") as name:
-        yield Path(name)
+        own = Path(name)
+        (own / "stack.toml").write_text(_stack_text())
+        if out is not None:
+            make_directories(out)
+        yield out or own, f"sim:{own / 'stack.toml'}"
 
 
-def _stack(folder: Path) -> str:
+def _stack_text() -> str:
     """Stack of the simulated side: the kernel's version, the machine's processors and memory."""
-    path = folder / "stack.toml"
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    text = _STACK.format(
+    return _STACK.format(
         cpus=len(os.sched_getaffinity(0)),
         sectors=LOOP_MIB * 2048,
         kernel=".".join(map(str, _kernel())),
         memory_mib=min(memory >> 20, _MEMORY_MIB_MAX),
     )
-    path.write_text(text)
-    return f"sim:{path}"
 
 
 def _kernel() -> tuple[int, int]:
@@ -240,7 +242,7 @@ class _Side:
         rounds: int,
         progress: Callable[[Progress], None] | None,
     ) -> Mapping[tuple[str, str], list[TrialFacts]]:
-        """TrialFacts of each run, by workload and mount option."""
+        """Facts of each run, by workload and mount option."""
         factors = {"mount_options": list(self._variants)} if self._variants else None
         study = Study(
             name=self._out.name,
@@ -278,7 +280,7 @@ class _Side:
 def _facts_of_trial(
     record: Record, folder: Path, core: ColumnsCore, *, has_marks: bool
 ) -> TrialFacts:
-    """TrialFacts of a trial, from its first phase to its last one, from its trace."""
+    """Facts of a trial, from its first phase to its last one, from its trace."""
     first, phase = record["phases"][0], record["phases"][-1]
     trace = record.get("trace")
     if trace is None or trace.get("problem") or any((trace.get("lost") or {}).values()):

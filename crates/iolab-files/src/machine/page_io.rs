@@ -13,9 +13,8 @@ use crate::api::frame::FrameFlags;
 impl Machine {
     /// Makes a request; it leaves when its submitter's processor gets to it.
     pub(super) fn send(&mut self, want: Want, cargo: Cargo, runner: RunBy) -> OutgoingId {
-        let requests = want.sectors.div_ceil(self.max_sectors()).max(1) as u32;
-        let of_flusher = if runner == RunBy::Flusher { requests } else { 0 };
-        let state = OnItsWay { cargo, waiters: Vec::new(), of_flusher };
+        let is_flushers = runner == RunBy::Flusher;
+        let state = OnItsWay { cargo, waiters: Vec::new(), is_flushers };
         let id = if let Some(id) = self.free_requests.pop() {
             self.requests[id.0 as usize] = state;
             id
@@ -23,7 +22,7 @@ impl Machine {
             self.requests.push(state);
             OutgoingId(self.requests.len() as u32 - 1)
         };
-        self.flusher_requests += of_flusher;
+        self.flusher_requests += u32::from(is_flushers);
         let bytes = want.sectors * 512;
         match (want.kind, want.is_meta) {
             (OutgoingKind::Read, _) => self.counts.read_bytes += bytes,
@@ -127,9 +126,9 @@ impl Machine {
     pub fn request_done(&mut self, id: OutgoingId, status: Result<(), Errno>) {
         let request = &mut self.requests[id.0 as usize];
         let waiters = core::mem::take(&mut request.waiters);
-        let (cargo, of_flusher) = (request.cargo, request.of_flusher);
+        let (cargo, is_flushers) = (request.cargo, request.is_flushers);
         self.free_requests.push(id);
-        self.flusher_requests -= of_flusher;
+        self.flusher_requests -= u32::from(is_flushers);
         match cargo {
             Cargo::Plain | Cargo::Direct(..) => {}
             Cargo::Read(owner, first, count) => self.pages_read(owner, (first, count), status),
@@ -158,7 +157,7 @@ impl Machine {
             self.wake(index, cost);
         }
         let has_room = self.flusher_requests < self.settings.requests_max;
-        if let Some(index) = self.flusher_waits.take_if(|_| of_flusher > 0 && has_room) {
+        if let Some(index) = self.flusher_waits.take_if(|_| is_flushers && has_room) {
             self.wake(index, 0);
         }
     }

@@ -75,8 +75,7 @@ pub(super) struct OnItsWay {
     pub cargo: Cargo,
     /// Tasks that wait for it.
     pub waiters: Vec<TaskIndex>,
-    /// Requests that the queue makes of it, if it is the flusher's.
-    pub of_flusher: u32,
+    pub is_flushers: bool,
 }
 
 /// Description of a request before it is made.
