@@ -841,6 +841,7 @@ class Manner(TypedDict):
     burst: NotRequired[Burst | None]
     call_bytes: NotRequired[int]
     drops_cache_every: NotRequired[int]
+    drops_cache_first: NotRequired[bool]
     expects_written: NotRequired[bool]
     jumps_every: NotRequired[int]
     kernel_thread_every: NotRequired[int]

@@ -27,6 +27,7 @@ fn made(name: &str, mount: &str, kernel: Kernel) -> Box<dyn FileSystem> {
     };
     let spec = MakeSpec {
         memory_bytes: 8 << 30,
+        map_cost: Ns(3_000),
         devices: vec![device],
         kernel,
         mkfs: FsOptions::default(),
@@ -239,6 +240,7 @@ fn contradictions_and_unknown_words_are_refused() {
     assert!(mount("logbufs=8").is_err(), "an option of xfs");
     let spec = |bytes, text: &str| MakeSpec {
         memory_bytes: 8 << 30,
+        map_cost: Ns(3_000),
         devices: vec![DeviceFacts {
             bytes,
             is_rotational: false,

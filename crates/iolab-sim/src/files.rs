@@ -15,7 +15,7 @@ use iolab_files::machine::{Deciders, Machine, MachineCost, MachineSettings};
 use iolab_files::readahead::{ReadAheadEra, Walk};
 use iolab_files::reclaim::{Adaptive, TwoLists};
 use iolab_files::writeback::{DirtyControl, Unlimited, Writer};
-use iolab_model::Bytes;
+use iolab_model::{Bytes, Ns};
 use serde::{Deserialize, Serialize};
 
 use crate::api::layer::Info;
@@ -235,6 +235,9 @@ pub(crate) struct Below {
     pub info: Info,
     pub cpu: CpuCost,
     pub cpus: u16,
+    /// Processors that workers share, or 0, and how long they keep one that others wait for.
+    pub processors: u16,
+    pub slice: Ns,
     pub max_sectors_kb: u64,
     pub requests_max: u32,
     /// Stripes of a volume that the machine makes.
@@ -279,6 +282,8 @@ pub(crate) fn machine(
     let settings = MachineSettings {
         memory_bytes: spec.memory_bytes()?.0,
         cpus: below.cpus,
+        processors: below.processors,
+        slice: below.slice,
         kernel,
         cost: MachineCost {
             call_ns: below.cpu.call_ns,
@@ -326,6 +331,7 @@ fn make_spec(
             .map_err(SimError::Files)?,
         cpus: below.cpus,
         memory_bytes: spec.memory_bytes()?.0,
+        map_cost: Ns(below.cpu.map_ns),
         solaris,
         system: FsOptions::system(
             row.name,

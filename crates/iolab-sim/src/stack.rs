@@ -304,6 +304,8 @@ impl Stack {
             info,
             cpu: self.cpu,
             cpus: self.cpus(),
+            processors: self.software.processors,
+            slice: self.software.slice(),
             max_sectors_kb: limit.min(most.max(4)),
             requests_max: queue.nr_requests.unwrap_or(REQUESTS),
             stripe: self.stripe(),
@@ -382,13 +384,15 @@ impl Stack {
     /// Software that takes a second per step is a slip of the pen.
     fn check_cost(&self) -> Result<(), SimError> {
         const MOST_NS: u64 = 1_000_000_000;
-        let CpuCost { call_ns, submit_ns, complete_ns, page_ns, copy_ns_per_kib } = self.cpu;
+        let CpuCost { call_ns, submit_ns, complete_ns, page_ns, copy_ns_per_kib, map_ns } =
+            self.cpu;
         let costs = [
             ("call_ns", call_ns),
             ("submit_ns", submit_ns),
             ("complete_ns", complete_ns),
             ("page_ns", page_ns),
             ("copy_ns_per_kib", copy_ns_per_kib),
+            ("map_ns", map_ns),
         ];
         match costs.into_iter().find(|&(_, ns)| ns > MOST_NS) {
             None => Ok(()),

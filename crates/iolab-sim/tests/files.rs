@@ -327,6 +327,24 @@ fn members_of_a_volume_know_the_pieces_of_memory_too() {
     assert_eq!(whole, 24, "{sizes:?}");
 }
 
+/// As Linux 6.18 does (`iolab sim against-kernel write-allocated`): what was reserved is mapped at
+/// write-back with delayed allocation, 8 MiB at a time, and at once without.
+#[test]
+fn reserved_blocks_are_written_ones_from_the_write_on_without_delayed_allocation() {
+    let of_8_mib = [1280, 1280, 1280, 1280, 1280, 1280, 512];
+    for (mount, expected) in
+        [("delalloc", of_8_mib.repeat(2)), ("nodelalloc", [vec![1280; 12], vec![1024]].concat())]
+    {
+        let target = like_a_loop_device(&format!("fs = 'ext4'\nmount_options = ['{mount}']"));
+        let mut worker = Worker::new(&target, &["a"]);
+        worker.open(0, Access::Plain, true);
+        let (at, length) = (Bytes(0), Bytes(16 << 20));
+        worker.ask(Op::Allocate { handle: Handle(0), at, length, keeps_length: false });
+        worker.fill(0, 64 << 10, 256);
+        assert_eq!(data_requests(&target, 'W'), expected, "{mount}");
+    }
+}
+
 /// As Linux 6.18 does (`iolab sim against-kernel mapped-read`): pages around a fault are mapped,
 /// but not the one with the marker, so that its fault reads ahead.
 #[test]

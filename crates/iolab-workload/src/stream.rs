@@ -39,6 +39,7 @@ enum Stage {
     Open,
     Extend,
     Map,
+    DropCached,
     Advise,
     FlushOpened,
     Prime,

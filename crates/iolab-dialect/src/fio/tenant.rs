@@ -92,6 +92,7 @@ fn manner(job: &Job, unit: &Unit, engine: Engine, geometry: &Geometry) -> Result
     let has_passes = is_timed(job) || geometry.ops > pass;
     let drops = has_passes && job.drops_cache_each_pass() && engine.name != "mmap";
     Ok(Manner {
+        drops_cache_first: drops_first(job, engine),
         drops_cache_every: if drops && !engine.is_without_files { pass } else { 0 },
         burst: burst(job, io)?,
         begin_step_ns: delay(job, unit).1,
@@ -109,6 +110,12 @@ fn manner(job: &Job, unit: &Unit, engine: Engine, geometry: &Geometry) -> Result
         read_back: verify::read_back(job),
         ..Manner::default()
     })
+}
+
+/// Tell whether a file that is only written loses its cached pages first, as fio has it.
+fn drops_first(job: &Job, engine: Engine) -> bool {
+    let is_plain = !job.is_direct && engine.name != "mmap" && !engine.is_without_files;
+    is_plain && job.is_invalidated && job.rw.writes() && !job.rw.reads() && !job.rw.trims()
 }
 
 /// Time until the first clone of a unit begins, and from one clone to the next: a range of delays

@@ -3,6 +3,8 @@
 use core::fmt;
 use core::str::FromStr;
 
+use iolab_model::Ns;
+
 use super::options::FsOptions;
 use crate::error::FilesError;
 
@@ -124,4 +126,6 @@ pub struct MakeSpec {
     pub cpus: u16,
     /// Memory of the machine, as far as files may have it.
     pub memory_bytes: u64,
+    /// Work of a processor to give blocks their place, once, with what keeps account of it.
+    pub map_cost: Ns,
 }

@@ -68,11 +68,16 @@ impl Machine {
         let runner = RunBy::Lane(call.lane);
         let works = self.works_of(call)?;
         let index = self.spawn(runner, call.token);
-        self.spend(index, self.settings.cost.call_ns);
         let task = self.task(index);
         task.works.extend(call.answer.map(Work::Answer));
         task.works.extend(works.into_iter().rev());
-        self.run(index);
+        let cost = self.settings.cost.call_ns;
+        if self.may_go_on(index, false) {
+            self.spend(index, cost);
+            self.run(index);
+        } else {
+            self.task(index).works.push(Work::Burn(Ns(cost)));
+        }
         Ok(())
     }
 

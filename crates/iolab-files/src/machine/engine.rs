@@ -10,6 +10,7 @@ use iolab_model::op::Token;
 use iolab_model::{Bytes, Calendar, Ns};
 
 use super::call::HandleInfo;
+use super::processors::Processors;
 use super::request::{OnItsWay, Outgoing, OutgoingId};
 use super::settings::MachineSettings;
 use super::task::{Flow, RunBy, Task, TaskIndex, Work};
@@ -58,12 +59,18 @@ pub(super) enum Event {
     Timer(TaskIndex),
     /// An operation ends.
     End(TaskIndex),
+    /// A processor may have been left, and somebody waits for one.
+    Processor(u16),
 }
 
 /// A worker's processor and open files.
 #[derive(Debug, Default)]
 pub(super) struct LaneState {
     pub cpu_free: Ns,
+    /// Processor that its process had last, if processors are shared.
+    pub place: Option<u16>,
+    /// Its tasks that wait for a processor.
+    pub held: Vec<TaskIndex>,
     pub handles: Vec<Option<HandleInfo>>,
 }
 
@@ -99,6 +106,7 @@ pub struct Machine {
     pub(super) free_requests: Vec<OutgoingId>,
     pub(super) calendar: Calendar<Event>,
     pub(super) lanes: Vec<LaneState>,
+    pub(super) processors: Processors,
     /// Processors' time of the kernel's threads: the flusher, and those of the file system.
     pub(super) threads: [Ns; 4],
     /// Time of processors charged to workers.
@@ -156,6 +164,7 @@ impl Machine {
             free_requests: Vec::new(),
             calendar: Calendar::default(),
             lanes: Vec::new(),
+            processors: Processors::new(settings.processors, settings.slice),
             threads: [Ns(0); 4],
             worked: Ns(0),
             computed: Ns(0),
@@ -200,9 +209,11 @@ impl Machine {
             match event {
                 Event::Resume(task) => self.run(task),
                 Event::End(task) => self.end(task),
+                Event::Processor(number) => self.look_at_processor(number),
                 Event::Timer(task) => {
                     self.task(task).pending -= 1;
-                    if self.task(task).pending == 0 && self.task(task).is_waiting {
+                    let is_ready = self.task(task).pending == 0 && self.task(task).is_waiting;
+                    if is_ready && self.may_go_on(task, true) {
                         self.run(task);
                     }
                 }
@@ -317,7 +328,9 @@ impl Machine {
             return;
         }
         let at = self.spend(index, cost_ns);
-        self.calendar.plan(at.max(self.now), Event::Resume(index));
+        if self.may_go_on(index, true) {
+            self.calendar.plan(at.max(self.now), Event::Resume(index));
+        }
     }
 
     fn finish(&mut self, index: TaskIndex) {
@@ -422,7 +435,7 @@ impl Machine {
     pub(super) fn caller(&self, runner: RunBy) -> Caller {
         match runner {
             RunBy::Lane(lane) => {
-                let cpu = (lane % u32::from(self.settings.cpus.max(1))) as u16;
+                let cpu = self.processor_of(lane);
                 // Workers have neighbouring process numbers, as children of one process do.
                 Caller { pid: lane, cpu }
             }

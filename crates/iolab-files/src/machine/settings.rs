@@ -1,5 +1,7 @@
 //! Settings of the machine: memory, cost of software, limits of the queue below.
 
+use iolab_model::Ns;
+
 use crate::api::make::Kernel;
 use crate::api::write_back::VmSettings;
 use crate::readahead::{ReadAheadEra, Walk};
@@ -41,6 +43,10 @@ impl MachineCost {
     }
 }
 
+/// Usual slice of time of a process: a tick of 250 per second looks whether the 1.4 ms of the kernel
+/// are over (Linux 6.18 kernel/sched/fair.c, `sysctl_sched_base_slice`; kernel/Kconfig.hz).
+pub const SLICE: Ns = Ns::from_ms(4);
+
 /// Settings of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MachineSettings {
@@ -48,6 +54,10 @@ pub struct MachineSettings {
     pub memory_bytes: u64,
     /// Processors.
     pub cpus: u16,
+    /// Processors that workers share; 0: each has one of its own.
+    pub processors: u16,
+    /// Time for which a process keeps a processor that others wait for.
+    pub slice: Ns,
     /// Version of the kernel.
     pub kernel: Kernel,
     /// Cost of software.
@@ -72,6 +82,8 @@ impl Default for MachineSettings {
         Self {
             memory_bytes: 8 << 30,
             cpus: 1,
+            processors: 0,
+            slice: SLICE,
             kernel: Kernel::DEFAULT,
             cost: MachineCost::default(),
             vm: VmSettings::default(),

@@ -4,6 +4,7 @@ use iolab_files::api::file_system::FileSystem;
 use iolab_files::api::make::{DeviceFacts, Kernel, MakeSpec, Solaris};
 use iolab_files::api::options::FsOptions;
 use iolab_files::fs::list::find;
+use iolab_model::Ns;
 
 /// Number of power cuts for each mode (`IOLAB_CRASHES`).
 pub fn cuts() -> u64 {
@@ -32,6 +33,7 @@ fn made_on(devices: usize, name: &str, mkfs: &str, mount: &str) -> Box<dyn FileS
     };
     let spec = MakeSpec {
         memory_bytes: 8 << 30,
+        map_cost: Ns(3_000),
         devices: vec![device; devices],
         kernel: Kernel::DEFAULT,
         mkfs: FsOptions::mkfs(row.name, row.mkfs, &[mkfs.to_owned()]).unwrap(),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use iolab_files::api::make::{DeviceFacts, Kernel, MakeSpec, Solaris};
 use iolab_files::api::options::FsOptions;
 use iolab_files::fs::list::find;
+use iolab_model::Ns;
 
 use super::small::Small;
 
@@ -142,6 +143,7 @@ impl Pattern {
             DeviceFacts { bytes, is_rotational, io_min_bytes: 512, io_opt_bytes: 0, stripe: None };
         let spec = MakeSpec {
             memory_bytes: 8 << 30,
+            map_cost: Ns(3_000),
             devices: vec![device],
             kernel: Kernel::DEFAULT,
             mkfs,

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use iolab_files::machine::SLICE;
 use iolab_model::Ns;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +49,9 @@ pub struct Software {
     pub costs: Option<String>,
     /// Processors that workers and queues share; 0: one for each worker.
     pub processors: u16,
+    /// Time for which a worker keeps a processor that others wait for; absent: 4 ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slice_us: Option<u32>,
     /// A timer is set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timer_ns: Option<u64>,
@@ -63,6 +67,11 @@ impl Software {
     /// Schedulers that cost nothing: for tests of what they decide.
     pub fn free() -> Self {
         Self { costs: Some(FREE.to_owned()), ..Self::default() }
+    }
+
+    /// Time for which a worker keeps a processor that others wait for.
+    pub fn slice(&self) -> Ns {
+        self.slice_us.map_or(SLICE, |us| Ns::from_us(us.into()))
     }
 
     /// The table in force; `usual` is the name that the device's profile gives.

@@ -41,6 +41,10 @@ pub struct Manner {
     /// Advice to the kernel about a file or its mapping, right after it was opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advice>,
+    /// Cached pages of the file are dropped when it has been opened through the page cache, also if
+    /// it is only written. What is read follows the request's `cache`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub drops_cache_first: bool,
     /// Cached pages of the file are dropped before every so many ops but the first; 0: they are
     /// not. Dirty pages stay, and are written soon (`posix_fadvise(2)`, `POSIX_FADV_DONTNEED`).
     #[serde(default, skip_serializing_if = "is_default")]

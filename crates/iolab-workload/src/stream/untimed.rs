@@ -1,6 +1,6 @@
 //! Stages around the timed region: one op at a time, all of it off the fast path.
 
-use iolab_model::op::{Access, LockKind, Op};
+use iolab_model::op::{Access, Advice, LockKind, Op};
 use iolab_model::{Bytes, Ns};
 
 use super::{FILE, PATH, Stage, StreamWorker};
@@ -18,9 +18,12 @@ impl<G: GroupState> StreamWorker<G> {
                 return self.give_up();
             }
             let step = match self.stage {
-                Stage::Open | Stage::Extend | Stage::Map | Stage::Advise | Stage::FlushOpened => {
-                    self.open(now)
-                }
+                Stage::Open
+                | Stage::Extend
+                | Stage::Map
+                | Stage::DropCached
+                | Stage::Advise
+                | Stage::FlushOpened => self.open(now),
                 Stage::Prime | Stage::LockFile | Stage::ArriveStart => self.get_ready(now),
                 Stage::WaitStart => self.start(now),
                 Stage::Timed => return self.next_timed(now),
@@ -85,7 +88,14 @@ impl<G: GroupState> StreamWorker<G> {
             Stage::Map if self.is_mapped() => {
                 self.then(Stage::Advise, now, Op::Map { handle: FILE, length })
             }
-            Stage::Map => self.go(Stage::Advise),
+            Stage::Map => self.go(Stage::DropCached),
+            Stage::DropCached
+                if self.tenant.manner.drops_cache_first && self.tenant.access == Access::Plain =>
+            {
+                let op = Op::Advise { handle: FILE, advice: Advice::DontNeed };
+                self.then(Stage::Advise, now, op)
+            }
+            Stage::DropCached => self.go(Stage::Advise),
             Stage::Advise => match self.tenant.manner.advice {
                 Some(advice) if matches!(self.tenant.access, Access::Plain | Access::Mapped) => {
                     self.then(Stage::FlushOpened, now, Op::Advise { handle: FILE, advice })

@@ -170,6 +170,27 @@ fn data_caches_and_ends_are_those_that_are_asked_for() {
 }
 
 #[test]
+fn the_cache_of_a_file_that_is_only_written_is_dropped_first_as_by_fio() {
+    let first = |line: &str| {
+        let plan = plan_of(&format!("--name=a --size=64k --ioengine=psync {line}"));
+        plan.rows[0].workload.phases[0].tenants[0].manner.drops_cache_first
+    };
+    for line in ["--rw=write", "--rw=randwrite --overwrite=1", "--rw=write --loops=2"] {
+        assert!(first(line), "{line}");
+    }
+    for line in [
+        "--rw=write --invalidate=0",
+        "--rw=write --direct=1",
+        "--rw=randtrim",
+        // What is read follows `cache`.
+        "--rw=read",
+        "--rw=randrw",
+    ] {
+        assert!(!first(line), "{line}");
+    }
+}
+
+#[test]
 fn the_cache_is_dropped_at_each_pass_as_by_fio() {
     let every = |line: &str| {
         let plan = plan_of(&format!("--name=a --size=64k --ioengine=psync {line}"));

@@ -158,6 +158,7 @@ fn mode(
         shares_direct: spec.kernel >= Kernel::new(5, 5),
         own_driver: name != "ext4" && spec.kernel <= OWN_DRIVER_UNTIL && !has_extents,
         has_windows: mount.either("reservation", "noreservation").unwrap_or(true),
+        map_cost: spec.map_cost,
         learns_at: if mount.either("prefetch_block_bitmaps", "no_prefetch_block_bitmaps")
             == Some(false)
         {

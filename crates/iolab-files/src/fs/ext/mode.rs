@@ -58,6 +58,8 @@ pub struct ExtMode {
     pub has_windows: bool,
     /// Time at which all bitmaps are known without a search.
     pub learns_at: Ns,
+    /// Work of the processor to give blocks their place.
+    pub map_cost: Ns,
 }
 
 impl ExtMode {

@@ -31,6 +31,7 @@ fn spec(release: Solaris, mkfs: &str, mount: &str) -> MakeSpec {
     };
     MakeSpec {
         memory_bytes: 128 * MIB,
+        map_cost: Ns(3_000),
         devices: vec![device(1 << 30), device(16 * MIB)],
         kernel: Kernel::DEFAULT,
         mkfs: FsOptions::mkfs("qfs", MKFS, &[mkfs.to_owned()]).unwrap(),

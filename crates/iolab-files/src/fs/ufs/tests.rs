@@ -27,6 +27,7 @@ fn made(bytes: u64, mkfs: &str, mount: &str) -> UfsFs {
     };
     UfsFs::make(&MakeSpec {
         memory_bytes: 8 << 30,
+        map_cost: Ns(3_000),
         devices: vec![device],
         kernel: Kernel::DEFAULT,
         mkfs: FsOptions::mkfs("ufs", row.mkfs, &[mkfs.to_owned()]).unwrap(),
@@ -253,6 +254,7 @@ fn wrong_watermarks_are_set_back() {
         let set = [("ufs_HW", high), ("ufs_LW", low)];
         let spec = MakeSpec {
             memory_bytes: 8 << 30,
+            map_cost: Ns(3_000),
             devices: vec![device],
             kernel: Kernel::DEFAULT,
             mkfs: FsOptions::default(),

@@ -26,6 +26,7 @@ fn spec(bytes: u64, mkfs: &str, mount: &str) -> MakeSpec {
     };
     MakeSpec {
         memory_bytes: 8 << 30,
+        map_cost: Ns(3_000),
         devices: vec![device],
         kernel: Kernel::DEFAULT,
         mkfs: FsOptions::mkfs("vxfs", MKFS, &[mkfs.to_owned()]).unwrap(),

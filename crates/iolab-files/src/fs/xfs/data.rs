@@ -219,8 +219,11 @@ impl Xfs {
         }
         let (mut at, mut size) = (first, write.size.0);
         while at < write.run.end() {
+            let promised = self.delayed;
             let served = self.promise(node, at, write.end.0, size)?.min(write.run.end());
-            cx.spends(Ns(RESERVE_COST * (served - at)));
+            if self.delayed > promised {
+                cx.spends(Ns(RESERVE_COST * (served - at)));
+            }
             at = served;
             size = size.max((at * BLOCK_BYTES).min(write.end.0));
         }

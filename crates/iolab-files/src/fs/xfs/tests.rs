@@ -21,6 +21,7 @@ fn spec(mib: u64, mkfs: &str, mount: &str) -> MakeSpec {
     let owned = |text: &str| vec![text.to_owned()];
     MakeSpec {
         memory_bytes: 8 << 30,
+        map_cost: Ns(3_000),
         devices: vec![DeviceFacts {
             bytes: mib << 20,
             is_rotational: false,

@@ -35,6 +35,7 @@ fn spec(kernel: Kernel, mkfs: &str, system: &[(&str, u64)]) -> MakeSpec {
         mount: FsOptions::mount("zfs", MOUNT, &[]).unwrap(),
         cpus: 1,
         memory_bytes: 8 * GIB,
+        map_cost: Ns(3_000),
         solaris: Solaris::DEFAULT,
         system: FsOptions::system("zfs", SYSTEM, system.iter().copied()).unwrap(),
     }

@@ -1,0 +1,145 @@
+//! Workers that share the processors of a simulated machine.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use iolab_model::op::{Access, Handle, OpenHow, PathId, Token};
+use iolab_model::target::Content;
+use iolab_model::{Bytes, Lane, LaneRequest, Ns, Op, Seed, Submission, Target, VirtualTime};
+use iolab_sim::stack::{QueueOverrides, Stack};
+use iolab_sim::target::{SimLane, SimTarget};
+
+fn machine(processors: u16, more: &str) -> SimTarget {
+    let text = format!(
+        "name = \"x\"\n[queue]\ncpus = 2\n[software]\nprocessors = {processors}\n[device]\n\
+         like = \"fixed-100us\"\nname = \"x\"\ntitle = \"x\"\n\
+         parameters = {{ depth = 1, latency = 20 }}\n[files]\nfs = \"ext4\"\n{more}\n"
+    );
+    let stack = Stack::parse("x.toml", &text).unwrap();
+    let simulation = stack.build(&QueueOverrides::default(), Seed(1)).unwrap();
+    SimTarget::new(simulation, stack.facts().unwrap())
+}
+
+fn lane(target: &SimTarget, number: usize) -> SimLane {
+    let request = LaneRequest {
+        worker: number as u32,
+        depth: 1,
+        buffer_bytes: Bytes(1 << 20),
+        content: Content::Zero,
+        seed: Seed(7),
+        priority: None,
+        paths: Arc::from([PathBuf::from(format!("/simulated/{number}"))]),
+    };
+    target.open(&request).unwrap()
+}
+
+/// Each worker makes its calls one after the other; the instants of their ends, worker by worker.
+fn race(target: &SimTarget, workers: usize, calls: &[Op]) -> Vec<Vec<Ns>> {
+    let begun = target.now();
+    let mut lanes: Vec<SimLane> = (0..workers).map(|number| lane(target, number)).collect();
+    let mut ends = vec![Vec::new(); workers];
+    let ask = |lane: &mut SimLane, made: usize| {
+        if let Some(&op) = calls.get(made) {
+            let now = lane.now();
+            let submission = Submission { token: Token(0), op, intended: now, is_timed: true };
+            lane.submit_batch(now, &[submission], &mut Vec::new());
+        }
+    };
+    for lane in &mut lanes {
+        ask(lane, 0);
+    }
+    while ends.iter().any(|made| made.len() < calls.len()) {
+        target.advance_to(target.next_event().expect("somebody has calls left"));
+        for (lane, ends) in lanes.iter_mut().zip(&mut ends) {
+            let mut done = Vec::new();
+            lane.reap(0, Ns(0), &mut done).unwrap();
+            for end in done {
+                assert!(end.outcome.is_ok(), "{end:?}");
+                ends.push(Ns(end.completed.0 - begun.0));
+                ask(lane, ends.len());
+            }
+        }
+    }
+    ends
+}
+
+fn burn(us: u64) -> Op {
+    Op::Burn { duration: Ns::from_us(us) }
+}
+
+/// Instant at which the last worker ends.
+fn all_done(ends: &[Vec<Ns>]) -> Ns {
+    *ends.iter().filter_map(|ends| ends.last()).max().unwrap()
+}
+
+#[test]
+fn no_more_is_computed_than_the_processors_can() {
+    // 100 calls of 100 us and 1 us for the call itself.
+    let calls = [burn(100); 100];
+    for (processors, workers, expected) in [
+        (0, 4, 10_100),
+        (4, 4, 10_100),
+        (2, 2, 10_100),
+        (2, 4, 20_200),
+        (1, 4, 40_400),
+        (3, 2, 10_100),
+        // The third one runs wherever a slice is over; the last slice may leave a processor idle.
+        (2, 3, 15_150),
+    ] {
+        let took = all_done(&race(&machine(processors, ""), workers, &calls)).0 / 1_000;
+        let most = expected + if workers % 2 == 1 { 4_100 } else { 20 };
+        assert!(
+            (expected..most).contains(&took),
+            "{processors} processors, {workers} workers: {took} us, not {expected}"
+        );
+    }
+}
+
+#[test]
+fn who_has_a_processor_keeps_it_for_a_slice() {
+    let calls = [burn(100); 100];
+    for (slice, longest) in [("", 4_000), ("slice_us = 1000", 1_000)] {
+        let more = format!("[software]\nprocessors = 1\n{slice}\n");
+        let text = format!(
+            "name = \"x\"\n{more}[device]\nprofile = \"fixed-100us\"\n[files]\nfs = \"ext4\"\n"
+        );
+        let stack = Stack::parse("x.toml", &text).unwrap();
+        let simulation = stack.build(&QueueOverrides::default(), Seed(1)).unwrap();
+        let target = SimTarget::new(simulation, stack.facts().unwrap());
+        let ends = race(&target, 2, &calls);
+        let gaps = ends[0].windows(2).map(|pair| (pair[1].0 - pair[0].0) / 1_000);
+        let waits: Vec<u64> = gaps.filter(|gap| *gap > 200).collect();
+        assert_eq!(waits.len() as u64, 10_100 / (longest + 101), "{waits:?}");
+        for wait in waits {
+            // The other one's slice, and the call that was begun when it ended.
+            assert!((longest..longest + 203).contains(&wait), "{wait} us, slice {longest} us");
+        }
+    }
+}
+
+#[test]
+fn who_waits_for_the_device_leaves_its_processor() {
+    let how = OpenHow {
+        access: Access::Plain,
+        is_readable: true,
+        is_writable: true,
+        ..OpenHow::default()
+    };
+    let (path, handle) = (PathId(0), Handle(0));
+    let mut calls = vec![Op::Create { path, handle, how }];
+    for index in 0..50 {
+        calls.push(Op::write(handle, Bytes(index * 4096), Bytes(4096)));
+        calls.push(Op::Fsync { handle });
+    }
+    let alone = all_done(&race(&machine(1, ""), 1, &calls));
+    // A worker that computes all the time takes half of the processor, not half of the device.
+    let target = machine(1, "");
+    let beside = all_done(&race(&target, 2, &calls));
+    assert!(beside < Ns(alone.0 * 2), "{} us alone, {} us both", alone.0 / 1_000, beside.0 / 1_000);
+}
+
+#[test]
+fn the_same_race_ends_the_same_each_time() {
+    let calls = [burn(70); 50];
+    assert_eq!(race(&machine(2, ""), 5, &calls), race(&machine(2, ""), 5, &calls));
+}
