@@ -59,6 +59,8 @@ bench: setup ## ours against the peers; prints tables, writes target/bench.json;
 	@python benches/lsm.py
 	@python benches/check_bar.py --runs 5
 	@python benches/simulator.py
+	@python benches/simulated_files.py
+	@python benches/beside_loop.py
 	@python benches/spread.py
 	@python benches/traces.py
 	@python benches/plots.py
@@ -85,7 +87,8 @@ soak: setup ## long bars: damaged copies, kills, loop devices coming and going (
 	@python tools/soak.py kills --kills 100 --seed "$${SOAK_SEED:-1}"
 	@IOLAB_CHECKS=1000 $(PYTEST) -q tests/stats/test_requirement_word.py
 	@python benches/check_bar.py --runs 20
-	@IOLAB_CRASHES=10000 IOLAB_TWIN_STEPS=1000000 cargo test -q -p iolab-files --lib --test ext_crash -- fs:: ext
+	@IOLAB_CRASHES=10000 IOLAB_TWIN_STEPS=1000000 cargo test -q --release -p iolab-files --lib \
+		--test ext_crash --test ufs_crash --test vxfs_crash --test qfs_crash --test zfs_crash
 	@[ "$$(id -u)" != 0 ] || python -m tests.e2e.test_trace_record 30 "$${SOAK_SEED:-1}"
 	@tools/churn.sh 3 make --no-print-directory test
 

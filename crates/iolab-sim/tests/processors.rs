@@ -1,13 +1,11 @@
 //! Workers that share the processors of a simulated machine.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+mod race;
 
-use iolab_model::op::{Access, Handle, OpenHow, PathId, Token};
-use iolab_model::target::Content;
-use iolab_model::{Bytes, Lane, LaneRequest, Ns, Op, Seed, Submission, Target, VirtualTime};
-use iolab_sim::stack::{QueueOverrides, Stack};
-use iolab_sim::target::{SimLane, SimTarget};
+use iolab_model::op::{Access, Handle, OpenHow, PathId};
+use iolab_model::{Bytes, Ns, Op};
+use iolab_sim::target::SimTarget;
+use race::workers::{race, stack};
 
 fn machine(processors: u16, more: &str) -> SimTarget {
     let text = format!(
@@ -15,52 +13,7 @@ fn machine(processors: u16, more: &str) -> SimTarget {
          like = \"fixed-100us\"\nname = \"x\"\ntitle = \"x\"\n\
          parameters = {{ depth = 1, latency = 20 }}\n[files]\nfs = \"ext4\"\n{more}\n"
     );
-    let stack = Stack::parse("x.toml", &text).unwrap();
-    let simulation = stack.build(&QueueOverrides::default(), Seed(1)).unwrap();
-    SimTarget::new(simulation, stack.facts().unwrap())
-}
-
-fn lane(target: &SimTarget, number: usize) -> SimLane {
-    let request = LaneRequest {
-        worker: number as u32,
-        depth: 1,
-        buffer_bytes: Bytes(1 << 20),
-        content: Content::Zero,
-        seed: Seed(7),
-        priority: None,
-        paths: Arc::from([PathBuf::from(format!("/simulated/{number}"))]),
-    };
-    target.open(&request).unwrap()
-}
-
-/// Each worker makes its calls one after the other; the instants of their ends, worker by worker.
-fn race(target: &SimTarget, workers: usize, calls: &[Op]) -> Vec<Vec<Ns>> {
-    let begun = target.now();
-    let mut lanes: Vec<SimLane> = (0..workers).map(|number| lane(target, number)).collect();
-    let mut ends = vec![Vec::new(); workers];
-    let ask = |lane: &mut SimLane, made: usize| {
-        if let Some(&op) = calls.get(made) {
-            let now = lane.now();
-            let submission = Submission { token: Token(0), op, intended: now, is_timed: true };
-            lane.submit_batch(now, &[submission], &mut Vec::new());
-        }
-    };
-    for lane in &mut lanes {
-        ask(lane, 0);
-    }
-    while ends.iter().any(|made| made.len() < calls.len()) {
-        target.advance_to(target.next_event().expect("somebody has calls left"));
-        for (lane, ends) in lanes.iter_mut().zip(&mut ends) {
-            let mut done = Vec::new();
-            lane.reap(0, Ns(0), &mut done).unwrap();
-            for end in done {
-                assert!(end.outcome.is_ok(), "{end:?}");
-                ends.push(Ns(end.completed.0 - begun.0));
-                ask(lane, ends.len());
-            }
-        }
-    }
-    ends
+    stack(&text)
 }
 
 fn burn(us: u64) -> Op {
@@ -103,10 +56,7 @@ fn who_has_a_processor_keeps_it_for_a_slice() {
         let text = format!(
             "name = \"x\"\n{more}[device]\nprofile = \"fixed-100us\"\n[files]\nfs = \"ext4\"\n"
         );
-        let stack = Stack::parse("x.toml", &text).unwrap();
-        let simulation = stack.build(&QueueOverrides::default(), Seed(1)).unwrap();
-        let target = SimTarget::new(simulation, stack.facts().unwrap());
-        let ends = race(&target, 2, &calls);
+        let ends = race(&stack(&text), 2, &calls);
         let gaps = ends[0].windows(2).map(|pair| (pair[1].0 - pair[0].0) / 1_000);
         let waits: Vec<u64> = gaps.filter(|gap| *gap > 200).collect();
         assert_eq!(waits.len() as u64, 10_100 / (longest + 101), "{waits:?}");

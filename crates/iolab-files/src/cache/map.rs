@@ -37,7 +37,10 @@ impl Chunk {
 pub struct PageMap {
     chunks: Vec<Option<Box<Chunk>>>,
     present: u64,
+    shadows: u64,
     dirty: u64,
+    /// All dirty pages are in this range, while there are some.
+    dirty_within: (u64, u64),
 }
 
 impl PageMap {
@@ -88,6 +91,7 @@ impl PageMap {
         let chunk = self.chunks[place].get_or_insert_with(|| Box::new(Chunk::EMPTY));
         let value = &mut chunk.slots[(index % CHUNK) as usize];
         let was_page = *value != 0 && *value & SHADOW == 0;
+        let was_shadow = *value & SHADOW != 0;
         *value = match slot {
             Slot::Absent => 0,
             // The clock wraps after 2^31 evictions: 8 TiB of pages.
@@ -95,7 +99,9 @@ impl PageMap {
             Slot::Page(frame) => frame.0 + 1,
         };
         let is_page = matches!(slot, Slot::Page(_));
+        let is_shadow = matches!(slot, Slot::Shadow(_));
         self.present = self.present + u64::from(is_page) - u64::from(was_page);
+        self.shadows = self.shadows + u64::from(is_shadow) - u64::from(was_shadow);
     }
 
     /// Marks a page that has a slot as dirty or clean; tells whether that was new.
@@ -113,6 +119,8 @@ impl PageMap {
         *word ^= mask;
         if is_dirty {
             chunk.dirty_count += 1;
+            let (from, end) = if self.dirty == 0 { (index, 0) } else { self.dirty_within };
+            self.dirty_within = (from.min(index), end.max(index + 1));
             self.dirty += 1;
         } else {
             chunk.dirty_count -= 1;
@@ -123,7 +131,11 @@ impl PageMap {
 
     /// First dirty page in `from .. end`.
     pub fn next_dirty(&self, from: u64, end: u64) -> Option<u64> {
-        let mut index = from;
+        if self.dirty == 0 {
+            return None;
+        }
+        let mut index = from.max(self.dirty_within.0);
+        let end = end.min(self.dirty_within.1);
         while index < end {
             let place = (index / CHUNK) as usize;
             let chunk = match self.chunks.get(place)? {
@@ -148,7 +160,7 @@ impl PageMap {
     pub fn cut(&mut self, from: u64, end: u64, mut each: impl FnMut(u64, FrameId)) {
         let last = (self.chunks.len() as u64 * CHUNK).min(end);
         let mut index = from;
-        while index < last {
+        while index < last && self.present + self.shadows > 0 {
             if self.chunks[(index / CHUNK) as usize].is_none() {
                 index = (index / CHUNK + 1) * CHUNK;
                 continue;

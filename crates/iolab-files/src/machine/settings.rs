@@ -43,8 +43,8 @@ impl MachineCost {
     }
 }
 
-/// Usual slice of time of a process: a tick of 250 per second looks whether the 1.4 ms of the kernel
-/// are over (Linux 6.18 kernel/sched/fair.c, `sysctl_sched_base_slice`; kernel/Kconfig.hz).
+/// Usual slice of time of a process: a tick of 250 per second looks whether the kernel's 1.4 ms are
+/// over (Linux 6.18 kernel/sched/fair.c, `sysctl_sched_base_slice`; kernel/Kconfig.hz).
 pub const SLICE: Ns = Ns::from_ms(4);
 
 /// Settings of a machine.

@@ -26,6 +26,8 @@ pub(super) struct Tree {
     free: Vec<u32>,
     by_id: BTreeMap<NodeId, u32>,
     root: PathBuf,
+    /// The same as text: names are looked for often.
+    root_text: Box<str>,
 }
 
 /// A name in a directory that exists.
@@ -40,7 +42,8 @@ impl Tree {
         // The device has a node number that no file has.
         let device = Node::new(NodeId(u32::MAX), false);
         let nodes = vec![device, Node::new(id, true)];
-        Self { nodes, free: Vec::new(), by_id: BTreeMap::from([(id, ROOT)]), root }
+        let root_text = root.to_string_lossy().trim_end_matches('/').into();
+        Self { nodes, free: Vec::new(), by_id: BTreeMap::from([(id, ROOT)]), root, root_text }
     }
 
     pub fn node(&self, index: u32) -> &Node {
@@ -62,8 +65,16 @@ impl Tree {
 
     /// The node of a path.
     pub fn find(&self, path: &Path) -> Result<u32, Errno> {
+        self.walk(text(path)?)
+    }
+
+    fn walk(&self, path: &str) -> Result<u32, Errno> {
+        let below = path.strip_prefix(&*self.root_text).ok_or(Errno::ENOENT)?;
+        if !below.is_empty() && !below.starts_with('/') {
+            return Err(Errno::ENOENT);
+        }
         let mut at = ROOT;
-        for part in self.parts(path)? {
+        for part in below.split('/').filter(|part| !part.is_empty() && *part != ".") {
             let children = self.node(at).children.as_ref().ok_or(ENOTDIR)?;
             at = *children.get(part).ok_or(Errno::ENOENT)?;
         }
@@ -72,17 +83,16 @@ impl Tree {
 
     /// The directory of a path, and the name in it.
     pub fn locate<'a>(&self, path: &'a Path) -> Result<Located<'a>, Errno> {
-        let name = path.file_name().and_then(|name| name.to_str()).ok_or(Errno::EINVAL)?;
-        let directory = self.find(path.parent().ok_or(Errno::EINVAL)?)?;
+        let (above, name) =
+            text(path)?.trim_end_matches('/').rsplit_once('/').ok_or(Errno::EINVAL)?;
+        if matches!(name, "" | "." | "..") {
+            return Err(Errno::EINVAL);
+        }
+        let directory = self.walk(above)?;
         if self.node(directory).children.is_none() {
             return Err(ENOTDIR);
         }
         Ok(Located { directory, name })
-    }
-
-    fn parts<'a>(&self, path: &'a Path) -> Result<impl Iterator<Item = &'a str>, Errno> {
-        let rest = path.strip_prefix(&self.root).map_err(|_| Errno::ENOENT)?;
-        Ok(rest.iter().filter_map(|part| part.to_str()))
     }
 
     pub fn child(&self, at: Located<'_>) -> Option<u32> {
@@ -138,4 +148,9 @@ impl Tree {
         }
         all
     }
+}
+
+/// A path as text; other paths lead nowhere.
+fn text(path: &Path) -> Result<&str, Errno> {
+    path.to_str().ok_or(Errno::ENOENT)
 }

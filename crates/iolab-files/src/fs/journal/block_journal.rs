@@ -96,6 +96,12 @@ pub struct BlockJournal {
     running: Option<Transaction>,
     committing: Option<(Transaction, u64)>,
     checkpoints: VecDeque<Checkpoint>,
+    /// Number of the checkpoint that holds a block: the newest that changed it.
+    held: BTreeMap<u64, u64>,
+    /// Number of the oldest checkpoint.
+    oldest: u64,
+    /// Runs of data that checkpoints hold, all together.
+    held_data: usize,
     requested: Tid,
     durable: Tid,
     next_job: u64,
@@ -124,6 +130,9 @@ impl BlockJournal {
             running: None,
             committing: None,
             checkpoints: VecDeque::new(),
+            held: BTreeMap::new(),
+            oldest: 0,
+            held_data: 0,
             requested: Tid(0),
             durable: Tid(0),
             next_job: 1,
@@ -190,9 +199,13 @@ impl BlockJournal {
         if let Some(running) = &mut self.running {
             running.blocks.remove(&block);
         }
-        for checkpoint in &mut self.checkpoints {
-            checkpoint.blocks.remove(&block);
+        if let Some(number) = self.held.remove(&block) {
+            self.checkpoint(number).blocks.remove(&block);
         }
+    }
+
+    fn checkpoint(&mut self, number: u64) -> &mut Checkpoint {
+        &mut self.checkpoints[(number - self.oldest) as usize]
     }
 
     /// Data that must be written before the running transaction commits.
@@ -218,9 +231,18 @@ impl BlockJournal {
                 cut(runs, node, from);
             }
         }
-        for checkpoint in &mut self.checkpoints {
-            checkpoint.data.retain(|run| run.node.0 != node || run.first < from);
+        self.keep_data(|run| run.node.0 != node || run.first < from);
+    }
+
+    /// Forgets the data of checkpoints that a rule does not keep.
+    fn keep_data(&mut self, keeps: impl Fn(&FileRun) -> bool) {
+        if self.held_data == 0 {
+            return;
         }
+        for checkpoint in &mut self.checkpoints {
+            checkpoint.data.retain(&keeps);
+        }
+        self.held_data = self.checkpoints.iter().map(|checkpoint| checkpoint.data.len()).sum();
     }
 
     /// Tell whether the journal holds a block that is not in place yet.
@@ -228,7 +250,7 @@ impl BlockJournal {
         let has = |transaction: &Transaction| transaction.blocks.contains(&block);
         self.running.as_ref().is_some_and(has)
             || self.committing.as_ref().is_some_and(|(committing, _)| has(committing))
-            || self.checkpoints.iter().any(|checkpoint| checkpoint.blocks.contains(&block))
+            || self.held.contains_key(&block)
     }
 
     /// Asks for the commit of a transaction; `true` if it is not durable yet.
@@ -285,8 +307,7 @@ impl BlockJournal {
         })?;
         match self.pending[slot].take()? {
             Pending::Checkpoint(_) => {
-                if let Some(oldest) = self.checkpoints.pop_front() {
-                    self.log.free_oldest(oldest.log_blocks);
+                if self.let_go() {
                     self.is_superblock_old = true;
                 }
                 None
@@ -297,21 +318,18 @@ impl BlockJournal {
 
     /// Blocks were written in place: the log may be shorter now.
     pub fn written(&mut self, run: BlockRun) {
-        for checkpoint in &mut self.checkpoints {
-            if checkpoint.blocks.range(run.range()).next().is_some() {
-                checkpoint.blocks.retain(|block| !run.range().contains(block));
-            }
+        while let Some((&block, &number)) = self.held.range(run.range()).next() {
+            self.held.remove(&block);
+            self.checkpoint(number).blocks.remove(&block);
         }
         self.shorten();
     }
 
     /// Data of a file were written in place.
     pub fn data_written(&mut self, run: FileRun) {
-        for checkpoint in &mut self.checkpoints {
-            checkpoint.data.retain(|data| {
-                data.node != run.node || data.first < run.first || data.end() > run.end()
-            });
-        }
+        self.keep_data(|data| {
+            data.node != run.node || data.first < run.first || data.end() > run.end()
+        });
         self.shorten();
     }
 
@@ -320,6 +338,8 @@ impl BlockJournal {
         self.running = None;
         self.committing = None;
         self.checkpoints.clear();
+        self.held.clear();
+        self.held_data = 0;
         self.requested = Tid(0);
         self.pending = [None; 2];
         self.log.clear();
@@ -383,9 +403,10 @@ impl BlockJournal {
         let is_older = |block: &u64| newer.is_none_or(|running| !running.blocks.contains(block));
         let dirtied = joined(transaction.blocks.iter().copied().filter(is_older));
         // An older checkpoint of the same block waits for the same write.
-        for checkpoint in &mut self.checkpoints {
-            for block in &transaction.blocks {
-                checkpoint.blocks.remove(block);
+        let number = self.oldest + self.checkpoints.len() as u64;
+        for &block in &transaction.blocks {
+            if let Some(older) = self.held.insert(block, number) {
+                self.checkpoint(older).blocks.remove(&block);
             }
         }
         let data: Vec<FileRun> = transaction
@@ -393,6 +414,7 @@ impl BlockJournal {
             .iter()
             .map(|(&(node, first), &count)| FileRun { node: node_id(node), first, count })
             .collect();
+        self.held_data += data.len();
         self.checkpoints.push_back(Checkpoint {
             log_blocks,
             blocks: transaction.blocks,
@@ -412,9 +434,22 @@ impl BlockJournal {
             .front()
             .is_some_and(|old| old.blocks.is_empty() && old.data.is_empty())
         {
-            let old = self.checkpoints.pop_front().expect("there is a first one");
-            self.log.free_oldest(old.log_blocks);
+            self.let_go();
         }
+    }
+
+    /// Frees the log of the oldest checkpoint; tells whether there is one.
+    fn let_go(&mut self) -> bool {
+        let Some(Checkpoint { log_blocks, blocks, data }) = self.checkpoints.pop_front() else {
+            return false;
+        };
+        for block in blocks {
+            self.held.remove(&block);
+        }
+        self.held_data -= data.len();
+        self.oldest += 1;
+        self.log.free_oldest(log_blocks);
+        true
     }
 
     /// Writes the oldest transaction in place when less than a transaction fits into the log.
@@ -498,4 +533,32 @@ pub fn joined(blocks: impl Iterator<Item = u64>) -> Vec<BlockRun> {
         }
     }
     runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn x4_14_a_transaction_ends_at_its_share_of_the_log() {
+        for (share, expected) in [(4, 4096), (3, 5461)] {
+            let rules = JournalRules {
+                block_bytes: 4096,
+                tag_bytes: 16,
+                has_checksums: true,
+                share,
+                interval: Ns::from_seconds(5),
+                has_barriers: true,
+                is_async: false,
+            };
+            let mut journal = BlockJournal::new(rules, vec![(1000, 16_384)]);
+            let mut blocks = 0;
+            while journal.congestion().is_none() {
+                journal.change(Ns(0), 100_000 + blocks);
+                blocks += 1;
+            }
+            assert_eq!(blocks, expected, "1/{share} of the log");
+            assert!(journal.poll(Ns(0)).is_some(), "it is committed at once");
+        }
+    }
 }

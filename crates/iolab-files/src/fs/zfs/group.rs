@@ -112,6 +112,8 @@ pub struct Group {
     pub dirty: BTreeMap<u32, BTreeSet<u64>>,
     /// Everything that it changed, in order.
     pub entries: Vec<Entry>,
+    /// Entries before this one need no record in the log any more.
+    pub logged: usize,
     /// Metadata that it changed, but for those that lead to its records.
     pub metadata: BTreeSet<MetaKey>,
     /// Metadata that it has written, with their places.
@@ -124,6 +126,20 @@ impl Group {
     /// Tell whether nothing was changed.
     pub const fn is_empty(&self) -> bool {
         self.since.is_none()
+    }
+
+    /// Entries of which some may need a record in the log.
+    pub fn unlogged(&mut self) -> &mut [Entry] {
+        &mut self.entries[self.logged..]
+    }
+
+    /// Passes over entries that need no record in the log any more.
+    pub fn note_logged(&mut self) {
+        let is_done =
+            |entry: &Entry| matches!(entry.log, InLog::Done(_)) || !entry.change.is_logged();
+        while self.entries.get(self.logged).is_some_and(is_done) {
+            self.logged += 1;
+        }
     }
 }
 

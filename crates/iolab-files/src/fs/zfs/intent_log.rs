@@ -78,7 +78,10 @@ impl Zfs {
     pub(super) fn need_of(&mut self, node: NodeId) -> SyncNeed {
         let is_open =
             |entry: &Entry| entry.change.is_logged() && !matches!(entry.log, InLog::Done(_));
-        let has_changes = self.groups_mut().iter().any(|group| group.entries.iter().any(is_open));
+        let has_changes = self.groups_mut().into_iter().any(|group| {
+            group.note_logged();
+            group.unlogged().iter().any(is_open)
+        });
         if !has_changes {
             return SyncNeed::Nothing;
         }
@@ -114,7 +117,7 @@ impl Zfs {
         let (rules, per_record) = (self.rules.clone(), self.record_blocks());
         let mut commit = Commit::default();
         for group in self.groups_mut() {
-            for entry in &mut group.entries {
+            for entry in group.unlogged() {
                 if entry.log != InLog::No || !entry.change.is_logged() {
                     continue;
                 }
@@ -194,7 +197,7 @@ impl Zfs {
         self.log.durable = self.log.durable.max(going.tid);
         let mut named = Vec::new();
         for group in self.groups_mut() {
-            for entry in &mut group.entries {
+            for entry in group.unlogged() {
                 let InLog::Going(of, is_named) = entry.log else { continue };
                 if of != job {
                     continue;
@@ -207,7 +210,7 @@ impl Zfs {
         }
         for (tid, run) in named {
             let places = self.places_within(run);
-            let mut entries = self.groups_mut().into_iter().flat_map(|group| &mut group.entries);
+            let mut entries = self.groups_mut().into_iter().flat_map(Group::unlogged);
             if let Some(entry) = entries.find(|entry| entry.tid == tid && is_write(&entry.change)) {
                 entry.log = InLog::Done(places);
             }

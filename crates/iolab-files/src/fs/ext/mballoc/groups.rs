@@ -114,14 +114,14 @@ impl BlockGroups {
         self.list(group);
     }
 
-    /// Known groups with this largest chunk, from one on and before another.
-    pub fn of_largest(&self, order: u32, from: u32, to: u32) -> Vec<u32> {
-        self.by_largest[order as usize].range(from..to).copied().collect()
+    /// First known group with this largest chunk, from one on and before another.
+    pub fn of_largest(&self, order: u32, from: u32, to: u32) -> Option<u32> {
+        self.by_largest[order as usize].range(from..to).next().copied()
     }
 
-    /// Known groups with this mean fragment, from one on and before another.
-    pub fn of_fragment(&self, order: u32, from: u32, to: u32) -> Vec<u32> {
-        self.by_fragment[order as usize].range(from..to).copied().collect()
+    /// First known group with this mean fragment, from one on and before another.
+    pub fn of_fragment(&self, order: u32, from: u32, to: u32) -> Option<u32> {
+        self.by_fragment[order as usize].range(from..to).next().copied()
     }
 
     fn build(&mut self, geometry: &Geometry, group: u32) -> &mut Buddy {

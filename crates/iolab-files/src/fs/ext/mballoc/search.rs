@@ -273,15 +273,17 @@ impl Allocator {
         for (from, to) in ranges.into_iter().filter(|(from, to)| from < to) {
             for (list, count) in self.lists_of(search, criteria) {
                 search.count = count;
-                let groups = match criteria {
-                    SearchCriteria::PowerOfTwo => self.groups.of_largest(list, from, to),
-                    _ => self.groups.of_fragment(list, from, to),
-                };
-                for group in groups {
+                let mut at = from;
+                // A group that is only looked at stays in its list.
+                while let Some(group) = match criteria {
+                    SearchCriteria::PowerOfTwo => self.groups.of_largest(list, at, to),
+                    _ => self.groups.of_fragment(list, at, to),
+                } {
                     self.scan_group(search, criteria, group);
                     if search.status != SearchState::Continue {
                         return;
                     }
+                    at = group + 1;
                 }
             }
         }

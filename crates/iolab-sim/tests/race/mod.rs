@@ -1,0 +1,3 @@
+//! Workers that race each other on a simulated stack.
+
+pub mod workers;

@@ -1,0 +1,60 @@
+//! Workers that make their calls one after the other, all at the same time.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use iolab_model::op::Token;
+use iolab_model::target::Content;
+use iolab_model::{Bytes, Lane, LaneRequest, Ns, Op, Seed, Submission, Target, VirtualTime};
+use iolab_sim::stack::{QueueOverrides, Stack};
+use iolab_sim::target::{SimLane, SimTarget};
+
+/// A stack from its text.
+pub fn stack(text: &str) -> SimTarget {
+    let stack = Stack::parse("x.toml", text).unwrap();
+    let simulation = stack.build(&QueueOverrides::default(), Seed(1)).unwrap();
+    SimTarget::new(simulation, stack.facts().unwrap())
+}
+
+fn lane(target: &SimTarget, number: usize) -> SimLane {
+    let request = LaneRequest {
+        worker: number as u32,
+        depth: 1,
+        buffer_bytes: Bytes(1 << 20),
+        content: Content::Zero,
+        seed: Seed(7),
+        priority: None,
+        paths: Arc::from([PathBuf::from(format!("/simulated/{number}"))]),
+    };
+    target.open(&request).unwrap()
+}
+
+/// Each worker makes its calls one after the other; the instants of their ends, worker by worker.
+pub fn race(target: &SimTarget, workers: usize, calls: &[Op]) -> Vec<Vec<Ns>> {
+    let begun = target.now();
+    let mut lanes: Vec<SimLane> = (0..workers).map(|number| lane(target, number)).collect();
+    let mut ends = vec![Vec::new(); workers];
+    let ask = |lane: &mut SimLane, made: usize| {
+        if let Some(&op) = calls.get(made) {
+            let now = lane.now();
+            let submission = Submission { token: Token(0), op, intended: now, is_timed: true };
+            lane.submit_batch(now, &[submission], &mut Vec::new());
+        }
+    };
+    for lane in &mut lanes {
+        ask(lane, 0);
+    }
+    while ends.iter().any(|made| made.len() < calls.len()) {
+        target.advance_to(target.next_event().expect("somebody has calls left"));
+        for (lane, ends) in lanes.iter_mut().zip(&mut ends) {
+            let mut done = Vec::new();
+            lane.reap(0, Ns(0), &mut done).unwrap();
+            for end in done {
+                assert!(end.outcome.is_ok(), "{end:?}");
+                ends.push(Ns(end.completed.0 - begun.0));
+                ask(lane, ends.len());
+            }
+        }
+    }
+    ends
+}
