@@ -345,6 +345,30 @@ fn reserved_blocks_are_written_ones_from_the_write_on_without_delayed_allocation
     }
 }
 
+/// Blocks that a write gets are new: what it leaves of them is zero and not read, whether they were
+/// reserved before or not.
+#[test]
+fn a_part_of_a_new_block_is_written_without_a_read() {
+    for mount in ["delalloc", "nodelalloc"] {
+        let target = like_a_loop_device(&format!("fs = 'ext4'\nmount_options = ['{mount}']"));
+        let mut worker = Worker::new(&target, &["a"]);
+        worker.open(0, Access::Plain, true);
+        let (at, length) = (Bytes(0), Bytes(1 << 20));
+        worker.ask(Op::Allocate { handle: Handle(0), at, length, keeps_length: false });
+        worker.ask(Op::Truncate { handle: Handle(0), length: Bytes(2 << 20) });
+        target.take_events();
+        for page in 0..512 {
+            worker.ask(Op::write(Handle(0), Bytes(page * 4096 + 1024), Bytes(2048)));
+        }
+        assert_eq!(data_requests(&target, 'R'), Vec::<u32>::new(), "{mount}");
+        worker.ask(Op::Fsync { handle: Handle(0) });
+        target.prepare_cache(false);
+        target.take_events();
+        worker.ask(Op::write(Handle(0), Bytes(5 * 4096 + 1024), Bytes(2048)));
+        assert_eq!(data_requests(&target, 'R'), vec![4], "{mount}: it holds data now");
+    }
+}
+
 /// As Linux 6.18 does (`iolab sim against-kernel mapped-read`): pages around a fault are mapped,
 /// but not the one with the marker, so that its fault reads ahead.
 #[test]

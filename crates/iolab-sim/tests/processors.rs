@@ -5,7 +5,7 @@ mod race;
 use iolab_model::op::{Access, Handle, OpenHow, PathId};
 use iolab_model::{Bytes, Ns, Op};
 use iolab_sim::target::SimTarget;
-use race::workers::{race, stack};
+use race::workers::{race, race_at_depth, stack};
 
 fn machine(processors: u16, more: &str) -> SimTarget {
     let text = format!(
@@ -92,4 +92,54 @@ fn who_waits_for_the_device_leaves_its_processor() {
 fn the_same_race_ends_the_same_each_time() {
     let calls = [burn(70); 50];
     assert_eq!(race(&machine(2, ""), 5, &calls), race(&machine(2, ""), 5, &calls));
+}
+
+/// Workers that read the device directly, beside one that only computes: nobody starves, and
+/// nothing runs on a processor that there is not.
+#[test]
+fn readers_that_saturate_the_processors_share_them() {
+    for (processors, workers, depth) in [(1_u16, 8, 1), (2, 16, 1), (1, 3, 16), (2, 5, 4)] {
+        let more = "memory = \"1g\"";
+        let text = format!(
+            "name = \"x\"\n[software]\nprocessors = {processors}\nslice_us = 200\n[device]\n\
+             like = \"fixed-100us\"\nname = \"x\"\ntitle = \"x\"\n\
+             parameters = {{ depth = 64, latency = 20 }}\n[files]\nfs = \"ext4\"\n{more}\n"
+        );
+        let target = stack(&text);
+        let how = OpenHow {
+            access: Access::Direct,
+            is_readable: true,
+            is_writable: true,
+            ..OpenHow::default()
+        };
+        let (path, handle) = (PathId(0), Handle(0));
+        let length = Bytes(4 << 20);
+        let made = [
+            Op::Create { path, handle, how },
+            Op::Allocate { handle, at: Bytes(0), length, keeps_length: false },
+            Op::Close { handle },
+        ];
+        race(&target, workers, &made);
+
+        let worked = || target.inspect(|all| all.machine().unwrap().worked().0);
+        let (before, begun) = (worked(), iolab_model::VirtualTime::now(&target));
+        // Handles are a lane's own: each reader opens its file first.
+        let mut calls = vec![Op::Open { path, handle, how }];
+        calls.resize(depth as usize, burn(100));
+        calls.extend((0..1000).map(|index| Op::read(handle, Bytes(index * 4096), Bytes(4096))));
+        let ends = race_at_depth(&target, (workers, depth), &calls);
+        let took = all_done(&ends);
+        let computed = worked() - before;
+        let about = format!("{processors} processors, {workers} workers, depth {depth}");
+        assert!(iolab_model::VirtualTime::now(&target) - begun >= took, "{about}");
+        let most = Ns(took.0 * u64::from(processors));
+        assert!(computed <= most, "{about}: {computed:?} of {most:?}");
+        // The processors are what limits them: little of their time is lost.
+        assert!(computed.0 * 10 > most.0 * 7, "{about}: {computed:?} of {most:?}");
+        // In the middle of the first one's calls the last one has done a good part of its own.
+        let middle = ends.iter().map(|ends| ends[ends.len() / 2]).min().unwrap();
+        let done = |ends: &Vec<Ns>| ends.iter().filter(|end| **end <= middle).count();
+        let least = ends.iter().map(done).min().unwrap();
+        assert!(least > 150, "{about}: the slowest has done {least} of 1000 calls");
+    }
 }

@@ -115,7 +115,12 @@ fn manner(job: &Job, unit: &Unit, engine: Engine, geometry: &Geometry) -> Result
 /// Tell whether a file that is only written loses its cached pages first, as fio has it.
 fn drops_first(job: &Job, engine: Engine) -> bool {
     let is_plain = !job.is_direct && engine.name != "mmap" && !engine.is_without_files;
-    is_plain && job.is_invalidated && job.rw.writes() && !job.rw.reads() && !job.rw.trims()
+    is_plain
+        && job.is_invalidated
+        && !job.is_pre_read
+        && job.rw.writes()
+        && !job.rw.reads()
+        && !job.rw.trims()
 }
 
 /// Time until the first clone of a unit begins, and from one clone to the next: a range of delays

@@ -35,6 +35,8 @@ pub(super) struct WriteWork {
     is_at_end: bool,
     /// Page after the folio that is being filled, and its order.
     folio: (u64, u8),
+    /// First and last unit hold data around the write, from before it got blocks of its own.
+    holds: [bool; 2],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +63,7 @@ impl WriteWork {
             has_slept: false,
             is_at_end: false,
             folio: (0, 0),
+            holds: [false; 2],
         }
     }
 
@@ -92,6 +95,7 @@ impl Machine {
             }
             Phase::Prepare => {
                 self.find_end(work);
+                work.holds = self.edges_with_data(work);
                 if let Err(errno) = self.prepare(index, work.owner, (work.at, work.end), false) {
                     return Flow::Failed(errno);
                 }
@@ -158,15 +162,14 @@ impl Machine {
         let pages = self.unit_pages();
         let unit = pages * 4096;
         let (first, last) = (work.at / unit, (work.end - 1) / unit);
-        for number in [first, last] {
+        for (number, holds) in [first, last].into_iter().zip(work.holds) {
             let (from, until) = (number * unit, (number + 1) * unit);
-            let covers = work.at <= from && work.end >= until.min(size.max(work.end));
-            if covers || from >= size {
+            if covers(work, (from, until), size) {
                 continue;
             }
             let page = number * pages;
             if self.cache.frame(work.owner, page).is_none() {
-                if !self.holds_data(work, page, size) {
+                if !holds {
                     continue;
                 }
                 let runner = self.task(index).runner;
@@ -179,6 +182,17 @@ impl Machine {
                 break;
             }
         }
+    }
+
+    /// Tell whether the first and the last unit of a write hold data that it does not replace.
+    fn edges_with_data(&self, work: &WriteWork) -> [bool; 2] {
+        let size = self.tree.node(work.owner).size;
+        let pages = self.unit_pages();
+        let unit = pages * 4096;
+        [work.at / unit, (work.end - 1) / unit].map(|number| {
+            let range = (number * unit, (number + 1) * unit);
+            !covers(work, range, size) && self.holds_data(work, number * pages, size)
+        })
     }
 
     /// Tell whether blocks of a unit that a write does not cover whole hold data. Larger units than
@@ -327,4 +341,9 @@ impl Machine {
         debug_assert!(matches!(runner, RunBy::Lane(_)), "kernel threads write no files");
         Flow::Done
     }
+}
+
+/// Tell whether nothing of a range of a file is left of what was there before a write.
+fn covers(work: &WriteWork, (from, until): (u64, u64), size: u64) -> bool {
+    from >= size || work.at <= from && work.end >= until.min(size.max(work.end))
 }

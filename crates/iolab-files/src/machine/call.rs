@@ -71,12 +71,8 @@ impl Machine {
         let task = self.task(index);
         task.works.extend(call.answer.map(Work::Answer));
         task.works.extend(works.into_iter().rev());
-        let cost = self.settings.cost.call_ns;
-        if self.may_go_on(index, false) {
-            self.spend(index, cost);
+        if self.go_on(index, self.settings.cost.call_ns, false).is_some() {
             self.run(index);
-        } else {
-            self.task(index).works.push(Work::Burn(Ns(cost)));
         }
         Ok(())
     }

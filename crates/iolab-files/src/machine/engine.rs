@@ -69,8 +69,10 @@ pub(super) struct LaneState {
     pub cpu_free: Ns,
     /// Processor that its process had last, if processors are shared.
     pub place: Option<u16>,
-    /// Its tasks that wait for a processor.
-    pub held: Vec<TaskIndex>,
+    /// Its tasks that wait for a processor, and the work that they do first.
+    pub held: Vec<(TaskIndex, u64)>,
+    /// True if it lost its processor because its slice was over.
+    pub is_over: bool,
     pub handles: Vec<Option<HandleInfo>>,
 }
 
@@ -207,13 +209,17 @@ impl Machine {
         self.now = self.now.max(now);
         while let Some((_, event)) = self.calendar.take_due(self.now) {
             match event {
-                Event::Resume(task) => self.run(task),
+                Event::Resume(task) => {
+                    if self.go_on(task, 0, false).is_some() {
+                        self.run(task);
+                    }
+                }
                 Event::End(task) => self.end(task),
                 Event::Processor(number) => self.look_at_processor(number),
                 Event::Timer(task) => {
                     self.task(task).pending -= 1;
                     let is_ready = self.task(task).pending == 0 && self.task(task).is_waiting;
-                    if is_ready && self.may_go_on(task, true) {
+                    if is_ready && self.go_on(task, 0, true).is_some() {
                         self.run(task);
                     }
                 }
@@ -327,8 +333,7 @@ impl Machine {
         if task.pending > 0 || !task.is_waiting {
             return;
         }
-        let at = self.spend(index, cost_ns);
-        if self.may_go_on(index, true) {
+        if let Some(at) = self.go_on(index, cost_ns, true) {
             self.calendar.plan(at.max(self.now), Event::Resume(index));
         }
     }

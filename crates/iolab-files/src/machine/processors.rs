@@ -1,11 +1,13 @@
 //! Processors that the processes of lanes share, in slices of time.
 //!
 //! A process keeps its processor from call to call while it has something to compute. It leaves it
-//! when it waits, or between two calls when its slice is over and somebody else wants it. Who waits
-//! for one gets the first that is left; who was woken gets it before those whose slice was over.
+//! when it waits, or when its slice is over and somebody else wants it: between two calls, or where
+//! a call waits or is caught up with. Who waits for one gets the first that is left. Who was woken
+//! comes first, unless somebody else has waited for a slice; equals come in the order in which they
+//! began to wait. So nobody waits for ever.
 //!
-//! Simplified from Linux kernel/sched/fair.c: equal weights, no preemption within a call, nothing
-//! is charged for a switch. Threads of the kernel have processors of their own.
+//! Simplified from Linux kernel/sched/fair.c: equal weights, no preemption within the work of a
+//! call. Threads of the kernel have processors of their own.
 
 use std::collections::VecDeque;
 
@@ -14,7 +16,7 @@ use iolab_model::Ns;
 use super::engine::{Event, Machine};
 use super::task::{RunBy, TaskIndex};
 
-/// A process that has made no call for so long has left its processor.
+/// A process that has made no call for so long has left its processor; about what a switch takes.
 const LEFT_AFTER: Ns = Ns(1_000);
 
 /// One processor.
@@ -34,13 +36,26 @@ pub(super) struct Processors {
     /// None: each lane has one of its own.
     places: Vec<Place>,
     slice: Ns,
-    waiting: VecDeque<u32>,
+    /// Lanes that were woken, and those whose slice is over or that begin, with the time since
+    /// which they wait.
+    woken: VecDeque<u32>,
+    others: VecDeque<(u32, Ns)>,
 }
 
 impl Processors {
     pub(super) fn new(count: u16, slice: Ns) -> Self {
         let places = vec![Place::default(); usize::from(count)];
-        Self { places, slice, waiting: VecDeque::new() }
+        Self { places, slice, woken: VecDeque::new(), others: VecDeque::new() }
+    }
+
+    fn is_wanted(&self) -> bool {
+        !(self.woken.is_empty() && self.others.is_empty())
+    }
+
+    fn next(&mut self, now: Ns) -> Option<u32> {
+        let is_late = self.others.front().is_some_and(|&(_, since)| since + self.slice <= now);
+        let woken = if is_late { None } else { self.woken.pop_front() };
+        woken.or_else(|| Some(self.others.pop_front()?.0)).or_else(|| self.woken.pop_front())
     }
 }
 
@@ -56,34 +71,41 @@ impl Machine {
         })
     }
 
-    /// Tell whether a task may go on: its process has a processor. If not, it waits for one.
-    pub(super) fn may_go_on(&mut self, index: TaskIndex, is_woken: bool) -> bool {
-        let RunBy::Lane(lane) = self.task(index).runner else { return true };
+    /// Lets a task go on with some work of the processor if its process has one: the end of that
+    /// work. If not, it waits for one, and does the work then.
+    pub(super) fn go_on(&mut self, index: TaskIndex, cost_ns: u64, is_woken: bool) -> Option<Ns> {
+        let RunBy::Lane(lane) = self.task(index).runner else {
+            return Some(self.spend(index, cost_ns));
+        };
         if self.processors.places.is_empty() || self.takes_processor(lane) {
-            return true;
+            return Some(if cost_ns > 0 { self.spend(index, cost_ns) } else { self.now });
         }
         self.task(index).pending += 1;
         self.task(index).is_waiting = true;
-        let held = &mut self.lanes[lane as usize].held;
-        held.push(index);
-        if held.len() == 1 {
-            let waiting = &mut self.processors.waiting;
-            if is_woken { waiting.push_front(lane) } else { waiting.push_back(lane) }
+        let state = &mut self.lanes[lane as usize];
+        state.held.push((index, cost_ns));
+        if state.held.len() == 1 {
+            if is_woken && !state.is_over {
+                self.processors.woken.push_back(lane);
+            } else {
+                self.processors.others.push_back((lane, self.now));
+            }
         }
         for number in 0..self.processors.places.len() {
             self.plan_look(number);
         }
-        false
+        None
     }
 
     /// Tell whether a process has a processor, if need be one that has been left.
     fn takes_processor(&mut self, lane: u32) -> bool {
         let number = usize::from(self.processor_of(lane));
-        let is_wanted = !self.processors.waiting.is_empty();
+        let is_wanted = self.processors.is_wanted();
         if self.processors.places[number].owner == Some(lane) {
             if !is_wanted || self.processors.places[number].until > self.now {
                 return true;
             }
+            self.lanes[lane as usize].is_over = true;
             self.hand_over(number);
             return false;
         }
@@ -111,22 +133,30 @@ impl Machine {
     fn put(&mut self, number: usize, lane: u32, from: Ns) {
         let until = from + self.processors.slice;
         let place = &mut self.processors.places[number];
+        let before = (place.owner, place.until);
         (place.owner, place.until) = (Some(lane), until);
+        if let (Some(other), true) = (before.0, before.1 <= from) {
+            // If it wants to go on: it was not woken, its slice is over.
+            let is_busy = self.lanes[other as usize].cpu_free + LEFT_AFTER > from;
+            self.lanes[other as usize].is_over |= is_busy;
+        }
         let state = &mut self.lanes[lane as usize];
         state.place = Some(number as u16);
+        state.is_over = false;
         state.cpu_free = state.cpu_free.max(from);
     }
 
     /// Gives a processor to the first that waits for one.
     fn hand_over(&mut self, number: usize) {
-        let Some(lane) = self.processors.waiting.pop_front() else { return };
+        let Some(lane) = self.processors.next(self.now) else { return };
         let from = self.free_from(number).max(self.now);
         self.put(number, lane, from);
-        for index in core::mem::take(&mut self.lanes[lane as usize].held) {
+        for (index, cost_ns) in core::mem::take(&mut self.lanes[lane as usize].held) {
+            let at = self.spend(index, cost_ns);
             let task = self.task(index);
             task.pending -= 1;
             if task.pending == 0 && task.is_waiting {
-                self.calendar.plan(from, Event::Resume(index));
+                self.calendar.plan(at, Event::Resume(index));
             }
         }
         self.plan_look(number);
@@ -135,7 +165,7 @@ impl Machine {
     /// Plans to look at a processor when it may have been left, if somebody waits for one.
     fn plan_look(&mut self, number: usize) {
         let place = self.processors.places[number];
-        if place.is_planned || self.processors.waiting.is_empty() {
+        if place.is_planned || !self.processors.is_wanted() {
             return;
         }
         let busy = self.free_from(number).max(self.now);

@@ -65,7 +65,17 @@ impl Tree {
 
     /// The node of a path.
     pub fn find(&self, path: &Path) -> Result<u32, Errno> {
-        self.walk(text(path)?)
+        match path.to_str() {
+            Some(text) if text.starts_with(&*self.root_text) => self.walk(text),
+            _ => self.walk(&self.spelt_out(path)?),
+        }
+    }
+
+    /// A path that is spelt in another way than the root's, as one below it.
+    fn spelt_out(&self, path: &Path) -> Result<String, Errno> {
+        let below = path.strip_prefix(&self.root).map_err(|_| Errno::ENOENT)?;
+        let below = below.to_str().ok_or(Errno::ENOENT)?;
+        Ok(format!("{}/{below}", self.root_text))
     }
 
     fn walk(&self, path: &str) -> Result<u32, Errno> {
@@ -83,12 +93,8 @@ impl Tree {
 
     /// The directory of a path, and the name in it.
     pub fn locate<'a>(&self, path: &'a Path) -> Result<Located<'a>, Errno> {
-        let (above, name) =
-            text(path)?.trim_end_matches('/').rsplit_once('/').ok_or(Errno::EINVAL)?;
-        if matches!(name, "" | "." | "..") {
-            return Err(Errno::EINVAL);
-        }
-        let directory = self.walk(above)?;
+        let name = path.file_name().and_then(|name| name.to_str()).ok_or(Errno::EINVAL)?;
+        let directory = self.find(path.parent().ok_or(Errno::EINVAL)?)?;
         if self.node(directory).children.is_none() {
             return Err(ENOTDIR);
         }
@@ -148,9 +154,4 @@ impl Tree {
         }
         all
     }
-}
-
-/// A path as text; other paths lead nowhere.
-fn text(path: &Path) -> Result<&str, Errno> {
-    path.to_str().ok_or(Errno::ENOENT)
 }

@@ -16,10 +16,10 @@ pub fn stack(text: &str) -> SimTarget {
     SimTarget::new(simulation, stack.facts().unwrap())
 }
 
-fn lane(target: &SimTarget, number: usize) -> SimLane {
+fn lane(target: &SimTarget, number: usize, depth: u32) -> SimLane {
     let request = LaneRequest {
         worker: number as u32,
-        depth: 1,
+        depth,
         buffer_bytes: Bytes(1 << 20),
         content: Content::Zero,
         seed: Seed(7),
@@ -31,28 +31,38 @@ fn lane(target: &SimTarget, number: usize) -> SimLane {
 
 /// Each worker makes its calls one after the other; the instants of their ends, worker by worker.
 pub fn race(target: &SimTarget, workers: usize, calls: &[Op]) -> Vec<Vec<Ns>> {
+    race_at_depth(target, (workers, 1), calls)
+}
+
+/// The same with several calls of each worker under way.
+pub fn race_at_depth(
+    target: &SimTarget,
+    (workers, depth): (usize, u32),
+    calls: &[Op],
+) -> Vec<Vec<Ns>> {
     let begun = target.now();
-    let mut lanes: Vec<SimLane> = (0..workers).map(|number| lane(target, number)).collect();
-    let mut ends = vec![Vec::new(); workers];
-    let ask = |lane: &mut SimLane, made: usize| {
-        if let Some(&op) = calls.get(made) {
+    let mut lanes: Vec<SimLane> = (0..workers).map(|number| lane(target, number, depth)).collect();
+    let (mut ends, mut made) = (vec![Vec::new(); workers], vec![0; workers]);
+    let ask = |lane: &mut SimLane, made: &mut usize| {
+        if let Some(&op) = calls.get(*made) {
             let now = lane.now();
             let submission = Submission { token: Token(0), op, intended: now, is_timed: true };
             lane.submit_batch(now, &[submission], &mut Vec::new());
+            *made += 1;
         }
     };
-    for lane in &mut lanes {
-        ask(lane, 0);
+    for (lane, made) in lanes.iter_mut().zip(&mut made) {
+        (0..depth).for_each(|_| ask(lane, made));
     }
     while ends.iter().any(|made| made.len() < calls.len()) {
         target.advance_to(target.next_event().expect("somebody has calls left"));
-        for (lane, ends) in lanes.iter_mut().zip(&mut ends) {
+        for ((lane, ends), made) in lanes.iter_mut().zip(&mut ends).zip(&mut made) {
             let mut done = Vec::new();
             lane.reap(0, Ns(0), &mut done).unwrap();
             for end in done {
                 assert!(end.outcome.is_ok(), "{end:?}");
                 ends.push(Ns(end.completed.0 - begun.0));
-                ask(lane, ends.len());
+                ask(lane, made);
             }
         }
     }

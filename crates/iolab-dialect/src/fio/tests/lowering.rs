@@ -180,6 +180,7 @@ fn the_cache_of_a_file_that_is_only_written_is_dropped_first_as_by_fio() {
     }
     for line in [
         "--rw=write --invalidate=0",
+        "--rw=randwrite --overwrite=1 --pre_read=1",
         "--rw=write --direct=1",
         "--rw=randtrim",
         // What is read follows `cache`.

@@ -119,7 +119,8 @@ impl ExtFs {
         let block = self.block_bytes();
         if !write.is_direct && matches!(self.log, super::driver::DurableLog::Journal(_)) {
             // Linux fs/ext4/inode.c, ext4_write_begin: a handle for each folio.
-            cx.spends(Ns(HANDLE.0 * (run.count * block).div_ceil(4096)));
+            let pages = (write.start.0 / 4096, write.end.0.div_ceil(4096));
+            cx.spends(Ns(HANDLE.0 * folios(pages, self.mode.has_large_folios)));
         }
         let is_inside = write.end.0 <= write.size.0;
         // Without delayed allocation a reserved block is a written one from write(2) on
@@ -133,7 +134,8 @@ impl ExtFs {
                 && converts
             {
                 let place = Place::Written(device, first);
-                self.record(cx, run.node.0, FileExtent { first: at, count: 1, place })?;
+                // As at write-back: a tree that cannot grow keeps its records unmerged.
+                let _ = self.record(cx, run.node.0, FileExtent { first: at, count: 1, place });
                 self.change_inode(cx, run.node.0, true);
                 cx.spends(self.mode.map_cost);
                 self.order_data(cx, FileRun { node: run.node, first: at, count: 1 }, write);
@@ -403,4 +405,20 @@ impl ExtFs {
         }
         Ok(())
     }
+}
+
+/// Folios of the pages of a write, if none is there yet.
+fn folios((first, end): (u64, u64), are_large: bool) -> u64 {
+    /// Order of the largest (`MAX_PAGECACHE_ORDER`).
+    const ORDER_MAX: u32 = 9;
+    if !are_large {
+        return end - first;
+    }
+    let (mut at, mut count) = (first, 0);
+    while at < end {
+        let aligned = if at == 0 { ORDER_MAX } else { at.trailing_zeros().min(ORDER_MAX) };
+        at += 1 << aligned.min((end - at).ilog2());
+        count += 1;
+    }
+    count
 }
