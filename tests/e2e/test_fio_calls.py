@@ -114,14 +114,17 @@ def test_ranges_of_several_sizes_are_synced_too(folder: Path) -> None:
         ("--rw=randread --norandommap --loops=3", 0),
         ("--rw=read --ioengine=libaio --iodepth=4 --loops=3", 2),
         ("--rw=read --ioengine=io_uring --iodepth=4 --loops=3", 2),
-        ("--rw=write --loops=3", 2),
+        ("--rw=write --loops=3", 3),
+        ("--rw=write", 1),
+        ("--rw=randwrite --overwrite=1", 1),
+        ("--rw=write --invalidate=0 --loops=3", 0),
         ("--rw=randread --bsrange=4k-8k --loops=3", 2),
         ("--rw=read --bssplit=4k/50:8k/50 --loops=3", 2),
         ("--rw=randread --random_distribution=zipf:1.2 --loops=3", 0),
     ],
 )
 def test_the_cache_is_dropped_between_passes(folder: Path, words: str, drops: int) -> None:
-    """The first time, before the first pass, is the front end's."""
+    """Before the first pass of what reads it is the front end that drops them."""
     found = calls_of(folder, f"--size=64k {words}", calls="fadvise64")
     assert [one.split(", ")[-1] for one in found].count("POSIX_FADV_DONTNEED") == drops
 
