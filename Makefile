@@ -60,7 +60,6 @@ bench: setup ## ours against the peers; prints tables, writes target/bench.json;
 	@python benches/check_bar.py --runs 5
 	@python benches/simulator.py
 	@python benches/simulated_files.py
-	@python benches/beside_loop.py
 	@python benches/spread.py
 	@python benches/traces.py
 	@python benches/plots.py
@@ -71,6 +70,7 @@ bench: setup ## ours against the peers; prints tables, writes target/bench.json;
 	@python benches/analysis.py
 	@python benches/pages.py
 	@python benches/startup.py
+	@python benches/beside_loop.py
 
 bench-demo: setup ## how often the demo decides beside a busy core (root, 25 minutes)
 	@python benches/demo_bar.py

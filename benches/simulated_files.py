@@ -14,7 +14,7 @@ import statistics
 import subprocess
 import sys
 
-from simulator import ROOT, target_directory
+from simulator import ROOT, target_directory, write_rows
 
 BARS = {
     "read": 2_000_000,
@@ -48,9 +48,7 @@ def main() -> int:
         word = "ok" if median >= bar else "BELOW"
         print(f"{system:8}{kind:24}{median:12,.0f}{max(values):12,.0f}{bar:12,} {word}")
         rows.append({"fs": system, "kind": kind, "median": median, "bar": bar})
-    out = target_directory() / "bench-simulated-files.json"
-    out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    print(f"written to {out.name} in the target directory")
+    write_rows("bench-simulated-files.json", rows)
     return 0
 
 

@@ -56,6 +56,12 @@ def measure(requests: int) -> dict[Row, float]:
     return {tuple(row[name] for name in names): row["requests_per_s"] for row in rows}
 
 
+def write_rows(name: str, rows: list[dict[str, object]]) -> None:
+    """Keep the rows of a table in the target directory."""
+    (target_directory() / name).write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    print(f"written to {name} in the target directory")
+
+
 def main() -> int:
     """Print the table and write it beside the other benches."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -79,9 +85,7 @@ def main() -> int:
         )
         names = ("scheduler", "profile", "in_flight", "processes")
         rows.append(dict(zip(names, key, strict=True)) | {"median": median, "bar": bar})
-    out = target_directory() / "bench-simulator.json"
-    out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    print(f"written to {out.name} in the target directory")
+    write_rows("bench-simulator.json", rows)
     return 0
 
 

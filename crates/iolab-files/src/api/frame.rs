@@ -239,3 +239,14 @@ pub trait Replacement {
     /// Active and inactive file pages.
     fn sizes(&self) -> (u64, u64);
 }
+
+/// Order of the largest folio that a write of so many pages makes at a page: no longer than the
+/// write, and as aligned as the page.
+///
+/// Source: Linux include/linux/pagemap.h (`fgf_set_order`, `MAX_PAGECACHE_ORDER`), mm/filemap.c
+/// (`__filemap_get_folio`).
+pub fn largest_order(page: u64, pages: u64) -> u32 {
+    const ORDER_MAX: u32 = 9;
+    let aligned = if page == 0 { ORDER_MAX } else { page.trailing_zeros() };
+    pages.max(1).ilog2().min(aligned).min(ORDER_MAX)
+}

@@ -9,7 +9,7 @@ use super::task::{Flow, RunBy, TaskIndex, Work};
 use super::write_out::Extent;
 use crate::api::block::{FileRun, Place};
 use crate::api::file_system::{Promise, Touch, Use, Write};
-use crate::api::frame::FrameFlags;
+use crate::api::frame::{FrameFlags, largest_order};
 use crate::api::make::Kernel;
 use crate::api::write_back::{Pause, TaskId};
 
@@ -210,20 +210,15 @@ impl Machine {
         })
     }
 
-    /// Page after the folio that a write makes at a page, and its order; 0 of one that is there.
-    ///
-    /// Source: Linux include/linux/pagemap.h (`fgf_set_order`, `MAX_PAGECACHE_ORDER`), mm/filemap.c
-    /// (`__filemap_get_folio`): as long as what is left of the write, as aligned as its first page,
-    /// and no page of it may be there.
+    /// Page after the folio that a write makes at a page, and its order; 0 of one that is there. No
+    /// page of a new one may be there.
     fn new_folio(&self, work: &WriteWork, page: u64) -> (u64, u8) {
-        const ORDER_MAX: u32 = 9;
         let left = (work.end - (page * 4096).max(work.at)) / 4096;
         let is_there = |page| self.cache.frame(work.owner, page);
         if !self.facts.writes_large_folios || is_there(page).is_some() {
             return (page + 1, 0);
         }
-        let aligned = if page == 0 { ORDER_MAX } else { page.trailing_zeros() };
-        let mut order = left.max(1).ilog2().min(aligned).min(ORDER_MAX);
+        let mut order = largest_order(page, left);
         while (page..page + (1 << order)).any(|page| is_there(page).is_some()) {
             order -= 1;
         }

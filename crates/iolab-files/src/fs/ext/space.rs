@@ -13,6 +13,7 @@ use super::node::Undo;
 use crate::api::block::{FileRun, Mapped, NodeId, Place};
 use crate::api::context::Context;
 use crate::api::file_system::{Reshape, Write};
+use crate::api::frame::largest_order;
 use crate::fs::extent_map::FileExtent;
 
 /// Work per page of a promise, and per page of a write under a handle of the journal: what Linux
@@ -409,15 +410,12 @@ impl ExtFs {
 
 /// Folios of the pages of a write, if none is there yet.
 fn folios((first, end): (u64, u64), are_large: bool) -> u64 {
-    /// Order of the largest (`MAX_PAGECACHE_ORDER`).
-    const ORDER_MAX: u32 = 9;
     if !are_large {
         return end - first;
     }
     let (mut at, mut count) = (first, 0);
     while at < end {
-        let aligned = if at == 0 { ORDER_MAX } else { at.trailing_zeros().min(ORDER_MAX) };
-        at += 1 << aligned.min((end - at).ilog2());
+        at += 1 << largest_order(at, end - at);
         count += 1;
     }
     count
