@@ -114,6 +114,28 @@ fn ext_2_indirect_blocks_of_1_gib() {
     assert_eq!(free - fs.space().free, (1 << 18) + 257);
 }
 
+/// Linux fs/buffer.c, `sync_mapping_buffers`: what was changed since the last one, and no more.
+#[test]
+fn an_fsync_without_a_journal_writes_the_changed_mapping_blocks() {
+    let mut fs = made("ext2", "defaults", Kernel::DEFAULT);
+    let node = file(fs.as_mut(), "a");
+    let written = |job: Option<FsJob>| {
+        let steps = job.map_or(Vec::new(), |job| job.steps);
+        steps.iter().filter(|step| matches!(step, Step::Dirtied(_))).count()
+    };
+    write(fs.as_mut(), node, (0, 64 * MIB), 0, 10);
+    // Inode, 16 blocks of addresses, and one above 15 of them.
+    assert_eq!(written(commit(fs.as_mut(), node, 20)), 18);
+    write(fs.as_mut(), node, (64 * MIB, 64 * MIB + 4096), 64 * MIB, 30);
+    // Inode, and the last block of addresses.
+    assert_eq!(written(commit(fs.as_mut(), node, 40)), 2);
+    assert_eq!(written(commit(fs.as_mut(), node, 50)), 0);
+    let mut cx = at(60);
+    fs.truncate(&mut cx, node, Bytes(64 * MIB + 4096), Bytes(0)).unwrap();
+    // What the file no longer has is not written.
+    assert_eq!(written(commit(fs.as_mut(), node, 70)), 1);
+}
+
 fn extents_of(text: &str, fs: Box<dyn FileSystem>, name: &str) -> usize {
     let mut small = Small::new(fs);
     small.run(&Pattern::read(text));

@@ -70,6 +70,21 @@ pub struct HoldBack {
     pub until: Bytes,
 }
 
+impl Effects {
+    /// Tell whether there are none.
+    pub fn is_empty(&self) -> bool {
+        let Self { reads, dirtied, cpu, transaction, push, pushes_all, wait, throttle } = self;
+        reads.is_empty()
+            && dirtied.is_empty()
+            && cpu.0 == 0
+            && transaction.is_none()
+            && push.is_empty()
+            && !pushes_all
+            && wait.is_none()
+            && throttle.is_none()
+    }
+}
+
 impl Context {
     /// A context without effects yet.
     pub fn new(now: Ns, caller: Caller) -> Self {
@@ -83,7 +98,10 @@ impl Context {
 
     /// Notes metadata changed outside any journal.
     pub fn dirties(&mut self, run: BlockRun) {
-        self.effects.dirtied.push(run);
+        // A call changes the same few blocks again and again.
+        if !self.effects.dirtied.iter().rev().take(8).any(|noted| *noted == run) {
+            self.effects.dirtied.push(run);
+        }
     }
 
     /// Notes work of the processor.

@@ -1,12 +1,15 @@
 //! `PageMap`: the pages of one file by their index, with those that are dirty.
 //!
 //! Chunks of 512 pages, each a table of slots and a set of dirty bits: 4 bytes per page of a file
-//! that was ever cached, a bit for dirtiness, and both are found without a search.
+//! that was ever cached, a bit for dirtiness, and both are found without a search. The first 64
+//! pages have a table of their own that grows with the file: small files take little memory.
 
 use crate::api::frame::{FrameId, Shadow};
 
 /// Pages of a chunk.
 const CHUNK: u64 = 512;
+/// Pages at the start of a file that lie in no chunk: one word of dirty bits.
+const HEAD: u64 = 64;
 /// Marks a slot that holds a shadow.
 const SHADOW: u32 = 1 << 31;
 
@@ -35,6 +38,9 @@ impl Chunk {
 /// The pages of a file.
 #[derive(Clone, Debug, Default)]
 pub struct PageMap {
+    /// Slots of the first pages.
+    head: Vec<u32>,
+    head_dirty: u64,
     chunks: Vec<Option<Box<Chunk>>>,
     present: u64,
     shadows: u64,
@@ -56,16 +62,21 @@ impl PageMap {
 
     /// A page after the last one that may have a slot.
     pub fn page_end(&self) -> u64 {
-        self.chunks.len() as u64 * CHUNK
+        (self.chunks.len() as u64 * CHUNK).max(self.head.len() as u64)
     }
 
     /// Content of a slot.
     #[inline]
     pub fn get(&self, index: u64) -> Slot {
-        let Some(Some(chunk)) = self.chunks.get((index / CHUNK) as usize) else {
-            return Slot::Absent;
+        let value = if index < HEAD {
+            self.head.get(index as usize).copied().unwrap_or(0)
+        } else {
+            match self.chunks.get((index / CHUNK) as usize) {
+                Some(Some(chunk)) => chunk.slots[(index % CHUNK) as usize],
+                _ => 0,
+            }
         };
-        match chunk.slots[(index % CHUNK) as usize] {
+        match value {
             0 => Slot::Absent,
             value if value & SHADOW != 0 => Slot::Shadow(Shadow(value & !SHADOW)),
             value => Slot::Page(FrameId(value - 1)),
@@ -84,12 +95,7 @@ impl PageMap {
     /// Changes a slot.
     #[inline]
     pub fn set(&mut self, index: u64, slot: Slot) {
-        let place = (index / CHUNK) as usize;
-        if self.chunks.len() <= place {
-            self.chunks.resize_with(place + 1, || None);
-        }
-        let chunk = self.chunks[place].get_or_insert_with(|| Box::new(Chunk::EMPTY));
-        let value = &mut chunk.slots[(index % CHUNK) as usize];
+        let value = self.slot(index);
         let was_page = *value != 0 && *value & SHADOW == 0;
         let was_shadow = *value & SHADOW != 0;
         *value = match slot {
@@ -104,26 +110,51 @@ impl PageMap {
         self.shadows = self.shadows + u64::from(is_shadow) - u64::from(was_shadow);
     }
 
+    /// The slot of a page, made if there is none.
+    #[inline]
+    fn slot(&mut self, index: u64) -> &mut u32 {
+        if index < HEAD {
+            let at = index as usize;
+            if self.head.len() <= at {
+                self.head.resize((at + 1).next_power_of_two(), 0);
+            }
+            return &mut self.head[at];
+        }
+        let place = (index / CHUNK) as usize;
+        if self.chunks.len() <= place {
+            self.chunks.resize_with(place + 1, || None);
+        }
+        let chunk = self.chunks[place].get_or_insert_with(|| Box::new(Chunk::EMPTY));
+        &mut chunk.slots[(index % CHUNK) as usize]
+    }
+
     /// Marks a page that has a slot as dirty or clean; tells whether that was new.
     #[inline]
     pub fn set_dirty(&mut self, index: u64, is_dirty: bool) -> bool {
-        let Some(Some(chunk)) = self.chunks.get_mut((index / CHUNK) as usize) else {
-            return false;
+        let mask = 1 << (index % 64);
+        let (word, count) = if index < HEAD {
+            if index >= self.head.len() as u64 {
+                return false;
+            }
+            (&mut self.head_dirty, None)
+        } else {
+            let Some(Some(chunk)) = self.chunks.get_mut((index / CHUNK) as usize) else {
+                return false;
+            };
+            (&mut chunk.dirty[(index % CHUNK / 64) as usize], Some(&mut chunk.dirty_count))
         };
-        let bit = index % CHUNK;
-        let word = &mut chunk.dirty[(bit / 64) as usize];
-        let mask = 1 << (bit % 64);
         if (*word & mask != 0) == is_dirty {
             return false;
         }
         *word ^= mask;
+        if let Some(count) = count {
+            *count = if is_dirty { *count + 1 } else { *count - 1 };
+        }
         if is_dirty {
-            chunk.dirty_count += 1;
             let (from, end) = if self.dirty == 0 { (index, 0) } else { self.dirty_within };
             self.dirty_within = (from.min(index), end.max(index + 1));
             self.dirty += 1;
         } else {
-            chunk.dirty_count -= 1;
             self.dirty -= 1;
         }
         true
@@ -136,6 +167,14 @@ impl PageMap {
         }
         let mut index = from.max(self.dirty_within.0);
         let end = end.min(self.dirty_within.1);
+        if index < HEAD {
+            let word = self.head_dirty >> index;
+            if word != 0 {
+                let found = index + u64::from(word.trailing_zeros());
+                return (found < end).then_some(found);
+            }
+            index = HEAD;
+        }
         while index < end {
             let place = (index / CHUNK) as usize;
             let chunk = match self.chunks.get(place)? {
@@ -158,10 +197,11 @@ impl PageMap {
 
     /// Takes all pages from `from` on out, with their frames; their shadows go, too.
     pub fn cut(&mut self, from: u64, end: u64, mut each: impl FnMut(u64, FrameId)) {
-        let last = (self.chunks.len() as u64 * CHUNK).min(end);
+        let last = self.page_end().min(end);
         let mut index = from;
         while index < last && self.present + self.shadows > 0 {
-            if self.chunks[(index / CHUNK) as usize].is_none() {
+            if index >= HEAD && !matches!(self.chunks.get((index / CHUNK) as usize), Some(Some(_)))
+            {
                 index = (index / CHUNK + 1) * CHUNK;
                 continue;
             }
@@ -177,7 +217,7 @@ impl PageMap {
             index += 1;
         }
         if from == 0 && end == u64::MAX {
-            self.chunks = Vec::new();
+            (self.head, self.chunks) = (Vec::new(), Vec::new());
         }
     }
 }

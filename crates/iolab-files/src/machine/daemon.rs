@@ -9,7 +9,7 @@ use super::task::{Flow, RunBy, TaskIndex, Work};
 use super::tree::DEVICE;
 use super::write_out::{Extent, Manner};
 use crate::api::block::{BlockRun, DeviceId, FileRun};
-use crate::api::context::Caller;
+use crate::api::context::{Caller, Context};
 use crate::api::file_system::{FsJob, Step, WriteFlags};
 use crate::api::write_back::{Chunk, ChunkEnd};
 
@@ -43,10 +43,9 @@ impl Machine {
     /// Starts every job that the file system has now.
     pub(super) fn poll_jobs(&mut self) {
         loop {
-            let mut cx = self.context(RunBy::FileSystem(0));
-            cx.caller = Caller::default();
+            let mut cx = Context::new(self.now, Caller::default());
             let job = self.fs.poll(&mut cx);
-            let has_effects = cx.effects != crate::api::context::Effects::default();
+            let has_effects = !cx.effects.is_empty();
             let is_over = job.is_none();
             if let Some(job) = job {
                 self.ask_for_room_again();
@@ -64,7 +63,7 @@ impl Machine {
     }
 
     /// Effects of the daemons' own decisions: metadata that they changed, and their processor.
-    fn apply_quietly(&mut self, cx: crate::api::context::Context) {
+    fn apply_quietly(&mut self, cx: Context) {
         self.charge(RunBy::FileSystem(0), cx.effects.cpu.0);
         for run in cx.effects.dirtied {
             self.dirty_metadata(run);

@@ -16,16 +16,18 @@ use crate::api::write_back::FileKey;
 impl Machine {
     /// Carries out what a call asked for; the task goes on when nothing of it is waited for.
     pub(super) fn apply(&mut self, index: TaskIndex, cx: Context) {
-        let Effects { reads, dirtied, cpu, push, pushes_all, wait, throttle, .. } = cx.effects;
+        let Effects { mut reads, mut dirtied, cpu, push, pushes_all, wait, throttle, .. } =
+            cx.effects;
         if cpu.0 > 0 {
             self.spend(index, cpu.0);
         }
-        for run in reads {
+        for run in reads.drain(..) {
             self.read_metadata(index, run);
         }
-        for run in dirtied {
+        for run in dirtied.drain(..) {
             self.dirty_metadata(run);
         }
+        self.spare_runs = (reads, dirtied);
         for run in push {
             if let Some(owner) = self.tree.of_id(run.node) {
                 let pages = self.blocks_per_page();
@@ -110,6 +112,12 @@ impl Machine {
     pub(super) fn dirty_metadata(&mut self, run: BlockRun) {
         let (from, end) = self.metadata_pages(run);
         for page in from..end {
+            let known = self.cache.frame(DEVICE, page).map(|frame| self.cache.frames[frame].flags);
+            if known.is_some_and(|flags| {
+                flags.has(FrameFlags::DIRTY) && flags.has(FrameFlags::UP_TO_DATE)
+            }) {
+                continue;
+            }
             let frame = self.cache.add(DEVICE, page);
             self.cache.frames[frame].flags.set(FrameFlags::UP_TO_DATE);
             self.cache.set_dirty(frame);

@@ -15,6 +15,7 @@ use super::request::{OnItsWay, Outgoing, OutgoingId};
 use super::settings::MachineSettings;
 use super::task::{Flow, RunBy, Task, TaskIndex, Work};
 use super::tree::{DEVICE, ROOT, Tree};
+use crate::api::block::BlockRun;
 use crate::api::context::{Caller, Context, Tid};
 use crate::api::file_system::{CacheKind, Facts, FileSystem, Lock, Use};
 use crate::api::frame::Replacement;
@@ -127,6 +128,8 @@ pub struct Machine {
     pub(super) counts: Counts,
     /// Files that became dirty so far.
     pub(super) dirtied: u64,
+    /// Room for the runs of the next context, empty.
+    pub(super) spare_runs: (Vec<BlockRun>, Vec<BlockRun>),
 }
 
 impl Machine {
@@ -179,6 +182,7 @@ impl Machine {
             flusher_requests: 0,
             counts: Counts::default(),
             dirtied: 0,
+            spare_runs: (Vec::new(), Vec::new()),
         }
     }
 
@@ -448,8 +452,11 @@ impl Machine {
         }
     }
 
-    pub(super) fn context(&self, runner: RunBy) -> Context {
-        Context::new(self.now, self.caller(runner))
+    pub(super) fn context(&mut self, runner: RunBy) -> Context {
+        let (reads, dirtied) = core::mem::take(&mut self.spare_runs);
+        let mut cx = Context::new(self.now, self.caller(runner));
+        (cx.effects.reads, cx.effects.dirtied) = (reads, dirtied);
+        cx
     }
 
     pub(super) fn dirty_view(&self) -> DirtyView {

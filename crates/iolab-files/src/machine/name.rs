@@ -1,5 +1,6 @@
 //! Operations on names, and the few on whole files that are no transfers.
 
+use std::mem::take;
 use std::path::PathBuf;
 
 use iolab_model::Bytes;
@@ -122,11 +123,11 @@ impl Machine {
         let mut cx = self.context(runner);
         let result = match &mut work.naming {
             Naming::Create { path, slot, how } => {
-                let (path, slot, how) = (path.clone(), *slot, *how);
+                let (path, slot, how) = (take(path), *slot, *how);
                 self.create(&mut cx, &path, (slot, how)).map(|()| Flow::Done)
             }
             Naming::Open { path, slot, how } => {
-                let (path, slot, how) = (path.clone(), *slot, *how);
+                let (path, slot, how) = (take(path), *slot, *how);
                 self.open(index, &mut cx, &path, (slot, how)).map(|()| Flow::Done)
             }
             Naming::Close(info) => {
@@ -135,19 +136,19 @@ impl Machine {
                 Ok(Flow::Done)
             }
             Naming::Unlink(path) => {
-                let path = path.clone();
+                let path = take(path);
                 self.unlink(index, &mut cx, &path).map(|()| Flow::Done)
             }
             Naming::Rename { from, to } => {
-                let (from, to) = (from.clone(), to.clone());
+                let (from, to) = (take(from), take(to));
                 self.rename(index, &mut cx, &from, &to).map(|()| Flow::Done)
             }
             Naming::MakeDirectory(path) => {
-                let path = path.clone();
+                let path = take(path);
                 self.make_directory(&mut cx, &path).map(|()| Flow::Done)
             }
             Naming::RemoveDirectory(path) => {
-                let path = path.clone();
+                let path = take(path);
                 self.remove_directory(&mut cx, &path).map(|()| Flow::Done)
             }
             Naming::List(path) => self.tree.find(path).and_then(|owner| {

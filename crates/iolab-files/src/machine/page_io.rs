@@ -230,7 +230,8 @@ impl Machine {
 
     /// Effects of a call that no task waits for.
     pub(super) fn apply_alone(&mut self, cx: crate::api::context::Context) {
-        if cx.effects == crate::api::context::Effects::default() {
+        if cx.effects.is_empty() {
+            self.spare_runs = (cx.effects.reads, cx.effects.dirtied);
             return;
         }
         let index = self.spawn(RunBy::FileSystem(0), iolab_model::op::Token(0));

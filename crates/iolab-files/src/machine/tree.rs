@@ -93,8 +93,15 @@ impl Tree {
 
     /// The directory of a path, and the name in it.
     pub fn locate<'a>(&self, path: &'a Path) -> Result<Located<'a>, Errno> {
-        let name = path.file_name().and_then(|name| name.to_str()).ok_or(Errno::EINVAL)?;
-        let directory = self.find(path.parent().ok_or(Errno::EINVAL)?)?;
+        let plain = path.to_str().and_then(|text| text.rsplit_once('/')).filter(|(above, name)| {
+            above.starts_with(&*self.root_text) && !matches!(*name, "" | "." | "..")
+        });
+        let (directory, name) = if let Some((above, name)) = plain {
+            (self.walk(above)?, name)
+        } else {
+            let name = path.file_name().and_then(|name| name.to_str()).ok_or(Errno::EINVAL)?;
+            (self.find(path.parent().ok_or(Errno::EINVAL)?)?, name)
+        };
         if self.node(directory).children.is_none() {
             return Err(ENOTDIR);
         }

@@ -64,8 +64,8 @@ pub struct Fragile {
     replayed: BTreeMap<(NodeId, u64), u64>,
     next: u64,
     events_left: u64,
-    /// Removed by an operation whose transaction may not be durable.
-    removed: BTreeSet<NodeId>,
+    /// Removed files with the transaction of their removal: before it is durable they come back.
+    removed: Vec<(NodeId, KnownFile, Tid)>,
     /// Stale content may show up (`data=writeback`, no journal).
     pub may_be_stale: bool,
     /// Blocks that were never written show zeros.
@@ -102,7 +102,7 @@ impl Fragile {
             replayed: BTreeMap::new(),
             next: 1,
             events_left: events,
-            removed: BTreeSet::new(),
+            removed: Vec::new(),
             may_be_stale: false,
             clears: false,
             stale: 0,
@@ -167,7 +167,6 @@ impl Fragile {
         let directory = self.fs.root();
         let entry = Entry { directory, name: &name };
         let node = self.fs.create(&mut cx, entry, NodeKind::File).unwrap();
-        self.removed.remove(&node);
         self.fs.opened(&mut cx, node, true);
         let created = cx.effects.transaction.unwrap();
         let file =
@@ -386,6 +385,9 @@ impl Fragile {
         let mut cx = self.context();
         let directory = self.fs.root();
         self.fs.unlink(&mut cx, Entry { directory, name: &file.name }, node).unwrap();
+        if let Some(tid) = cx.effects.transaction {
+            self.removed.push((node, file, tid));
+        }
         self.after(&cx)?;
         self.event()?;
         let closed = ClosedHandle { was_writer: true, writers: 0, handles: 0, dirty_blocks: 0 };
@@ -404,41 +406,57 @@ impl Fragile {
         let free_before = self.fs.space().total;
         let tid = self.fs.crash();
         assert_eq!(self.fs.space().total, free_before, "{text}: the device has its size");
-        let mut owners: BTreeMap<u64, (NodeId, u64)> = BTreeMap::new();
-        for (&node, file) in self.files.iter().filter(|(_, file)| file.created <= tid) {
-            let blocks_on_disk = self.fs.size_on_disk(node).0.div_ceil(self.block);
-            for block in 0..BLOCKS {
-                let place = self.fs.map(FileRun { node, first: block, count: 1 }).place;
-                if let Some((_, at)) = place.block() {
-                    let other = owners.insert(at, (node, block));
-                    assert_eq!(other, None, "{text}: block {at} has two owners");
-                }
-                let known = file.blocks.get(&block);
-                let content = self.content(node, block, place);
-                if matches!(place, Place::Written(..)) {
-                    let origin = content.and_then(|content| self.origins.get(&content));
-                    let is_cleared = self.clears && content == Some(0);
-                    let is_own = origin == Some(&(node, block)) || is_cleared;
-                    assert!(
-                        is_own || self.may_be_stale,
-                        "{text}: {node:?} block {block} shows {content:?} of {origin:?}"
-                    );
-                    self.stale += u64::from(!is_own);
-                }
-                if let Some(allowed) = known.and_then(|known| known.acknowledged.as_ref()) {
-                    assert!(block < blocks_on_disk, "{text}: {node:?} is shorter than promised");
-                    assert!(
-                        allowed.contains(&content.unwrap_or(0)),
-                        "{text}: {node:?} block {block} at {place:?} has {content:?} of {allowed:?}"
-                    );
-                }
-            }
+        let mut owners = BTreeMap::new();
+        let back = self.removed.iter().filter(|(.., removal)| *removal > tid);
+        let back = back.map(|(node, file, _)| (*node, file.clone(), true));
+        let there = self.files.iter().map(|(&node, file)| (node, file.clone(), false));
+        let all: Vec<_> = back.chain(there).filter(|(_, file, _)| file.created <= tid).collect();
+        for (node, file, is_back) in &all {
+            // Where blocks of a removed file are free at once, others may have written to them.
+            let keeps = !(*is_back && self.may_be_stale);
+            self.check_file(text, (*node, file), keeps, &mut owners);
         }
         for (node, file) in &self.files {
             assert!(
                 !file.is_acknowledged || file.created <= tid,
                 "{text}: {node:?} was promised and is gone"
             );
+        }
+    }
+
+    fn check_file(
+        &mut self,
+        text: &str,
+        (node, file): (NodeId, &KnownFile),
+        keeps: bool,
+        owners: &mut BTreeMap<u64, (NodeId, u64)>,
+    ) {
+        let blocks_on_disk = self.fs.size_on_disk(node).0.div_ceil(self.block);
+        for block in 0..BLOCKS {
+            let place = self.fs.map(FileRun { node, first: block, count: 1 }).place;
+            if let Some((_, at)) = place.block() {
+                let other = owners.insert(at, (node, block));
+                assert_eq!(other, None, "{text}: block {at} has two owners");
+            }
+            let known = file.blocks.get(&block);
+            let content = self.content(node, block, place);
+            if matches!(place, Place::Written(..)) {
+                let origin = content.and_then(|content| self.origins.get(&content));
+                let is_cleared = self.clears && content == Some(0);
+                let is_own = origin == Some(&(node, block)) || is_cleared;
+                assert!(
+                    is_own || self.may_be_stale,
+                    "{text}: {node:?} block {block} shows {content:?} of {origin:?}"
+                );
+                self.stale += u64::from(!is_own);
+            }
+            if let Some(allowed) = known.and_then(|known| known.acknowledged.as_ref()) {
+                assert!(block < blocks_on_disk, "{text}: {node:?} is shorter than promised");
+                assert!(
+                    allowed.contains(&content.unwrap_or(0)) || !keeps,
+                    "{text}: {node:?} block {block} at {place:?} has {content:?} of {allowed:?}"
+                );
+            }
         }
     }
 

@@ -25,15 +25,14 @@ impl SimLane {
     fn call(&mut self, submission: &Submission) -> Result<(), Errno> {
         let op = &submission.op;
         let (first, second) = paths(op);
-        let path: Option<PathBuf> = first.map(|id| self.path(id).cloned()).transpose()?;
-        let other: Option<PathBuf> = second.map(|id| self.path(id).cloned()).transpose()?;
-        let answer = self.answer(op, path.as_ref())?;
+        let answer = self.answer(op)?;
+        let path = |id: Option<PathId>| id.map(|id| self.path(id).map(PathBuf::as_path));
         let call = Call {
             lane: self.lane,
             token: submission.token,
             op,
-            path: path.as_deref(),
-            other: other.as_deref(),
+            path: path(first).transpose()?,
+            other: path(second).transpose()?,
             answer,
         };
         let mut simulation = self.simulation.borrow_mut();
@@ -42,10 +41,9 @@ impl SimLane {
     }
 
     /// Answer of an op that the lane itself knows: how many names it found.
-    fn answer(&mut self, op: &Op, path: Option<&PathBuf>) -> Result<Option<Bytes>, Errno> {
-        let (Op::NextNames { path: id, count }, Some(directory)) = (op, path) else {
-            return Ok(None);
-        };
+    fn answer(&mut self, op: &Op) -> Result<Option<Bytes>, Errno> {
+        let Op::NextNames { path: id, count } = op else { return Ok(None) };
+        let directory = &self.path(*id)?.clone();
         let simulation = self.simulation.borrow();
         let Some(machine) = simulation.machine() else { return Ok(None) };
         machine.directory(directory)?;

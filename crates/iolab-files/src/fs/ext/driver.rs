@@ -50,7 +50,7 @@ pub struct ExtFs {
     /// Windows of the drivers up to 4.2.
     pub(super) windows: Option<Reservations>,
     rules_for: RulesFor,
-    geometry: Geometry,
+    pub(super) geometry: Geometry,
 }
 
 impl ExtFs {
@@ -136,10 +136,21 @@ impl ExtFs {
         cx.changes(tid);
     }
 
+    /// Notes a changed block that maps blocks of a file.
+    pub(super) fn change_map_block(&mut self, cx: &mut Context, node: u32, block: u64) {
+        self.change_block(cx, block);
+        if matches!(self.log, DurableLog::Plain(_))
+            && let Some(state) = self.nodes.get_mut(&node)
+        {
+            state.unsynced.insert(block);
+        }
+    }
+
     /// Notes the bitmaps and descriptors of a run of blocks.
     pub(super) fn change_bitmaps(&mut self, cx: &mut Context, first: u64, count: u64) {
         let (from, _) = self.geometry.group_of(first);
-        let (to, _) = self.geometry.group_of(first + count - 1);
+        let (to, _) =
+            if count == 1 { (from, 0) } else { self.geometry.group_of(first + count - 1) };
         for group in from..=to {
             let (bitmap, descriptor) =
                 (self.geometry.block_bitmap(group), self.geometry.descriptor(group));
@@ -171,7 +182,7 @@ impl ExtFs {
         let Some(state) = self.nodes.get_mut(&node) else { return };
         let old = state.maps.clone();
         change(&mut state.maps);
-        self.undo(cx, Undo::Maps(node, old));
+        self.undo(cx, Undo::Maps(node, Box::new(old)));
     }
 
     /// Changes the length on the device.
@@ -195,12 +206,18 @@ impl ExtFs {
     /// Notes the former state of something.
     pub(super) fn undo(&mut self, cx: &mut Context, undo: Undo) {
         let tid = self.transaction(cx);
-        let list = &mut self.changes_of(tid).undo;
-        // Length and blocks of a growing file come in turn, and do not depend on each other.
-        let skipped = usize::from(list.last().is_some_and(|last| last.is_independent_of(&undo)));
-        let at = list.len().checked_sub(1 + skipped);
-        if !at.is_some_and(|at| list[at].absorbs(&undo)) {
-            list.push(undo);
+        self.changes_of(tid).note(undo);
+    }
+
+    /// Removes a node without blocks that had this number of names.
+    pub(super) fn forget_node(&mut self, cx: &mut Context, number: u32, links: u32) {
+        let tid = self.transaction(cx);
+        if self.changes_of(tid).forget(number) {
+            self.nodes.remove(&number);
+        } else if let Some(gone) = self.nodes.remove(&number) {
+            // The blocks were undone one by one: what comes back is the node without them.
+            let gone = Box::new(ExtNode { links, ..gone });
+            self.changes_of(tid).note(Undo::Evicted(number, gone));
         }
     }
 
@@ -256,47 +273,11 @@ impl ExtFs {
                 break;
             }
             for undo in changes.undo.into_iter().rev() {
-                self.undo_one(undo);
+                undo.carry_out(&mut self.nodes);
             }
         }
         self.changes.clear();
         self.remount();
-    }
-
-    fn undo_one(&mut self, undo: Undo) {
-        match undo {
-            Undo::Created(node) => {
-                self.nodes.remove(&node);
-            }
-            Undo::Evicted(node, state) => {
-                self.nodes.insert(node, *state);
-            }
-            Undo::Blocks(node, first, count, old) => {
-                if let Some(state) = self.nodes.get_mut(&node) {
-                    state.blocks.restore(first, count, &old);
-                }
-            }
-            Undo::Maps(node, old) => {
-                if let Some(state) = self.nodes.get_mut(&node) {
-                    state.maps = old;
-                }
-            }
-            Undo::Size(node, old) => {
-                if let Some(state) = self.nodes.get_mut(&node) {
-                    state.size_disk = old;
-                }
-            }
-            Undo::Links(node, old) => {
-                if let Some(state) = self.nodes.get_mut(&node) {
-                    state.links = old;
-                }
-            }
-            Undo::Leaves(node, old) => {
-                if let Some(state) = self.nodes.get_mut(&node) {
-                    state.directory = Some(old);
-                }
-            }
-        }
     }
 
     /// Builds bitmaps from the inodes, as the device has them after the journal was replayed.
@@ -311,6 +292,7 @@ impl ExtFs {
         for (&number, node) in &mut self.nodes {
             node.delayed = crate::fs::extent_map::ExtentMap::default();
             node.records = super::mapping::records_near(&node.blocks, 0, u64::MAX - 1);
+            node.unsynced.clear();
             node.size = node.size_disk;
             node.writers = 0;
             node.is_flushing = false;

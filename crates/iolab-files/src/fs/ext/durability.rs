@@ -2,6 +2,8 @@
 //!
 //! Source: Linux fs/ext4/fsync.c, fs/ext4/inode.c (`ext4_jbd2_inode_add_write`), fs/jbd2.
 
+use std::mem::take;
+
 use iolab_model::Ns;
 
 use super::driver::{DurableLog, ExtFs};
@@ -44,12 +46,8 @@ impl ExtFs {
             Promise::Full => state.sync_tid,
             Promise::Data => state.data_tid,
         };
-        let blocks: Vec<BlockRun> = [self.geometry().inode_block(node.0)]
-            .into_iter()
-            .chain(state.maps.places())
-            .map(|block| BlockRun::new(block, 1))
-            .collect();
         let flush = self.flush();
+        let inode = self.geometry.inode_block(node.0);
         match &mut self.log {
             DurableLog::Journal(journal) => {
                 if journal.request(tid) {
@@ -59,7 +57,10 @@ impl ExtFs {
                 }
             }
             DurableLog::Plain(plain) if tid > plain.durable() => {
-                SyncNeed::Commit(plain.request(blocks))
+                let state = self.nodes.get_mut(&node.0);
+                let maps = state.map(|state| take(&mut state.unsynced)).unwrap_or_default();
+                let blocks = [inode].into_iter().chain(maps);
+                SyncNeed::Commit(plain.request(blocks.map(|block| BlockRun::new(block, 1))))
             }
             DurableLog::Plain(_) => flush,
         }

@@ -39,7 +39,8 @@ pub struct Wish {
 }
 
 impl ExtFs {
-    /// Gives places to the first blocks of a wish, which must be a hole or delayed.
+    /// Gives places to the first blocks of a wish, which must be a hole or delayed. The caller
+    /// notes the changed inode.
     pub(super) fn place(&mut self, cx: &mut Context, wish: Wish) -> Result<Mapped, Errno> {
         let node = self.nodes.get(&wish.node).ok_or(Errno::EINVAL)?;
         let hole = node.blocks.mapped(wish.first, wish.count);
@@ -61,7 +62,6 @@ impl ExtFs {
         };
         let extent = FileExtent { first: wish.first, count: u64::from(count), place };
         self.record(cx, wish.node, extent)?;
-        self.change_inode(cx, wish.node, true);
         Ok(Mapped { place, count: u64::from(count) })
     }
 
@@ -75,15 +75,17 @@ impl ExtFs {
         let FileExtent { first, count, place } = extent;
         let Some(state) = self.nodes.get_mut(&node) else { return Ok(()) };
         let old: Vec<_> = state.blocks.within(first, count).collect();
+        if !self.has_extents {
+            state.blocks.set(first, count, place);
+            self.undo(cx, Undo::Blocks(node, first, count, old));
+            return Ok(());
+        }
         let before = records_near(&state.blocks, first, count);
         state.blocks.set(first, count, place);
         let after = records_near(&state.blocks, first, count);
         state.records = (state.records + after).saturating_sub(before);
         self.undo(cx, Undo::Blocks(node, first, count, old));
-        if self.has_extents {
-            self.grow_tree(cx, node, first, (before, after))?;
-        }
-        Ok(())
+        self.grow_tree(cx, node, first, (before, after))
     }
 
     /// Takes blocks and notes the bitmaps that change.
@@ -170,7 +172,7 @@ impl ExtFs {
             is_indirect: !self.has_extents,
         };
         let (block, _) = self.take(cx, &request)?;
-        self.change_block(cx, block);
+        self.change_map_block(cx, node, block);
         Ok(block)
     }
 
@@ -194,7 +196,7 @@ impl ExtFs {
         let leaves = &state.maps.leaves;
         let at = leaves.partition_point(|leaf| leaf.first <= first).saturating_sub(1);
         let leaf = leaves[at];
-        self.change_block(cx, leaf.place);
+        self.change_map_block(cx, node, leaf.place);
         if after == before {
             return Ok(());
         }
@@ -288,7 +290,7 @@ impl ExtFs {
         let found = self.take(cx, &request)?;
         if let Some(key) = path.last() {
             let block = self.nodes[&wish.node].maps.indirect[key];
-            self.change_block(cx, block);
+            self.change_map_block(cx, wish.node, block);
         }
         Ok(found)
     }

@@ -107,6 +107,7 @@ impl ExtFs {
             is_exact: true,
         };
         let placed = self.place(cx, wish)?;
+        self.change_inode(cx, number, true);
         if let Some((_, block)) = placed.place.block() {
             self.change_block(cx, block);
         }
@@ -122,7 +123,7 @@ impl ExtFs {
         let added = directory.add(entry.name, block_bytes);
         let blocks = directory.blocks;
         if let Some(old) = old {
-            self.undo(cx, Undo::Leaves(number, old));
+            self.undo(cx, Undo::Leaves(number, Box::new(old)));
         }
         for _ in 0..added.new_blocks {
             self.append_block(cx, number)?;
@@ -267,7 +268,7 @@ impl ExtFs {
 
     pub(super) fn evict_node(&mut self, cx: &mut Context, node: NodeId) {
         let Some(state) = self.nodes.get(&node.0) else { return };
-        let links = state.links;
+        let (links, is_directory) = (state.links, state.kind == NodeKind::Directory);
         self.drop_windows(node);
         self.abandon_run(FileRun { node, first: 0, count: u64::MAX });
         self.drop_data(node, 0);
@@ -279,12 +280,8 @@ impl ExtFs {
         self.change_block(cx, descriptor);
         self.change_superblock(cx);
         self.change_inode(cx, node.0, true);
-        if let Some(mut gone) = self.nodes.remove(&node.0) {
-            self.inodes.give(node.0, gone.kind == NodeKind::Directory);
-            // The blocks were undone one by one: what comes back is the node without them.
-            gone.links = links;
-            self.undo(cx, Undo::Evicted(node.0, Box::new(gone)));
-        }
+        self.inodes.give(node.0, is_directory);
+        self.forget_node(cx, node.0, links);
         cx.spends(NAME_WORK);
         self.wait_if_full(cx);
     }

@@ -47,7 +47,7 @@ impl ExtFs {
         for &key in &path {
             if !self.nodes[&wish.node].maps.indirect.contains_key(&key) {
                 let (block, _) = self.take_old(cx, wish.node, goal, 1)?;
-                self.change_block(cx, block);
+                self.change_map_block(cx, wish.node, block);
                 self.change_maps(cx, wish.node, |maps| {
                     maps.indirect.insert(key, block);
                 });
@@ -56,7 +56,7 @@ impl ExtFs {
         }
         if let Some(key) = path.last() {
             let block = self.nodes[&wish.node].maps.indirect[key];
-            self.change_block(cx, block);
+            self.change_map_block(cx, wish.node, block);
         }
         let (first, count) = self.take_old(cx, wish.node, goal, count)?;
         if let Some(node) = self.nodes.get_mut(&wish.node) {

@@ -9,7 +9,7 @@ use iolab_model::{Bytes, Ns};
 use super::driver::ExtFs;
 use super::mapping::{Wish, records_near};
 use super::mode::DataMode;
-use super::node::Undo;
+use super::node::{Maps, Undo};
 use crate::api::block::{FileRun, Mapped, NodeId, Place};
 use crate::api::context::Context;
 use crate::api::file_system::{Reshape, Write};
@@ -117,12 +117,27 @@ impl ExtFs {
     /// Places for all blocks of a write: page by page through the cache, in one go past it.
     fn place_now(&mut self, cx: &mut Context, write: &Write) -> Result<(), Errno> {
         let run = write.run;
-        let block = self.block_bytes();
         if !write.is_direct && matches!(self.log, super::driver::DurableLog::Journal(_)) {
             // Linux fs/ext4/inode.c, ext4_write_begin: a handle for each folio.
             let pages = (write.start.0 / 4096, write.end.0.div_ceil(4096));
             cx.spends(Ns(HANDLE.0 * folios(pages, self.mode.has_large_folios)));
         }
+        let mut has_changed = false;
+        let result = self.place_holes(cx, write, &mut has_changed);
+        if has_changed {
+            self.change_inode(cx, run.node.0, true);
+        }
+        result
+    }
+
+    /// Places for the holes of a write, block by block if it goes through the cache.
+    fn place_holes(
+        &mut self,
+        cx: &mut Context,
+        write: &Write,
+        has_changed: &mut bool,
+    ) -> Result<(), Errno> {
+        let run = write.run;
         let is_inside = write.end.0 <= write.size.0;
         // Without delayed allocation a reserved block is a written one from write(2) on
         // (`ext4_should_dioread_nolock`).
@@ -137,7 +152,7 @@ impl ExtFs {
                 let place = Place::Written(device, first);
                 // As at write-back: a tree that cannot grow keeps its records unmerged.
                 let _ = self.record(cx, run.node.0, FileExtent { first: at, count: 1, place });
-                self.change_inode(cx, run.node.0, true);
+                *has_changed = true;
                 cx.spends(self.mode.map_cost);
                 self.order_data(cx, FileRun { node: run.node, first: at, count: 1 }, write);
                 at += 1;
@@ -153,11 +168,12 @@ impl ExtFs {
                 node: run.node.0,
                 first: at,
                 count: pages,
-                size: write.size.0.max(at * block),
+                size: write.size.0.max(at * self.block_bytes()),
                 is_unwritten: self.has_extents && write.is_direct && is_inside,
                 is_exact: false,
             };
             let placed = self.place(cx, wish)?;
+            *has_changed = true;
             cx.spends(self.mode.map_cost);
             self.order_data(cx, FileRun { node: run.node, first: at, count: placed.count }, write);
             at += placed.count;
@@ -201,6 +217,7 @@ impl ExtFs {
             is_exact: false,
         };
         let placed = self.place(cx, wish)?;
+        self.change_inode(cx, wish.node, true);
         cx.spends(self.mode.map_cost);
         self.undelay(run.node, run.first, placed.count);
         if !wish.is_unwritten && self.mode.data == DataMode::Ordered {
@@ -315,6 +332,9 @@ impl ExtFs {
     fn prune(&mut self, cx: &mut Context, node: u32) {
         let Some(state) = self.nodes.get(&node) else { return };
         let per_block = self.block_bytes() / 4;
+        if state.maps == Maps::default() {
+            return;
+        }
         let mut maps = state.maps.clone();
         let ends: Vec<u64> =
             maps.leaves.iter().skip(1).map(|leaf| leaf.first).chain([u64::MAX]).collect();
@@ -341,6 +361,9 @@ impl ExtFs {
         let kept: std::collections::BTreeSet<u64> = maps.places().collect();
         let gone: Vec<u64> = state.maps.places().filter(|place| !kept.contains(place)).collect();
         self.change_maps(cx, node, |old| *old = maps);
+        if let Some(state) = self.nodes.get_mut(&node) {
+            state.unsynced.retain(|place| kept.contains(place));
+        }
         for place in gone {
             self.free_blocks(cx, place, 1, true);
         }
@@ -396,6 +419,7 @@ impl ExtFs {
                 is_exact: run.count <= 32767,
             };
             let placed = self.place(cx, wish)?;
+            self.change_inode(cx, wish.node, true);
             self.undelay(run.node, at, placed.count);
             if let Some(node) = self.nodes.get_mut(&run.node.0) {
                 let reached =

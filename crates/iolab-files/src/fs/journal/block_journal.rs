@@ -50,6 +50,8 @@ struct Transaction {
     started: Ns,
     /// Metadata blocks.
     blocks: BTreeSet<u64>,
+    /// Some of them, by the last bits of their numbers: what was changed a moment ago.
+    recent: [Option<u64>; 8],
     /// Ordered data that are written before the commit, by file and first block.
     ordered: BTreeMap<(u32, u64), u64>,
     /// Data that are in the journal themselves.
@@ -57,6 +59,19 @@ struct Transaction {
 }
 
 impl Transaction {
+    fn change(&mut self, block: u64) {
+        let recent = &mut self.recent[(block % 8) as usize];
+        if *recent != Some(block) {
+            *recent = Some(block);
+            self.blocks.insert(block);
+        }
+    }
+
+    fn forget(&mut self, block: u64) {
+        self.recent[(block % 8) as usize].take_if(|recent| *recent == block);
+        self.blocks.remove(&block);
+    }
+
     fn journalled_blocks(&self) -> u64 {
         self.journalled.values().sum()
     }
@@ -174,6 +189,7 @@ impl BlockJournal {
             tid,
             started: now,
             blocks: BTreeSet::new(),
+            recent: [None; 8],
             ordered: BTreeMap::new(),
             journalled: BTreeMap::new(),
         });
@@ -189,7 +205,7 @@ impl BlockJournal {
     pub fn change(&mut self, now: Ns, block: u64) -> Tid {
         let tid = self.begin(now);
         if let Some(running) = &mut self.running {
-            running.blocks.insert(block);
+            running.change(block);
         }
         tid
     }
@@ -197,7 +213,7 @@ impl BlockJournal {
     /// Takes a block out of the running transaction: it was freed before anything was written.
     pub fn forget(&mut self, block: u64) {
         if let Some(running) = &mut self.running {
-            running.blocks.remove(&block);
+            running.forget(block);
         }
         if let Some(number) = self.held.remove(&block) {
             self.checkpoint(number).blocks.remove(&block);
