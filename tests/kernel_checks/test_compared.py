@@ -128,6 +128,15 @@ def test_extents_may_differ_by_half(kernel, simulated, word):
     assert found.word == word
 
 
+def test_what_is_written_by_its_age_counts_in_requests_of_any_size():
+    runs = [facts(requests={128 * KIB: 20 << 20}), facts(requests={64 * KIB: 18 << 20})]
+    for mib, word in ((20, "same"), (19, "within"), (23, "near"), (26, "differs"), (13, "differs")):
+        found = compare("expired", runs, facts(requests={1280 * KIB: mib << 20}))
+        assert found.word == word
+        assert found.kernel == "18432 KiB to 20480 KiB"
+    assert compare("expired", [facts(requests=None)], facts()).word == "not told"
+
+
 @pytest.mark.parametrize(
     ("simulated", "word"),
     [(1000, "same"), (1100, "within"), (1450, "near"), (1600, "differs"), (700, "differs")],
@@ -155,7 +164,7 @@ def test_a_journal_that_is_not_marked_is_not_told():
     events = [event("Q", "WS", 524288, 8), event("D", "WS", 524288, 8)]
     found = facts_of(events, (0, 100), None, has_marks=False)
     assert (found.requests, found.journal, found.commits) == (None, None, None)
-    for measure in ("requests", "journal", "commits"):
+    for measure in ("requests", "expired", "journal", "commits"):
         assert compare(measure, [found], facts(journal=5, requests={8: 9})).word == "not told"
 
 

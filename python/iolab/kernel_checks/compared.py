@@ -83,17 +83,19 @@ def _compared(measure: Measure, kernel: Sequence[TrialFacts], simulated: TrialFa
         return _requests(kernel, simulated)
     if measure == "extents":
         return _extents(kernel, simulated)
-    of: dict[Measure, tuple[list[int | None], int | None]] = {
-        "journal": ([facts.journal for facts in kernel], simulated.journal),
-        "commits": ([facts.commits for facts in kernel], simulated.commits),
-    }
-    told, value = of[measure]
-    values = [one for one in told if one is not None]
+    values = [one for one in (_amount(measure, facts) for facts in kernel) if one is not None]
+    value = _amount(measure, simulated)
     if not values or value is None:
         mine = "not told" if value is None else str(value)
         return Compared(measure, "not told", "not told", mine)
-    shown = _kib if measure == "journal" else str
+    shown = str if measure == "commits" else _kib
     return _amounts(measure, values, value, shown)
+
+
+def _amount(measure: Measure, facts: TrialFacts) -> int | None:
+    if measure == "expired":
+        return None if facts.requests is None else sum(facts.requests.values())
+    return facts.journal if measure == "journal" else facts.commits
 
 
 def _windows(kernel: Sequence[TrialFacts], simulated: TrialFacts) -> Compared:

@@ -12,11 +12,12 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from iolab.frozen import frozen
 
-Measure: TypeAlias = Literal["windows", "requests", "extents", "journal", "commits"]
+Measure: TypeAlias = Literal["windows", "requests", "expired", "extents", "journal", "commits"]
 """Measure by which a workload is compared.
 
 windows : places and lengths of the first 64 data reads of each process, in their order.
 requests : sizes of the requests that carry data, by bytes.
+expired : bytes of data written by their age, where no call asks for them.
 extents : runs of neighbouring blocks per file.
 journal : bytes of the journal or log.
 commits : durable writes of it: with a flush before them, and past the device's cache.
@@ -35,6 +36,7 @@ _LOG: Final = "some runs of the kernel log 640 bytes more with each commit: not 
 READS: Final[tuple[Measure, ...]] = ("windows",)
 WRITES: Final[tuple[Measure, ...]] = ("requests", "extents")
 METADATA: Final[tuple[Measure, ...]] = ("journal", "commits")
+AGED: Final[tuple[Measure, ...]] = ("expired",)
 SYSTEMS: Final = ("ext4", "xfs")
 """File systems that are compared, if nobody names one."""
 VARIANTS: Final[dict[str, tuple[str, ...]]] = {"ext4": ("delalloc", "nodelalloc")}
@@ -66,6 +68,7 @@ class Check:
     measures : what is compared.
     dialect : the program.
     known : reasons for which a measure may differ, where they are known.
+    settings : knobs that it needs besides those of all workloads.
     """
 
     name: str
@@ -73,6 +76,7 @@ class Check:
     measures: tuple[Measure, ...]
     dialect: Dialect = "fio"
     known: Mapping[Measure, KnownReason] = field(default_factory=dict[Measure, KnownReason])
+    settings: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 CHECKS: Final = (
@@ -200,6 +204,14 @@ CHECKS: Final = (
             "journal": KnownReason(_TICK, 8),
             "commits": KnownReason(_TICK, 2),
         },
+    ),
+    # Three seconds of 8 MiB each, written at 1.2 s and at 2.4 s: the flusher's first rounds in
+    # which something is older than a second.
+    Check(
+        "left-to-age",
+        "--rw=write --bs=64k --size=24m --rate=8m --fallocate=none",
+        AGED,
+        settings={"vm.dirty_expire_centisecs": 100, "vm.dirty_writeback_centisecs": 40},
     ),
 )
 """Every workload, reads first."""

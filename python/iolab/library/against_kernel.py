@@ -42,6 +42,7 @@ WORDS: Final = compared.WORDS
 RUNS: Final = 3
 """Runs of the kernel, if nobody says how many."""
 LOOP_MIB: Final = 512
+_READS: Final = "reads"
 _FOR_EVER_NS: Final = 1 << 63
 _MEMORY_MIB_MAX: Final = 8192
 """Of the simulated side: what all workloads need, and not more real memory than that takes."""
@@ -173,14 +174,11 @@ def against_kernel(
     ------
     IolabError : a study could not run.
     """
-    reads = [check for check in checks if check.measures == READS]
-    writes = [check for check in checks if check not in reads]
     found = list[Against]()
     with _place(out) as (folder, stack):
-        for checked, variants in ((reads, ()), (writes, VARIANTS.get(system, ()))):
-            if not checked:
-                continue
-            name = f"{system}-{'reads' if checked is reads else 'writes'}"
+        for kind, checked in _studies(checks).items():
+            variants = () if kind == _READS else VARIANTS.get(system, ())
+            name = f"{system}-{kind}"
             kernel = _Side(folder / f"{name}-kernel", f"loop:{LOOP_MIB}m", system, variants)
             simulated = _Side(folder / f"{name}-simulated", stack, system, variants)
             mine = simulated.run(checked, 1, None)
@@ -194,6 +192,15 @@ def against_kernel(
                     )
                     found.append(Against(f"{system} {variant}".strip(), check, outcomes))
     return found
+
+
+def _studies(checks: Sequence[Check]) -> Mapping[str, Sequence[Check]]:
+    """Workloads by the study that they belong to: those of one study have the same settings."""
+    studies = dict[str, list[Check]]()
+    for check in checks:
+        kind = _READS if check.measures == READS else "writes"
+        studies.setdefault(check.name if check.settings else kind, []).append(check)
+    return studies
 
 
 @contextmanager
@@ -248,7 +255,7 @@ class _Side:
             name=self._out.name,
             testbed=self._testbed,
             workload=[_table(check) for check in checks],
-            settings={"fs": self._system, **_KNOBS},
+            settings={"fs": self._system, **_KNOBS, **checks[0].settings},
             rounds=rounds,
             seed=_SEED,
             factors=factors,

@@ -5,6 +5,7 @@
 //! `blocks NAME 3 1 2` is one write of 4 KiB for each number of a block.
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub mod recorded;
 pub mod small;
 pub mod text;
 
