@@ -191,7 +191,8 @@ def against_kernel(
                         for measure in check.measures
                     )
                     found.append(Against(f"{system} {variant}".strip(), check, outcomes))
-    return found
+    systems_told = list(dict.fromkeys(one.system for one in found))
+    return sorted(found, key=lambda one: systems_told.index(one.system))
 
 
 def _studies(checks: Sequence[Check]) -> Mapping[str, Sequence[Check]]:
