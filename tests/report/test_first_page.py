@@ -375,6 +375,6 @@ def test_a_factor_is_written_as_people_write_it(canned: ModuleType) -> None:
     data = canned.record_sizes()
     assert data.study.compared_factor == "record_size"
     first = _page(data).partition('class="contents"')[0]
-    assert "Which record size is better than" in first
+    assert "Is another level of record size better than" in first
     assert re.search(r'<th title="[^"]+">record size</th>', first)
     assert "Which record_size" not in first

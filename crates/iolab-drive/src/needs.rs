@@ -5,13 +5,13 @@
 //! more of each worker that gets a lane ([`check`]).
 
 use iolab_lsm::LsmOptions;
-use iolab_model::op::{Access, Durability, RangeSync};
+use iolab_model::op::{Access, Durability};
 use iolab_model::target::Limit;
 use iolab_model::{Capabilities, Error, Target};
 use iolab_workload::Workload;
 use iolab_workload::file_set::{FileSetWork, LinkKind};
 use iolab_workload::program::{DataPath, Deed, Group, Node, Positioned};
-use iolab_workload::spec::{LockPolicy, Phase, Preallocation, Tenant};
+use iolab_workload::spec::{LockPolicy, Phase, Tenant};
 use iolab_workload::verify::Verify;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -152,7 +152,7 @@ fn needs_of_calls(can: &Capabilities, tenant: &Tenant) -> [Need; 5] {
 }
 
 /// Needs of what only the kernel does.
-fn needs_of_the_kernel(can: &Capabilities, tenant: &Tenant) -> [Need; 3] {
+fn needs_of_the_kernel(can: &Capabilities, tenant: &Tenant) -> [Need; 2] {
     [
         need(
             "kernel_threads",
@@ -172,20 +172,11 @@ fn needs_of_the_kernel(can: &Capabilities, tenant: &Tenant) -> [Need; 3] {
                 "leave it out, or use a testbed on the running kernel",
             ],
         ),
-        need(
-            "range_sync",
-            tenant.manner.range_sync == RangeSync::default() || !can.is_simulated,
-            [
-                "makes parts of a sync_file_range",
-                "make parts of a sync_file_range",
-                "let it wait before, write and wait after, or use a testbed on the running kernel",
-            ],
-        ),
     ]
 }
 
 /// Needs of the treatment of data.
-fn needs_of_data(can: &Capabilities, tenant: &Tenant, verify: Verify) -> [Need; 3] {
+fn needs_of_data(can: &Capabilities, tenant: &Tenant, verify: Verify) -> [Need; 2] {
     let is_in_memory = matches!(tenant.access, Access::Mapped | Access::Stdio);
     [
         need(
@@ -205,17 +196,6 @@ fn needs_of_data(can: &Capabilities, tenant: &Tenant, verify: Verify) -> [Need; 
                 "compares what it reads with what was written",
                 "give back what was written",
                 "use verify none, or a testbed on the running kernel",
-            ],
-        ),
-        need(
-            "allocate",
-            !tenant.is_preallocated
-                || can.has_allocate
-                || tenant.manner.preallocation == Preallocation::Length,
-            [
-                "allocates blocks without writing them",
-                "allocate blocks without writing them",
-                "leave out preallocate",
             ],
         ),
     ]
@@ -412,10 +392,6 @@ fn missing(can: &Capabilities, node: &Node, verify: Verify) -> Option<Missing> {
             ("links", "link or copy files"),
         ),
         (
-            node.range_sync == RangeSync::default() || !can.is_simulated,
-            ("range_sync", "make parts of a sync_file_range; use all of them"),
-        ),
-        (
             !matches!(does, Deed::SyncFileRange) || can.has_plain,
             ("page_cache", "start the write-back of a range"),
         ),
@@ -460,7 +436,7 @@ mod tests {
     fn all_that_is_missing_is_told_at_once() {
         let can = Capabilities { has_plain: false, ..Capabilities::MINIMAL };
         let tenant = r#", "vectors": 2, "lock": "record", "is_preallocated": true"#;
-        assert_eq!(codes(&can, tenant), ["page_cache", "vectors", "lock", "allocate"]);
+        assert_eq!(codes(&can, tenant), ["page_cache", "vectors", "lock"]);
         assert!(codes(&Capabilities::MINIMAL, "").is_empty());
     }
 

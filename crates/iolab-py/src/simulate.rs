@@ -258,6 +258,7 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
     let overrides =
         with_made(overrides(&spec.knobs)?, (spec.stack.as_ref(), spec.memory_limit_bytes))?;
     let files = overrides.files.apply(&stack.files);
+    let mount_options = files.mount_options.clone();
     let (started, wall) = (Instant::now(), SystemTime::now());
     let mut simulation = stack.build(&overrides, spec.workload.seed)?;
     let knobs = read_back(stack, &spec.knobs, &overrides, simulation.info().is_rotational)?;
@@ -308,7 +309,7 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
         elapsed_ns: started.elapsed().as_nanos() as u64,
         engine: spec.workload.engine.clone(),
         knobs,
-        stack: made_stack(spec.stack.as_ref()),
+        stack: made_stack(spec.stack.as_ref(), &mount_options),
         facts,
         warnings,
         actions: Vec::new(),
@@ -546,7 +547,16 @@ fn overrides(knobs: &Knobs) -> Result<QueueOverrides, TrialError> {
             _ if vm_knob(name).is_some() => {
                 let knob = vm_knob(name).unwrap_or_default();
                 let most = if knob.ends_with("ratio") { 100 } else { u64::MAX };
-                overrides.files.vm.insert(knob.to_owned(), number(name, text, most)?);
+                let value = number(name, text, most)?;
+                // Linux mm/page-writeback.c, dirty_bytes_min: two pages; 0 means the ratio.
+                if knob == "dirty_bytes" && (1..2 * 4096).contains(&value) {
+                    return Err(TrialError::Stack(SimError::Inconsistent {
+                        subject: format!("{name} = {value}"),
+                        problem: "is less than two pages, which the kernel refuses".into(),
+                        remedy: "write 8192 or more, or 0 for vm.dirty_ratio".into(),
+                    }));
+                }
+                overrides.files.vm.insert(knob.to_owned(), value);
             }
             _ => {
                 let Some((scheduler, tunable)) = name.split_once('.') else {
@@ -594,10 +604,10 @@ fn with_made(
 }
 
 /// The file system of a trial as its record has it.
-fn made_stack(made: Option<&FileSystem>) -> Option<StackRecord> {
+fn made_stack(made: Option<&FileSystem>, mount_options: &[String]) -> Option<StackRecord> {
     made.filter(|made| made.fs != NO_FILE_SYSTEM).map(|made| StackRecord {
         asked: made.clone(),
-        effective_mount_options: made.mount_options.join(","),
+        effective_mount_options: mount_options.join(","),
         parameters: Vec::new(),
     })
 }

@@ -59,6 +59,9 @@ pub struct FilesSpec {
     /// Search for absent pages beside large folios; absent: as the kernel does it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ra_walk: Option<Walk>,
+    /// Limit of the memory that a study sets.
+    #[serde(skip)]
+    pub limit: Option<Bytes>,
 }
 
 impl FilesSpec {
@@ -69,6 +72,18 @@ impl FilesSpec {
 
     /// Memory for pages of files.
     pub fn memory_bytes(&self) -> Result<Bytes, SimError> {
+        if let Some(limit) = self.limit.filter(|limit| *limit < MEMORY_MIN) {
+            return Err(SimError::Inconsistent {
+                subject: format!("memory limit {limit}"),
+                problem: format!("is less than the {MEMORY_MIN} that simulated memory has"),
+                remedy: format!("give it at least {MEMORY_MIN}"),
+            });
+        }
+        let own = self.own_memory()?;
+        Ok(self.limit.map_or(own, |limit| own.min(limit)))
+    }
+
+    fn own_memory(&self) -> Result<Bytes, SimError> {
         let Some(text) = &self.memory else { return Ok(MEMORY) };
         let refuse = |problem: String| SimError::Inconsistent {
             subject: format!("memory = {text:?}"),
@@ -177,6 +192,15 @@ pub struct FilesMade {
     pub mount_options: Vec<String>,
 }
 
+impl FilesMade {
+    /// Options that the trial names; those of the stack if it names none, and means the same file
+    /// system.
+    fn or_own(&self, named: &[String], spec: &FilesSpec, own: &[String]) -> Vec<String> {
+        let is_same = spec.fs.as_deref() == Some(&self.fs);
+        if named.is_empty() && is_same { own.to_vec() } else { named.to_vec() }
+    }
+}
+
 /// Settings of write-back that a study may name.
 pub const VM_KNOBS: [&str; 6] = [
     "dirty_ratio",
@@ -197,16 +221,12 @@ impl FilesOverrides {
             None => spec.clone(),
             Some(made) => FilesSpec {
                 fs: (made.fs != NO_FILE_SYSTEM).then(|| made.fs.clone()),
-                mkfs_options: made.mkfs_options.clone(),
-                mount_options: made.mount_options.clone(),
+                mkfs_options: made.or_own(&made.mkfs_options, spec, &spec.mkfs_options),
+                mount_options: made.or_own(&made.mount_options, spec, &spec.mount_options),
                 ..spec.clone()
             },
         };
-        if let Some(limit) = self.memory.filter(|_| applied.fs.is_some()) {
-            // A size that is wrong is told when the memory is made.
-            let own = applied.memory_bytes().unwrap_or(limit);
-            applied.memory = Some(own.min(limit).0.to_string());
-        }
+        applied.limit = self.memory.filter(|_| applied.fs.is_some());
         applied
     }
 
@@ -323,12 +343,20 @@ fn make_spec(
     if let Some((key, _)) = below.second.filter(|(key, _)| row.second_device != Some(*key)) {
         return Err(without_a_second_device(row, key));
     }
+    let mount = FsOptions::mount(row.name, row.mount, &spec.mount_options);
+    let mount = mount.map_err(SimError::Files)?;
+    if let Some((one, other)) = mount.contradiction() {
+        return Err(SimError::Inconsistent {
+            subject: format!("mount_options of {}", row.name),
+            problem: format!("{one} and {other} at once"),
+            remedy: "leave one of them out".into(),
+        });
+    }
     Ok(MakeSpec {
         devices: below.devices(),
         kernel,
         mkfs: FsOptions::mkfs(row.name, row.mkfs, &spec.mkfs_options).map_err(SimError::Files)?,
-        mount: FsOptions::mount(row.name, row.mount, &spec.mount_options)
-            .map_err(SimError::Files)?,
+        mount,
         cpus: below.cpus,
         memory_bytes: spec.memory_bytes()?.0,
         map_cost: Ns(below.cpu.map_ns),

@@ -304,7 +304,15 @@ pub(crate) fn syntax_error(subject: &str, text: &str, error: &toml::de::Error) -
         format!(", line {line}, column {column}{section}")
     });
     let message = error.message().trim_end().replace('\n', "; ");
+    let message = as_list(&message).unwrap_or(message);
     SimError::Syntax { subject: format!("{subject}{place}"), problem: with_nearest(&message) }
+}
+
+/// A text where a list belongs, in words of a file.
+fn as_list(message: &str) -> Option<String> {
+    let text =
+        message.strip_prefix("invalid type: string ")?.strip_suffix(", expected a sequence")?;
+    Some(format!("{text} is a text where a list belongs: write a list, as in [{text}]"))
 }
 
 /// The name in a line that opens a section; rows of a list begin with a bracket, too.

@@ -425,14 +425,23 @@ impl Stack {
             return Ok(());
         }
         let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+        let of_pages = self.files.real_bytes()?;
+        let remedy = if of_pages > needed / 2 {
+            format!(
+                "pages of files take {} MiB of it: write a smaller `memory` in [files]",
+                mib(of_pages)
+            )
+        } else {
+            "use fewer members or smaller drives (parameter logical_capacity)".into()
+        };
         Err(SimError::Inconsistent {
             subject: format!("stack {}", self.name),
             problem: format!(
-                "needs {} MiB of memory, {} MiB may be used",
+                "needs {} MiB of this machine's memory, {} MiB may be used",
                 mib(needed),
                 mib(allowed_bytes)
             ),
-            remedy: "use fewer members or smaller drives (parameter logical_capacity)".into(),
+            remedy,
         })
     }
 

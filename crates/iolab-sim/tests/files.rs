@@ -61,6 +61,16 @@ impl Worker {
         (bytes.0, end.completed - end.submitted)
     }
 
+    /// Number of the error with which an op ends.
+    fn failure(&mut self, op: Op) -> i32 {
+        let mut done = Vec::new();
+        let now = self.lane.now();
+        let submission = Submission { token: Token(0), op, intended: now, is_timed: true };
+        self.lane.submit_batch(now, &[submission], &mut done);
+        self.lane.reap(1, Ns(u64::MAX - 1), &mut done).unwrap();
+        done.pop().unwrap().outcome.expect_err("it fails").0
+    }
+
     fn open(&mut self, path: u32, access: Access, is_new: bool) {
         let how = OpenHow {
             access,
@@ -232,6 +242,7 @@ fn a_study_changes_the_file_half_by_the_kernels_names() {
         stack.build(&overrides, Seed(1)).map(|_| ()).map_err(|error| error.to_string())
     };
     assert_eq!(made("ext4", "nodelalloc"), Ok(()));
+    assert_eq!(made("ext4", "commit=0"), Ok(()));
     assert_eq!(made("ufs", "logging"), Ok(()));
     let unknown = made("ext44", "").unwrap_err();
     assert!(unknown.contains("is not simulated (did you mean `ext4`?)"), "{unknown}");
@@ -239,6 +250,164 @@ fn a_study_changes_the_file_half_by_the_kernels_names() {
     assert!(misspelt.starts_with("ext4: mount option `nodelaloc` is not modelled"), "{misspelt}");
     let other = made("xfs", "nodelalloc").unwrap_err();
     assert!(other.starts_with("xfs: mount option `nodelalloc` is not modelled"), "{other}");
+}
+
+#[test]
+fn a_study_that_names_the_file_system_of_the_stack_keeps_its_options() {
+    use iolab_sim::files::{FilesMade, FilesOverrides, FilesSpec};
+    let own = FilesSpec {
+        fs: Some("ext4".into()),
+        mkfs_options: vec!["-b 1024".into()],
+        mount_options: vec!["nodelalloc".into()],
+        ..FilesSpec::default()
+    };
+    let applied = |fs: &str, mount: &[&str]| {
+        let mount_options = mount.iter().map(|&word| word.to_owned()).collect();
+        let made = FilesMade { fs: fs.into(), mkfs_options: Vec::new(), mount_options };
+        let spec = FilesOverrides { made: Some(made), ..FilesOverrides::default() }.apply(&own);
+        (spec.mkfs_options.join(" "), spec.mount_options.join(","))
+    };
+    assert_eq!(applied("ext4", &[]), ("-b 1024".into(), "nodelalloc".into()));
+    assert_eq!(applied("ext4", &["defaults"]), ("-b 1024".into(), "defaults".into()));
+    assert_eq!(applied("xfs", &[]), (String::new(), String::new()));
+}
+
+#[test]
+fn memory_that_is_too_small_or_too_large_is_named_by_its_key() {
+    use iolab_sim::files::FilesOverrides;
+    let text = "name = \"x\"\ndevice.profile = \"fixed-100us\"\nfiles.fs = \"ext4\"\n";
+    let stack = Stack::parse("x.toml", text).unwrap();
+    let files = FilesOverrides { memory: Some(Bytes(8 << 20)), ..FilesOverrides::default() };
+    let overrides = QueueOverrides { files, ..QueueOverrides::default() };
+    let refused = stack.build(&overrides, Seed(1)).map(|_| ()).unwrap_err().to_string();
+    assert!(refused.starts_with("memory limit 8m: is less than the 16m"), "{refused}");
+    let stack = Stack::parse("x.toml", &format!("{text}files.memory = \"80t\"")).unwrap();
+    let refused = stack.check_memory(1 << 30).unwrap_err().to_string();
+    assert!(refused.contains("write a smaller `memory` in [files]"), "{refused}");
+}
+
+/// Linux fs/ext4/file.c, `ext4_should_use_dio`: such files are read and written through the cache.
+#[test]
+fn direct_io_of_journalled_data_goes_through_the_cache() {
+    for (mount, is_cached) in [("data=journal", true), ("data=ordered", false)] {
+        let text = format!(
+            "name = \"x\"\ndevice.profile = \"fixed-100us\"\n[files]\nfs = \"ext4\"\n\
+             mount_options = [{mount:?}]\n"
+        );
+        let stack = Stack::parse("x.toml", &text).unwrap();
+        let simulation = stack.build(&QueueOverrides::default(), Seed(1)).unwrap();
+        let target = SimTarget::new(simulation, stack.facts().unwrap());
+        let mut worker = Worker::new(&target, &["a"]);
+        worker.open(0, Access::Direct, true);
+        let (_, took) = worker.ask(Op::write(Handle(0), Bytes(0), Bytes(65_536)));
+        assert_eq!(took < Ns::from_us(90), is_cached, "{mount}: {took}");
+        worker.ask(Op::Fsync { handle: Handle(0) });
+        let (_, took) = worker.ask(Op::read(Handle(0), Bytes(0), Bytes(65_536)));
+        assert_eq!(took < Ns::from_us(90), is_cached, "{mount}: {took}");
+        let journal = counter(&target, "fs.journal_bytes");
+        assert_eq!(journal >= 65_536, is_cached, "{mount}: {journal} bytes in the journal");
+    }
+}
+
+/// Each part of a `sync_file_range` waits for what it names.
+#[test]
+fn parts_of_a_sync_file_range_wait_for_what_they_name() {
+    use iolab_model::op::RangeSync;
+    for name in ["ext2", "ext4", "xfs"] {
+        let target = target(name, "64m");
+        let mut worker = Worker::new(&target, &["a"]);
+        worker.open(0, Access::Plain, true);
+        worker.fill(0, 65_536, 4);
+        let mut part = |waits_before, writes, waits_after| {
+            let how = RangeSync { waits_before, writes, waits_after };
+            let (at, length) = (Bytes(0), Bytes(262_144));
+            worker.ask(Op::write(Handle(0), Bytes(0), Bytes(262_144)));
+            let begin = Op::SyncFileRange { handle: Handle(0), at, length, how };
+            let (_, took) = worker.ask(begin);
+            let rest = RangeSync { waits_before: true, writes: false, waits_after: false };
+            let end = Op::SyncFileRange { handle: Handle(0), at, length, how: rest };
+            (took >= Ns::from_us(100), worker.ask(end).1 >= Ns::from_us(90))
+        };
+        assert_eq!(part(false, true, false), (false, true), "{name}: it begins, nobody waits");
+        assert_eq!(part(true, true, true), (true, false), "{name}: all of it is waited for");
+        assert_eq!(part(false, true, true), (true, false), "{name}: waited for at the end");
+        assert_eq!(part(false, false, true), (false, false), "{name}: nothing was on its way");
+    }
+}
+
+#[test]
+fn names_that_no_kernel_takes_are_too_long() {
+    let long = "x".repeat(256);
+    let deep = "d/".repeat(2_100) + "a";
+    let target = target("ext4", "64m");
+    let mut worker = Worker::new(&target, &[&long, &deep, &"y".repeat(255)]);
+    let how = OpenHow { is_readable: true, is_writable: true, ..OpenHow::default() };
+    for path in [PathId(0), PathId(1)] {
+        let handle = Handle(0);
+        assert_eq!(worker.failure(Op::Create { path, handle, how }), 36, "ENAMETOOLONG");
+        assert_eq!(worker.failure(Op::Stat { path }), 36, "ENAMETOOLONG");
+    }
+    worker.open(2, Access::Plain, true);
+}
+
+/// Without the feature `huge_file` a file has no more than 2^32 sectors, its map included.
+#[test]
+fn files_without_extents_end_below_two_tebibytes() {
+    for (fs, too_far) in [("ext2", true), ("ext3", true), ("ext4", false)] {
+        let text = format!(
+            "name = \"x\"\nfiles.fs = {fs:?}\n[device]\nlike = \"fixed-100us\"\n\
+             name = \"x\"\ntitle = \"x\"\nparameters = {{ capacity = 8589934592 }}\n"
+        );
+        let stack = Stack::parse("x.toml", &text).unwrap();
+        let simulation = stack.build(&QueueOverrides::default(), Seed(1)).unwrap();
+        let target = SimTarget::new(simulation, stack.facts().unwrap());
+        let mut worker = Worker::new(&target, &["a"]);
+        worker.open(0, Access::Plain, true);
+        let write = |at: u64| Op::write(Handle(0), Bytes(at), Bytes(4096));
+        // Where the map of a file of 2 TiB would begin to be too much: 2 GiB before its end.
+        worker.ask(write((2 << 40) - (3 << 30)));
+        if too_far {
+            assert_eq!(worker.failure(write((2 << 40) - (1 << 30))), 27, "{fs}: EFBIG");
+        } else {
+            worker.ask(write(2500 << 30));
+        }
+    }
+}
+
+/// Each is refused by mke2fs 1.47 or by the mount (Linux fs/ext4/super.c).
+#[test]
+fn what_mkfs_or_mount_would_refuse_is_refused() {
+    let built = |fs: &str, mkfs: &str, mount: &str| {
+        let text = format!(
+            "name = \"x\"\ndevice.profile = \"fixed-100us\"\n[files]\nfs = {fs:?}\n\
+             mkfs_options = [{mkfs:?}]\nmount_options = [{mount:?}]\n"
+        );
+        let stack = Stack::parse("x.toml", &text).unwrap();
+        let built = stack.build(&QueueOverrides::default(), Seed(1));
+        built.map(|_| ()).map_err(|error| error.to_string())
+    };
+    for (fs, mkfs, mount, told) in [
+        ("ext4", "-q", "delalloc,nodelalloc", "delalloc and nodelalloc at once"),
+        ("ext4", "-q", "dioread_lock,dioread_nolock", "dioread_lock and dioread_nolock at once"),
+        ("ext4", "-q", "commit=5,commit=300", "commit=5 and commit=300 at once"),
+        ("ext4", "-O ^has_journal", "commit=100", "is about the journal, and there is none"),
+        ("ext4", "-O ^has_journal", "journal_async_commit", "is about the journal"),
+        ("ext4", "-O ^has_journal -J size=64", "rw", "there is no journal"),
+        ("ext2", "-J size=64", "rw", "there is no journal"),
+        ("ext3", "-O extent", "rw", "does not mount as ext3"),
+        ("ext2", "-O metadata_csum", "rw", "does not mount as ext2"),
+        ("ext4", "-I 1024 -N 4000000000", "rw", "so many inodes are larger than the device"),
+    ] {
+        let refused = built(fs, mkfs, mount).unwrap_err();
+        assert!(refused.contains(told), "{fs} {mkfs} {mount}: {refused}");
+    }
+    for (fs, mkfs, mount) in [
+        ("ext4", "-O ^has_journal", "commit=5"),
+        ("ext2", "-O has_journal -J size=8", "rw"),
+        ("ext4", "-O extent", "barrier,lazytime,commit=5,commit=5"),
+    ] {
+        assert_eq!(built(fs, mkfs, mount), Ok(()), "{fs} {mkfs} {mount}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod race;
 
 use iolab_model::op::{Access, Handle, OpenHow, PathId};
-use iolab_model::{Bytes, Op};
+use iolab_model::{Bytes, Ns, Op};
 use iolab_sim::target::Simulation;
 use race::workers::{race, stack};
 
@@ -41,4 +41,33 @@ fn x4_13_no_commit_waits_for_a_second_fsync() {
     assert!((190.0..=201.0).contains(&both), "{both} commits for 200 fsyncs");
     // Its own commit, and the other's that was under way.
     assert!(longest.0 <= 2 * longest_alone.0, "{longest:?}, alone {longest_alone:?}");
+}
+
+/// A device that takes longer for a commit than there is between two of them.
+#[test]
+fn a_device_slower_than_the_time_between_commits_is_waited_for() {
+    let how = OpenHow {
+        access: Access::Plain,
+        is_readable: true,
+        is_writable: true,
+        ..OpenHow::default()
+    };
+    let (path, handle) = (PathId(0), Handle(0));
+    let mut calls = vec![Op::Create { path, handle, how }];
+    for index in 0..6 {
+        calls.push(Op::write(handle, Bytes(index << 20), Bytes(1 << 20)));
+        calls.push(Op::Fsync { handle });
+    }
+    for row in iolab_files::fs::list::FILE_SYSTEMS {
+        for latency_s in [2, 9, 100] {
+            let target = stack(&format!(
+                "name = \"x\"\n[device]\nlike = \"fixed-100us\"\nname = \"x\"\ntitle = \"x\"\n\
+                 parameters = {{ latency = {}, depth = 1 }}\n[files]\nfs = {:?}\n",
+                latency_s * 1_000_000,
+                row.name
+            ));
+            let ends = race(&target, 2, &calls);
+            assert!(ends[0][12] >= Ns::from_ms(latency_s * 1000), "{}: {:?}", row.name, ends[0]);
+        }
+    }
 }

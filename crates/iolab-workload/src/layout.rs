@@ -28,6 +28,8 @@ struct File {
     access: Access,
     opening: Opening,
     preallocation: Option<Preallocation>,
+    /// Its length must be there before it is written to.
+    is_mapped: bool,
 }
 
 /// The files that a phase needs and does not expect to find.
@@ -85,6 +87,7 @@ impl File {
             },
             opening: tenant.opening,
             preallocation: Some(tenant.manner.preallocation).filter(|_| tenant.is_preallocated),
+            is_mapped: tenant.access == Access::Mapped,
         }
     }
 
@@ -117,7 +120,11 @@ enum Stage {
     Unlink,
     Create,
     Allocate,
-    Fill { at: u64 },
+    /// The file system cannot allocate without writing: the length alone.
+    Lengthen,
+    Fill {
+        at: u64,
+    },
     Close,
 }
 
@@ -129,6 +136,7 @@ pub struct LayoutWorker<G> {
     current: usize,
     stage: Stage,
     is_in_flight: bool,
+    is_allocating: bool,
     answer: Result<Bytes, Errno>,
     failure: Option<LayoutFailure>,
 }
@@ -148,7 +156,8 @@ impl<G: GroupState> LayoutWorker<G> {
     /// A worker that makes the files of `plan` unless `group` is stopped.
     pub fn new(plan: LayoutPlan, group: G) -> Self {
         let (current, is_in_flight, answer, failure) = (0, false, Ok(Bytes(0)), None);
-        Self { group, plan, current, stage: Stage::Probe, is_in_flight, answer, failure }
+        let (stage, is_allocating) = (Stage::Probe, false);
+        Self { group, plan, current, stage, is_in_flight, is_allocating, answer, failure }
     }
 
     /// Reason why it ended early, if a file could not be made.
@@ -164,6 +173,7 @@ impl<G: GroupState> LayoutWorker<G> {
     fn then(&mut self, stage: Stage, now: Ns, op: Op) -> Step {
         self.stage = stage;
         self.is_in_flight = true;
+        self.is_allocating = matches!(op, Op::Allocate { .. });
         Step::Submit(Submission { token: SLOT, intended: now, is_timed: false, op })
     }
 
@@ -208,6 +218,10 @@ impl<G: GroupState> LayoutWorker<G> {
                 };
                 Some(self.then(Stage::Fill { at: 0 }, now, op))
             }
+            Stage::Lengthen => {
+                let op = Op::Truncate { handle: FILE, length: bytes };
+                Some(self.then(Stage::Fill { at: 0 }, now, op))
+            }
             Stage::Fill { at } if is_filled && at < bytes.0 => {
                 let length = FILL_BYTES.0.min(bytes.0 - at);
                 let op = Op::write(FILE, Bytes(at), Bytes(length));
@@ -227,7 +241,7 @@ impl<G: GroupState> LayoutWorker<G> {
         match self.stage {
             Stage::Unlink => "looking for",
             Stage::Create => "removing an old copy of",
-            Stage::Allocate | Stage::Fill { at: 0 } => "creating",
+            Stage::Allocate | Stage::Lengthen | Stage::Fill { at: 0 } => "creating",
             Stage::Fill { .. } => "laying out",
             Stage::Close => "flushing",
             Stage::Probe => "closing",
@@ -254,6 +268,13 @@ impl<G: GroupState> Worker for LayoutWorker<G> {
     fn complete(&mut self, completion: &Completion) -> bool {
         self.is_in_flight = false;
         self.answer = completion.outcome;
+        if self.is_allocating && completion.outcome == Err(Errno::EOPNOTSUPP) {
+            // ext2 and ext3: fio goes on without a word, and so do others that ask in advance.
+            if self.plan.files[self.current].is_mapped {
+                self.stage = Stage::Lengthen;
+            }
+            return false;
+        }
         // A file that is not there answers a question, it fails nothing.
         let is_question = matches!(self.stage, Stage::Unlink | Stage::Create);
         if let Err(errno) = completion.outcome

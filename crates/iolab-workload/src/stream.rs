@@ -38,6 +38,9 @@ const PATH: PathId = PathId(0);
 enum Stage {
     Open,
     Extend,
+    /// Blocks cannot be allocated: how long is the file?
+    Measure,
+    Lengthen,
     Map,
     DropCached,
     Advise,
@@ -84,6 +87,8 @@ pub struct StreamWorker<G> {
     slots: Vec<InFlight>,
     /// The last op outside the timed region, for messages.
     untimed: Option<Op>,
+    /// Length of the file that it told.
+    found: Bytes,
     /// Ops of a record that must follow each other.
     chain: Chain,
     unflushed: Unflushed,
@@ -168,6 +173,7 @@ impl<G: GroupState> StreamWorker<G> {
                 tenant.slots() as usize
             ],
             untimed: None,
+            found: Bytes(0),
             chain: Chain::default(),
             unflushed: Unflushed::default(),
             asides: 0,
@@ -446,6 +452,15 @@ impl<G: GroupState> StreamWorker<G> {
 
     /// The end of an op that is not measured.
     fn complete_untimed(&mut self, completion: &Completion) {
+        match (completion.outcome, self.untimed) {
+            // ext2 and ext3 cannot allocate without writing.
+            (Err(Errno::EOPNOTSUPP), Some(Op::Allocate { .. })) => {
+                self.stage = Stage::Measure;
+                return;
+            }
+            (Ok(found), Some(Op::Stat { .. })) => self.found = found,
+            _ => {}
+        }
         if let Err(errno) = completion.outcome {
             let when = if self.stage <= Stage::WaitStart { "before" } else { "after" };
             let what = self.untimed.as_ref().map_or("an operation", untimed_name);

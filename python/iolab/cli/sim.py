@@ -1,4 +1,4 @@
-"""``iolab sim``: the simulator's open books, and the proofs that it does what the kernel does."""
+"""``iolab sim``: views into the simulator, and the proofs that it does what the kernel does."""
 
 from __future__ import annotations
 

@@ -24,10 +24,17 @@ _NARROWEST: Final = 30
 def _declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", metavar="WORKLOAD", nargs="*", help="without one all of them")
     parser.add_argument(
-        "--fs", metavar="SYSTEM", action="append", help="ext4 or xfs; may be repeated (both)"
+        "--fs",
+        metavar="SYSTEM",
+        action="append",
+        help="ext4 or xfs; may be repeated (default: both)",
     )
     parser.add_argument(
-        "--runs", metavar="N", type=int, default=3, help="times that the kernel does each (3)"
+        "--runs",
+        metavar="N",
+        type=int,
+        default=3,
+        help="runs of the kernel for each workload (default: 3)",
     )
     parser.add_argument("--out", metavar="DIR", help="keep the studies and traces of both sides")
     parser.add_argument("--list", action="store_true", help="name the workloads and run nothing")

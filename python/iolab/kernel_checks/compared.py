@@ -186,7 +186,7 @@ def _requests(kernel: Sequence[TrialFacts], simulated: TrialFacts) -> Compared:
     if mine in runs:
         return Compared("requests", "same", kernel_told, told)
     apart = min(_distance(run, mine) for run in runs)
-    own, how = 0.0, f"{apart:.1%} of the data in requests of other sizes"
+    own, how = 0.0, f"{apart:.1%} of the data in other sizes than in the nearest run"
     if len(runs) > 1:
         # From each of its runs to the one that is most like it, as from the simulation to one.
         others = [runs[:at] + runs[at + 1 :] for at in range(len(runs))]
@@ -194,7 +194,7 @@ def _requests(kernel: Sequence[TrialFacts], simulated: TrialFacts) -> Compared:
             min(_distance(run, other) for other in rest)
             for run, rest in zip(runs, others, strict=True)
         )
-        how += f"; the kernel's own runs: {own:.1%}"
+        how += f"; {own:.1%} between the kernel's own runs"
     word: Word = "within" if apart <= own else "near" if apart <= REQUESTS_NEAR else "differs"
     return Compared("requests", word, kernel_told, told, how, apart)
 
@@ -212,7 +212,11 @@ def _sizes(requests: Mapping[int, int]) -> str:
     if not total:
         return _NONE
     most = sorted(requests.items(), key=lambda item: (-item[1], item[0]))[:2]
-    return ", ".join(f"{n_bytes / total:.0%} in {_kib(size)}" for size, n_bytes in most)
+    return ", ".join(f"{_share(n_bytes / total)} in {_kib(size)}" for size, n_bytes in most)
+
+
+def _share(share: float) -> str:
+    return "<1%" if share < 0.005 else f"{share:.0%}"
 
 
 def _distance(one: Mapping[int, int], other: Mapping[int, int]) -> float:

@@ -1,4 +1,4 @@
-"""The simulator's open books: scenarios, recordings replayed, probes, profiles, schedulers."""
+"""Views into the simulator: scenarios, recordings replayed, probes, profiles, schedulers."""
 
 from __future__ import annotations
 

@@ -310,11 +310,14 @@ def _without_p99(row: Condition, verdict: StudyVerdict) -> str:
     """Say why a level has no p99."""
     if row.p99 is not None or row.metric.name == P99:
         return ""
-    is_timed = any(
-        t.metric.startswith("latency_ns_")
+    mine = [
+        t
         for t in verdict.treatments
         if (t.workload, t.is_direct, t.level) == (*row.group[:2], row.level)
-    )
+    ]
+    if any(t.metric == P99 for t in mine):
+        return "of each stream alone: see Streams"
+    is_timed = any(t.metric.startswith("latency_ns_") for t in mine)
     return "too few operations (needs 1 000)" if is_timed else "not recorded"
 
 

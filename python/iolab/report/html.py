@@ -157,7 +157,7 @@ def question(data: StudyData) -> str:
             f" {', '.join(study.workloads)}; {where}."
         )
     return (
-        f"Which {factor} is better than {study.baseline}? Compared: {names}; workloads:"
+        f"Is another level of {factor} better than {study.baseline}? Compared: {names}; workloads:"
         f" {', '.join(study.workloads)}; {where}; differences below"
         f" {margin_text(study.margin)} do not matter."
     )

@@ -332,8 +332,12 @@ def about_gaps(ledger: Ledger, verdict: StudyVerdict) -> Iterator[Finding]:
 
 def past_the_cache(data: StudyData, verdict: StudyVerdict) -> tuple[str, str] | None:
     """Return the next step where cells of the headline measure memory."""
-    if not any(c.page_cache_cells for c in verdict.headline):
+    cached = [c for c in verdict.headline if c.page_cache_cells]
+    if not cached:
         return None
+    if data.study.is_simulated and all(c.is_direct for c in cached):
+        text = "Use a file larger than memory, or make records durable: this file system serves"
+        return f"{text} direct I/O from its cache.", ""
     text = (
         "Take the page cache out, with direct I/O or a file larger than memory; or ask about memory"
     )

@@ -43,7 +43,9 @@ def about_surprises(ledger: Ledger, verdict: StudyVerdict) -> Iterator[Finding]:
     if not ledger.data.study.is_simulated:
         return
     known = [c for c in verdict.headline if c.effect.ratio]
-    equal = [c for c in known if all(abs(r - 1) <= EQUAL for r in c.round_ratios.values())]
+    # Throughput may be equal where latencies are not: the model did not decide the same then.
+    apart = {_place(c) for c in verdict.secondary if c.effect.ratio and not _is_equal(c)}
+    equal = [c for c in known if _is_equal(c) and _place(c) not in apart]
     if equal:
         yield _equal(verdict, equal)
     # Of sizes and numbers of streams it is no surprise: a larger request carries more.
@@ -52,6 +54,14 @@ def about_surprises(ledger: Ledger, verdict: StudyVerdict) -> Iterator[Finding]:
     far = [c for c in all_known if not 1 / FAR < (c.effect.ratio or 1) < FAR]
     if far:
         yield _far(ledger, verdict, far)
+
+
+def _is_equal(c: Comparison) -> bool:
+    return all(abs(ratio - 1) <= EQUAL for ratio in c.round_ratios.values())
+
+
+def _place(c: Comparison) -> tuple[str, bool, str]:
+    return c.workload, c.is_direct, c.level
 
 
 def _equal(verdict: StudyVerdict, found: Sequence[Comparison]) -> Finding:

@@ -158,6 +158,9 @@ pub fn amount(text: &str, kb_base: u64) -> Read<Amount> {
     }
 }
 
+/// Longest time that is taken: ten years.
+const TIME_MAX: u64 = 10 * 365 * 86_400 * 1_000_000_000;
+
 /// A length of time in nanoseconds.
 pub fn time(text: &str, default: TimeUnit, kb_base: u64) -> Read<u64> {
     let remedy = "write a whole number, perhaps with us, ms, s, m, h or d";
@@ -185,6 +188,9 @@ pub fn time(text: &str, default: TimeUnit, kb_base: u64) -> Read<u64> {
         }
     };
     match number.checked_mul(unit) {
+        Some(ns) if !is_negative && ns > TIME_MAX => {
+            fault(whole(text), format!("'{text}' is more than ten years"), "write a shorter time")
+        }
         Some(ns) if !is_negative => Ok(ns),
         _ => fault(whole(text), format!("'{text}' is no length of time"), remedy),
     }
@@ -423,6 +429,7 @@ mod tests {
         assert_eq!(time("1h", TimeUnit::Us, 1024), Ok(3_600_000_000_000));
         assert_eq!(time("(5)", TimeUnit::S, 1024), Ok(5000));
         assert!(time("1.5", TimeUnit::S, 1024).is_err());
+        assert!(time("11000d", TimeUnit::S, 1024).is_err());
         let bytes = |text: &str| size(text, 1024);
         assert_eq!(range("16k-4k", bytes), Ok((4096, 16384)));
         assert_eq!(range("4k:16k", bytes), Ok((4096, 16384)));

@@ -19,12 +19,14 @@ pub struct Actor<L, W> {
 ///
 /// # Errors
 ///
-/// If a lane breaks, or if nobody can go on and nothing will ever happen (a deadlock of the model).
+/// If a lane breaks, if nobody can go on and nothing will ever happen (a deadlock of the model), or
+/// if a model asks for the same instant for ever.
 pub fn run_events<L: Lane, W: Worker, T: VirtualTime>(
     actors: &mut [Actor<L, W>],
     time: &T,
 ) -> Result<(), Error> {
     let mut done: Vec<Completion> = Vec::new();
+    let (mut instant, mut rounds) = (Ns(0), 0_u32);
     loop {
         let mut wake = Ns::MAX;
         let (mut is_finished, mut has_moved) = (true, false);
@@ -38,6 +40,7 @@ pub fn run_events<L: Lane, W: Worker, T: VirtualTime>(
             return Ok(());
         }
         if has_moved {
+            rounds = 0;
             continue;
         }
         let next = time.next_event().map_or(wake, |event| event.min(wake));
@@ -47,9 +50,20 @@ pub fn run_events<L: Lane, W: Worker, T: VirtualTime>(
                 remedy: "report this: a worker or a model lost an event".into(),
             });
         }
+        rounds = if next == instant { rounds + 1 } else { 0 };
+        if rounds == ROUNDS_MAX {
+            return Err(Error::BadWorkload {
+                problem: format!("simulated time stands still at {next}"),
+                remedy: "report this: a model asks for the same instant again and again".into(),
+            });
+        }
+        instant = next;
         time.advance_to(next);
     }
 }
+
+/// Rounds at one instant in which no worker moves: far more than requests fit into any model.
+const ROUNDS_MAX: u32 = 20_000_000;
 
 struct Progress {
     wake: Ns,

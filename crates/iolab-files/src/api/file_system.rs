@@ -227,6 +227,8 @@ pub struct Facts {
     pub discards: bool,
     /// Longest file.
     pub file_bytes_max: u64,
+    /// Direct I/O goes through the cache all the same, without a word.
+    pub buffers_direct: bool,
     /// Reads and writes travel in clusters that the file system decides; none: the rules of the
     /// kernel's page cache.
     pub clusters: Option<Clusters>,

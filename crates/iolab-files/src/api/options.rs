@@ -3,6 +3,8 @@
 //! A file system lists the options that its model knows; everything else is refused by name. Names
 //! of mkfs options carry their switch (`-b`, `-E stride`, `-O has_journal`, `-d su`).
 
+use iolab_model::Bytes;
+
 use crate::error::FilesError;
 
 /// Values that an option takes.
@@ -101,6 +103,27 @@ impl FsOptions {
     /// The one of these words that was typed last.
     pub fn last_of(&self, words: &[&'static str]) -> Option<&'static str> {
         self.0.iter().rev().map(|(name, _)| *name).find(|name| words.contains(name))
+    }
+
+    /// Two words that say different things about the same.
+    pub fn contradiction(&self) -> Option<(String, String)> {
+        let shown = |(name, value): &(&str, Value)| match value {
+            Value::Flag(_) => (*name).to_owned(),
+            Value::Number(number) => format!("{name}={number}"),
+            Value::Choice(word) => format!("{name}={word}"),
+        };
+        let differs = |one: &(&str, Value), other: &(&str, Value)| {
+            // `nobarrier` and `barrier`, `dioread_nolock` and `dioread_lock`.
+            let without = |word: &str| word.replacen("no", "", 1);
+            if one.0 == other.0 {
+                return one.1 != other.1;
+            }
+            without(one.0) == other.0 || without(other.0) == one.0
+        };
+        self.0.iter().enumerate().find_map(|(at, one)| {
+            let other = self.0[at + 1..].iter().find(|other| differs(one, other))?;
+            Some((shown(one), shown(other)))
+        })
     }
 
     /// Number of an option.
@@ -220,11 +243,10 @@ impl Reader<'_> {
             problem,
         };
         let text = value.filter(|text| !text.is_empty());
-        let within = |number: Option<u64>, min, max| {
-            number
-                .filter(|number| (min..=max).contains(number))
-                .map(Value::Number)
-                .ok_or_else(|| bad(format!("must be {min} to {max}")))
+        let within = |number: Option<u64>, min, max| match number {
+            Some(number) if (min..=max).contains(&number) => Ok(Value::Number(number)),
+            Some(_) => Err(bad(format!("must be {min} to {max}"))),
+            None => Err(bad(format!("must be a number from {min} to {max}"))),
         };
         let read = match (row.values, text) {
             (Values::Flag, None) => Value::Flag(true),
@@ -232,7 +254,10 @@ impl Reader<'_> {
             (_, None) => return Err(bad("needs a value".into())),
             (Values::Number { min, max }, Some(text)) => within(text.parse().ok(), min, max)?,
             (Values::Size { min, max }, Some(text)) => {
-                within(text.parse::<iolab_model::Bytes>().ok().map(|size| size.0), min, max)?
+                let size = text.parse::<Bytes>().ok().map(|size| size.0);
+                let size = size.filter(|size| (min..=max).contains(size));
+                let sizes = || format!("must be a size of {} to {}", Bytes(min), Bytes(max));
+                Value::Number(size.ok_or_else(|| bad(sizes()))?)
             }
             (Values::Choice(words), Some(text)) => {
                 let word = words.iter().find(|word| **word == text);
@@ -272,6 +297,12 @@ mod tests {
         assert_eq!(options.either("delalloc", "nodelalloc"), Some(true));
         assert_eq!((options.number("commit"), options.choice("data")), (Some(10), Some("journal")));
         assert_eq!(options.flag("nobarrier"), None);
+        let both = Some(("nodelalloc".to_owned(), "delalloc".to_owned()));
+        assert_eq!(options.contradiction(), both);
+        let again = FsOptions::mount("ext4", MOUNT, &owned(&["commit=5,commit=9"])).unwrap();
+        assert_eq!(again.contradiction(), Some(("commit=5".to_owned(), "commit=9".to_owned())));
+        let same = FsOptions::mount("ext4", MOUNT, &owned(&["commit=5,delalloc,commit=5"]));
+        assert_eq!(same.unwrap().contradiction(), None);
     }
 
     #[test]
@@ -287,6 +318,10 @@ mod tests {
         let error =
             FsOptions::mount("ext4", MOUNT, &owned(&["nodelaloc"])).unwrap_err().to_string();
         assert!(error.starts_with("ext4: mount option `nodelaloc` is not modelled (did you mean"));
+        let seconds = FsOptions::mount("ext4", MOUNT, &owned(&["commit=5s"])).unwrap_err();
+        assert!(seconds.to_string().contains("must be a number from 1 to 900"), "{seconds}");
+        let size = FsOptions::mkfs("ext4", MKFS, &owned(&["-b 8k"])).unwrap_err();
+        assert!(size.to_string().contains("must be a size of 1k to 4k"), "{size}");
         for word in ["commit", "commit=0", "data=x", "delalloc=1"] {
             assert!(FsOptions::mount("ext4", MOUNT, &owned(&[word])).is_err(), "{word}");
         }

@@ -328,7 +328,7 @@ impl Machine {
         if let Some(promise) = work.promise {
             let (from, end) = (work.start / 4096, work.end.div_ceil(4096));
             let extent = Extent { owner: work.owner, from, end };
-            let flush = FlushWork::new(Scope::Pages(extent, Some(promise)));
+            let flush = FlushWork::new(Scope::Pages(extent, promise));
             let works = &mut self.task(index).works;
             works.push(Work::Flush(flush));
             works.push(Work::Unlock(work.owner));

@@ -99,10 +99,12 @@ impl Machine {
                 if is_async {
                     return Ok(Vec::new());
                 }
-                self.range(lane, handle, (at, length), Some(Promise::Full))
+                let extent = self.extent(lane, handle, (at, length))?;
+                Ok(vec![Work::Flush(FlushWork::new(Scope::Pages(extent, Promise::Full)))])
             }
-            Op::SyncFileRange { handle, at, length, .. } => {
-                self.range(lane, handle, (at, length), None)
+            Op::SyncFileRange { handle, at, length, how } => {
+                let extent = self.extent(lane, handle, (at, length))?;
+                Ok(vec![Work::Flush(FlushWork::new(Scope::Range(extent, how)))])
             }
             Op::SyncAll => Ok(vec![Work::Flush(FlushWork::new(Scope::All))]),
             Op::SyncDirectory { .. } => {
@@ -241,20 +243,19 @@ impl Machine {
         Ok(works)
     }
 
-    fn range(
+    /// Pages of a range of a file; a range without a length goes to its end.
+    fn extent(
         &self,
         lane: u32,
         handle: Handle,
         (at, length): (Bytes, Bytes),
-        promise: Option<Promise>,
-    ) -> Begun {
+    ) -> Result<Extent, Errno> {
         let owner = self.handle(lane, handle)?.owner;
         let end = match length.0 {
             0 => u64::MAX,
-            length => (at.0 + length).div_ceil(4096),
+            length => at.0.saturating_add(length).div_ceil(4096),
         };
-        let extent = Extent { owner, from: at.0 / 4096, end };
-        Ok(vec![Work::Flush(FlushWork::new(Scope::Pages(extent, promise)))])
+        Ok(Extent { owner, from: at.0 / 4096, end })
     }
 
     fn map_file(&mut self, lane: u32, handle: Handle, length: Bytes) -> Begun {

@@ -1,6 +1,7 @@
 //! Flushes: fsync, fdatasync, `sync_file_range`, msync, sync, `O_SYNC`.
 
 use iolab_model::error::Errno;
+use iolab_model::op::RangeSync;
 
 use super::engine::Machine;
 use super::task::{Flow, TaskIndex};
@@ -11,8 +12,10 @@ use crate::api::file_system::{Promise, SyncNeed};
 /// Scope of a flush.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Scope {
-    /// Pages of one file, and what the promise needs; none: data only.
-    Pages(Extent, Option<Promise>),
+    /// Pages of one file, and what the promise needs.
+    Pages(Extent, Promise),
+    /// Data of pages of one file, with the waits that `sync_file_range` was asked for.
+    Range(Extent, RangeSync),
     /// Everything.
     All,
 }
@@ -31,7 +34,7 @@ impl FlushWork {
 
     /// A flush of a whole file.
     pub const fn file(owner: u32, promise: Promise) -> Self {
-        Self::new(Scope::Pages(Extent { owner, from: 0, end: u64::MAX }, Some(promise)))
+        Self::new(Scope::Pages(Extent { owner, from: 0, end: u64::MAX }, promise))
     }
 }
 
@@ -55,6 +58,15 @@ impl Machine {
                 work.phase = u8::from(!is_again);
                 Flow::More
             }
+            (0..=2, Scope::Range(extent, how)) => {
+                self.step_range(index, (work.phase, extent), how);
+                work.phase += 1;
+                Flow::More
+            }
+            (_, Scope::Range(extent, _)) => match self.tree.node_mut(extent.owner).error.take() {
+                Some(errno) => Flow::Failed(errno),
+                None => Flow::Done,
+            },
             (1, scope) => self.ask_for_rest(index, work, scope),
             (2, Scope::All) => {
                 self.flush_pages(index, Extent { owner: DEVICE, from: 0, end: u64::MAX });
@@ -62,6 +74,27 @@ impl Machine {
                 Flow::More
             }
             _ => Flow::Done,
+        }
+    }
+
+    /// A part of a `sync_file_range`. Only all of them together write for durability (Linux
+    /// fs/sync.c, `sync_file_range`: `WB_SYNC_ALL`).
+    fn step_range(&mut self, index: TaskIndex, (phase, extent): (u8, Extent), how: RangeSync) {
+        let waits = if phase == 0 { how.waits_before } else { how.waits_after };
+        match phase {
+            _ if self.own_cache().is_some() => {}
+            1 if how.writes => {
+                let manner = Manner {
+                    runner: self.task(index).runner,
+                    is_sync: how == RangeSync::default(),
+                    is_background: false,
+                    pages_max: u64::MAX,
+                    is_limited: false,
+                };
+                self.write_out(extent, manner);
+            }
+            0 | 2 if waits => self.await_writes(index, extent.owner),
+            _ => {}
         }
     }
 
@@ -87,12 +120,11 @@ impl Machine {
         let runner = self.task(index).runner;
         let mut cx = self.context(runner);
         let need = match scope {
-            Scope::All => self.fs.sync_all(&mut cx),
+            Scope::All | Scope::Range(..) => self.fs.sync_all(&mut cx),
             Scope::Pages(extent, promise) => {
                 if let Some(errno) = self.tree.node_mut(extent.owner).error.take() {
                     return Flow::Failed(errno);
                 }
-                let Some(promise) = promise else { return Flow::Done };
                 let id = self.tree.node(extent.owner).id;
                 self.fs.sync(&mut cx, id, promise)
             }

@@ -50,6 +50,9 @@ impl Machine {
         access: Access,
         is_write: bool,
     ) -> Access {
+        if access == Access::Direct && self.facts.buffers_direct {
+            return Access::Plain;
+        }
         let Some(own) = self.own_cache().filter(|_| access == Access::Direct) else {
             return access;
         };

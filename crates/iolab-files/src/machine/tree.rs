@@ -13,6 +13,25 @@ pub(super) const ENOTDIR: Errno = Errno(20);
 pub(super) const EISDIR: Errno = Errno(21);
 pub(super) const ENOTEMPTY: Errno = Errno(39);
 
+/// A name or a path is too long (asm-generic/errno.h).
+const ENAMETOOLONG: Errno = Errno(36);
+/// Longest name and path, its end included (include/uapi/linux/limits.h).
+const NAME_MAX: usize = 255;
+const PATH_MAX: usize = 4096;
+
+/// Refuses what no kernel would look for.
+fn check_lengths(path: &Path) -> Result<(), Errno> {
+    let text = path.as_os_str().as_encoded_bytes();
+    let is_long = |name: &[u8]| name.len() > NAME_MAX;
+    if text.len() <= NAME_MAX {
+        return Ok(());
+    }
+    if text.len() >= PATH_MAX || text.split(|byte| *byte == b'/').any(is_long) {
+        return Err(ENAMETOOLONG);
+    }
+    Ok(())
+}
+
 /// Index of the device in the tables of files: its pages are metadata.
 pub(super) const DEVICE: u32 = 0;
 /// Index of the root directory.
@@ -65,6 +84,7 @@ impl Tree {
 
     /// The node of a path.
     pub fn find(&self, path: &Path) -> Result<u32, Errno> {
+        check_lengths(path)?;
         match path.to_str() {
             Some(text) if text.starts_with(&*self.root_text) => self.walk(text),
             _ => self.walk(&self.spelt_out(path)?),
@@ -96,6 +116,7 @@ impl Tree {
         let plain = path.to_str().and_then(|text| text.rsplit_once('/')).filter(|(above, name)| {
             above.starts_with(&*self.root_text) && !matches!(*name, "" | "." | "..")
         });
+        check_lengths(path)?;
         let (directory, name) = if let Some((above, name)) = plain {
             (self.walk(above)?, name)
         } else {

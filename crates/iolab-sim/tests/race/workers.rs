@@ -54,8 +54,13 @@ pub fn race_at_depth(
     for (lane, made) in lanes.iter_mut().zip(&mut made) {
         (0..depth).for_each(|_| ask(lane, made));
     }
+    let (mut instant, mut rounds) = (Ns(0), 0);
     while ends.iter().any(|made| made.len() < calls.len()) {
-        target.advance_to(target.next_event().expect("somebody has calls left"));
+        let next = target.next_event().expect("somebody has calls left");
+        rounds = if next == instant { rounds + 1 } else { 0 };
+        assert!(rounds < 1_000_000, "time stands still at {next}");
+        instant = next;
+        target.advance_to(next);
         for ((lane, ends), made) in lanes.iter_mut().zip(&mut ends).zip(&mut made) {
             let mut done = Vec::new();
             lane.reap(0, Ns(0), &mut done).unwrap();

@@ -449,6 +449,8 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
             Next::Create(_) | Next::Closed(_) if self.doing.0 == "removing" => {
                 errno != Errno::ENOENT
             }
+            // ext2 and ext3 cannot allocate without writing: the length alone is made then.
+            Next::Cut(..) if self.doing.0 == "allocating" => errno != Errno::EOPNOTSUPP,
             // A target that cannot flush everything has nothing to flush, or flushed each file.
             Next::Over => errno != Errno::EOPNOTSUPP,
             _ => true,

@@ -20,6 +20,8 @@ impl<G: GroupState> StreamWorker<G> {
             let step = match self.stage {
                 Stage::Open
                 | Stage::Extend
+                | Stage::Measure
+                | Stage::Lengthen
                 | Stage::Map
                 | Stage::DropCached
                 | Stage::Advise
@@ -84,7 +86,11 @@ impl<G: GroupState> StreamWorker<G> {
                 let op = Op::Allocate { handle: FILE, at: Bytes(0), length, keeps_length: false };
                 self.then(Stage::Map, now, op)
             }
-            Stage::Extend => self.go(Stage::Map),
+            Stage::Measure => self.then(Stage::Lengthen, now, Op::Stat { path: PATH }),
+            Stage::Lengthen if self.found < length => {
+                self.then(Stage::Map, now, Op::Truncate { handle: FILE, length })
+            }
+            Stage::Extend | Stage::Lengthen => self.go(Stage::Map),
             Stage::Map if self.is_mapped() => {
                 self.then(Stage::Advise, now, Op::Map { handle: FILE, length })
             }

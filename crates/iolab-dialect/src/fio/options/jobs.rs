@@ -165,6 +165,11 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
     "thinktime": Time(Us), "0", T1, "pause after every thinktime_blocks transfers", Done =>
         |job, value| {
             job.think_ns = value.number();
+            // fio counts it in 32 bits.
+            if job.think_ns / 1000 > u64::from(u32::MAX) {
+                let what = "a pause of more than 4294967295 us (71 minutes)".to_owned();
+                return Err(crate::diagnostic::Problem::new(what, "write a shorter one"));
+            }
             Ok(())
         };
     "thinktime_blocks": Count(1, i64::MAX), "1", T1, "transfers between two pauses", Done =>

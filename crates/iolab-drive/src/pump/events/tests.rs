@@ -9,7 +9,7 @@ use iolab_model::{
 };
 use iolab_workload::group::CellGroup;
 use iolab_workload::spec::{Limit, Tenant};
-use iolab_workload::{StreamReport, StreamWorker, Workload};
+use iolab_workload::{Step, StreamReport, StreamWorker, Worker, Workload};
 
 use super::{Actor, run_events};
 use crate::coordinate::WorkerOutcome;
@@ -259,4 +259,33 @@ fn a_time_limit_ends_the_phase() {
 fn think_time_comes_between_ops() {
     let (elapsed, ..) = run(&tenant(|t| t.think_ns = Ns::from_us(50)));
     assert_eq!(elapsed, Ns(1000 * LATENCY.0 + 999 * 50_000));
+}
+
+/// A model that is never done with an instant is told, and does not run for ever.
+#[test]
+fn time_that_stands_still_is_an_error() {
+    struct Stuck;
+    impl VirtualTime for Stuck {
+        fn now(&self) -> Ns {
+            Ns(7)
+        }
+        fn next_event(&self) -> Option<Ns> {
+            Some(Ns(7))
+        }
+        fn advance_to(&self, _: Ns) {}
+    }
+    struct Waiting;
+    impl Worker for Waiting {
+        fn next(&mut self, _: Ns) -> Step {
+            Step::Await
+        }
+        fn complete(&mut self, _: &Completion) -> bool {
+            false
+        }
+    }
+    let device = Fixed::default();
+    let lane = FixedLane { index: 0, device: &device, in_flight: 1 };
+    let actor = Actor { lane, worker: Waiting, recorder: Recorder::new(1, Ns::from_ms(1), None) };
+    let error = run_events(&mut [actor], &Stuck).unwrap_err();
+    assert!(error.to_string().contains("simulated time stands still"), "{error}");
 }

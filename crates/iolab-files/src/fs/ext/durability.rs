@@ -93,7 +93,7 @@ impl ExtFs {
 
     pub(super) fn timer(&self) -> Ns {
         match &self.log {
-            DurableLog::Journal(journal) => journal.expiry(),
+            DurableLog::Journal(journal) => journal.timer(),
             DurableLog::Plain(_) => Ns::MAX,
         }
     }

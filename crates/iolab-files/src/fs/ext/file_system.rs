@@ -4,6 +4,7 @@ use iolab_model::error::Errno;
 use iolab_model::{Bytes, Ns};
 
 use super::driver::{ExtFs, ROOT};
+use super::mode::DataMode;
 use super::space::WRITE_BACK_BLOCKS;
 use crate::api::block::{BlockRun, FileRun, Mapped, NodeId};
 use crate::api::context::{Context, Tid};
@@ -26,6 +27,8 @@ impl FileSystem for ExtFs {
             is_delayed: self.is_delayed,
             discards: false,
             file_bytes_max: self.blocks_max() * self.block_bytes(),
+            // Linux fs/ext4/inode.c, ext4_dio_alignment: none where data are in the journal.
+            buffers_direct: self.mode.data == DataMode::Journal,
             clusters: None,
         }
     }

@@ -1,6 +1,6 @@
 //! mkfs and mount: from typed options to a file system.
 
-use iolab_model::Ns;
+use iolab_model::{Bytes, Ns};
 
 use super::driver::ExtFs;
 use super::geometry::Geometry;
@@ -63,6 +63,13 @@ fn make(name: &'static str, spec: &MakeSpec) -> Result<Box<dyn FileSystem>, File
         problem: "has no device".into(),
         remedy: "give it one".into(),
     })?;
+    if device.bytes > DEVICE_MAX {
+        return Err(FilesError::Inconsistent {
+            subject: format!("{name} on {}", Bytes(device.bytes)),
+            problem: "has more groups than are simulated".into(),
+            remedy: format!("use a device of at most {}", Bytes(DEVICE_MAX)),
+        });
+    }
     let order = order_from(name, &spec.mkfs, device.bytes)?;
     let geometry = Geometry::new(&order).ok_or_else(|| FilesError::Inconsistent {
         subject: format!("{name} on {} MiB", device.bytes >> 20),
@@ -70,6 +77,7 @@ fn make(name: &'static str, spec: &MakeSpec) -> Result<Box<dyn FileSystem>, File
         remedy: "use a larger device, or fewer inodes (-N)".into(),
     })?;
     let has_journal = order.journal_blocks > 0;
+    refuse_features(name, &spec.mkfs)?;
     let mode = mode(name, spec, order.has_extents, has_journal)?;
     let stripe = spec
         .mount
@@ -91,11 +99,29 @@ fn make(name: &'static str, spec: &MakeSpec) -> Result<Box<dyn FileSystem>, File
         tag_bytes: tag_bytes(order.has_checksums, order.is_64bit),
         has_checksums: order.has_checksums,
         share: if spec.kernel >= Kernel::new(6, 10) { 3 } else { 4 },
-        interval: Ns::from_ms(spec.mount.number("commit").unwrap_or(5) * 1000),
+        interval: Ns::from_ms(commit_seconds(spec) * 1000),
         has_barriers: mode.has_barriers,
         is_async: spec.mount.flag("journal_async_commit") == Some(true),
     });
     Ok(Box::new(ExtFs::new(mode, geometry, rules_for, journal)))
+}
+
+/// Largest device: 2^23 groups of 128 MiB.
+const DEVICE_MAX: u64 = 1 << 50;
+
+/// Features that mounts as ext2 and as ext3 do not know (Linux fs/ext4/ext4.h,
+/// `EXT3_FEATURE_INCOMPAT_SUPP`, `EXT3_FEATURE_RO_COMPAT_SUPP`).
+fn refuse_features(name: &'static str, mkfs: &FsOptions) -> Result<(), FilesError> {
+    let newer = ["-O extent", "-O flex_bg", "-O 64bit", "-O metadata_csum", "-O uninit_bg"];
+    let found = newer.iter().find(|feature| name != "ext4" && mkfs.flag(feature) == Some(true));
+    match found {
+        None => Ok(()),
+        Some(feature) => Err(FilesError::Inconsistent {
+            subject: format!("{name}: {feature}"),
+            problem: format!("makes a file system that does not mount as {name}"),
+            remedy: "leave it out, or use ext4".into(),
+        }),
+    }
 }
 
 /// Bytes of a tag (`journal_tag_bytes`).
@@ -120,11 +146,17 @@ fn mode(
         _ if !has_journal => DataMode::Writeback,
         _ => DataMode::Ordered,
     };
-    if mount.choice("data").is_some() && !has_journal {
+    // Linux fs/ext4/super.c: a mount without a journal refuses what is about one.
+    let about_journal = [
+        ("data=", mount.choice("data").is_some()),
+        ("commit=", mount.number("commit").is_some_and(|seconds| seconds != 0 && seconds != 5)),
+        ("journal_async_commit", mount.flag("journal_async_commit") == Some(true)),
+    ];
+    if let Some((word, _)) = about_journal.iter().find(|(_, is_there)| *is_there && !has_journal) {
         return Err(FilesError::Inconsistent {
-            subject: format!("{name}: data="),
-            problem: "says how a journal treats data, and there is no journal".into(),
-            remedy: "leave one of data= and -O ^has_journal out".into(),
+            subject: format!("{name}: {word}"),
+            problem: "is about the journal, and there is none".into(),
+            remedy: format!("leave one of {word} and -O ^has_journal out"),
         });
     }
     refuse_contradictions(name, mount, data)?;
@@ -195,3 +227,8 @@ fn refuse_contradictions(
 /// Time after mount at which the kernel's thread has read all bitmaps: it begins after 0 to 5 s
 /// (`EXT4_DEF_LI_MAX_START_DELAY`), the mean of which is taken.
 const LEARNS_AT: Ns = Ns::from_ms(2_500);
+
+/// Seconds between commits (Linux fs/ext4/super.c: 0 means the usual ones).
+fn commit_seconds(spec: &MakeSpec) -> u64 {
+    spec.mount.number("commit").filter(|&seconds| seconds > 0).unwrap_or(5)
+}

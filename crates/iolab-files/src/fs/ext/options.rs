@@ -10,7 +10,7 @@ use crate::error::FilesError;
 pub const MKFS: &[FsOption] = &[
     choice("-b", &["1024", "2048", "4096"], "size of a block in bytes"),
     number("-i", 1024, 1 << 26, "bytes of the device for each inode"),
-    number("-N", 16, 1 << 32, "number of inodes"),
+    number("-N", 16, (1 << 32) - 1, "number of inodes"),
     choice("-I", &["128", "256", "512", "1024"], "size of an inode in bytes"),
     number("-G", 1, 1 << 16, "groups whose metadata lie together, a power of two"),
     number("-J size", 1, 1 << 20, "size of the journal in MiB"),
@@ -47,7 +47,7 @@ const COMMON: [FsOption; 8] = [
 /// Options of mount that a file system with a journal knows.
 const JOURNAL: [FsOption; 5] = [
     choice("data", &["ordered", "writeback", "journal"], "what a transaction says about data"),
-    number("commit", 1, 900, "seconds between commits"),
+    number("commit", 0, 3600, "seconds between commits; 0 is 5"),
     flag("barrier", "the journal flushes the device's cache"),
     flag("nobarrier", "the journal never flushes the device's cache"),
     flag("journal_async_commit", "the commit block does not wait for the others"),
@@ -135,8 +135,12 @@ pub fn order_from(
         Some(groups) => return Err(bad(name, "-G", groups, "must be a power of two")),
         None => 16,
     };
+    let has_journal = feature("-O has_journal", name != "ext2");
+    if let Some(mib) = options.number("-J size").filter(|_| !has_journal) {
+        return Err(bad(name, "-J size", mib, "there is no journal (-O has_journal makes one)"));
+    }
     let journal_blocks = match options.number("-J size") {
-        _ if !feature("-O has_journal", name != "ext2") => 0,
+        _ if !has_journal => 0,
         Some(mib) => (mib << 20) / u64::from(block_bytes),
         None => journal_blocks(blocks),
     };
@@ -148,11 +152,16 @@ pub fn order_from(
             remedy: "give -J size=MIB (1024 blocks at least, half the device at most)".into(),
         });
     }
+    let inodes = options.number("-N").unwrap_or(blocks * u64::from(block_bytes) / ratio);
+    let inode_bytes = word("-I").unwrap_or(256);
+    if inodes * u64::from(inode_bytes) >= bytes {
+        return Err(bad(name, "-N", inodes, "so many inodes are larger than the device"));
+    }
     Ok(MkfsOrder {
         block_bytes,
         blocks,
-        inodes: options.number("-N").unwrap_or(blocks * u64::from(block_bytes) / ratio),
-        inode_bytes: word("-I").unwrap_or(256),
+        inodes,
+        inode_bytes,
         has_extents: feature("-O extent", is_ext4),
         is_64bit: feature("-O 64bit", is_ext4),
         has_checksums,

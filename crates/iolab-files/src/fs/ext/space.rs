@@ -70,12 +70,24 @@ impl ExtFs {
 
     /// Longest file, in blocks.
     pub(super) fn blocks_max(&self) -> u64 {
-        let per_block = self.block_bytes() / 4;
         if self.has_extents {
-            u64::from(u32::MAX)
-        } else {
-            12 + per_block + per_block.pow(2) + per_block.pow(3)
+            return u64::from(u32::MAX);
         }
+        let n = self.block_bytes() / 4;
+        let mapped = 12 + n + n.pow(2) + n.pow(3);
+        // Sectors of a file, with the blocks that map it (`ext4_max_bitmap_size`): 2^32, and 2^48
+        // with the feature `huge_file`, which mkfs.ext4 alone sets.
+        let sectors = if self.mode.name == "ext4" { (1_u64 << 48) - 1 } else { (1 << 32) - 1 };
+        let blocks = sectors / (self.block_bytes() / 512);
+        let above = |data: u64| {
+            let behind = |first: u64| data.saturating_sub(first);
+            let single = behind(12).min(n).min(1);
+            let double = behind(12 + n).min(n.pow(2));
+            let triple = behind(12 + n + n.pow(2));
+            let roots = u64::from(double > 0) + u64::from(triple > 0);
+            single + roots + double.div_ceil(n) + triple.div_ceil(n) + triple.div_ceil(n.pow(2))
+        };
+        if mapped + above(mapped) <= blocks { mapped } else { blocks - above(blocks) }
     }
 
     /// Blocks without a place, promised space and no more (`ext4_nonda_switch`).

@@ -122,6 +122,8 @@ pub struct BlockJournal {
     next_job: u64,
     pending: [Option<Pending>; 2],
     is_superblock_old: bool,
+    /// The running transaction is due, and the log has no room for it.
+    lacks_room: bool,
     counts: JournalCounts,
 }
 
@@ -153,6 +155,7 @@ impl BlockJournal {
             next_job: 1,
             pending: [None; 2],
             is_superblock_old: true,
+            lacks_room: false,
             counts: JournalCounts::default(),
         }
     }
@@ -290,8 +293,13 @@ impl BlockJournal {
     }
 
     /// Time at which the running transaction is too old: its start and the interval, rounded up to
-    /// a full second, since the kernel's timer is (`round_jiffies_up`).
-    pub fn expiry(&self) -> Ns {
+    /// a full second, since the kernel's timer is (`round_jiffies_up`). Never while it waits for
+    /// the commit before it, or for room in the log: then the end of that is what happens next.
+    pub fn timer(&self) -> Ns {
+        if self.committing.is_some() || self.lacks_room { Ns::MAX } else { self.expiry() }
+    }
+
+    fn expiry(&self) -> Ns {
         let Some(running) = &self.running else { return Ns::MAX };
         let second = Ns::from_ms(1000).0;
         Ns((running.started.0 + self.rules.interval.0).next_multiple_of(second))
@@ -305,7 +313,11 @@ impl BlockJournal {
         let running = self.running.as_ref().filter(|_| self.committing.is_none())?;
         let is_due = running.tid <= self.requested || now >= self.expiry();
         let needed = self.needed(running);
-        if !is_due || needed > self.log.free() {
+        self.lacks_room = is_due && needed > self.log.free();
+        if self.lacks_room {
+            return self.forced_checkpoint();
+        }
+        if !is_due {
             return None;
         }
         let is_sync = running.tid <= self.requested;
@@ -318,6 +330,7 @@ impl BlockJournal {
 
     /// A job has ended; a commit tells what it leaves.
     pub fn done(&mut self, job: JobId) -> Option<Committed> {
+        self.lacks_room = false;
         let slot = self.pending.iter().position(|pending| {
             matches!(pending, Some(Pending::Commit(id) | Pending::Checkpoint(id)) if *id == job)
         })?;
@@ -334,6 +347,7 @@ impl BlockJournal {
 
     /// Blocks were written in place: the log may be shorter now.
     pub fn written(&mut self, run: BlockRun) {
+        self.lacks_room = false;
         while let Some((&block, &number)) = self.held.range(run.range()).next() {
             self.held.remove(&block);
             self.checkpoint(number).blocks.remove(&block);
@@ -470,7 +484,7 @@ impl BlockJournal {
 
     /// Writes the oldest transaction in place when less than a transaction fits into the log.
     fn forced_checkpoint(&mut self) -> Option<FsJob> {
-        let is_short = self.log.free() < self.transaction_blocks_max();
+        let is_short = self.lacks_room || self.log.free() < self.transaction_blocks_max();
         let oldest = self.checkpoints.front().filter(|_| is_short && self.pending[1].is_none())?;
         let mut steps: Vec<Step> = oldest.data.iter().map(|&run| Step::Data(run)).collect();
         steps.extend(joined(oldest.blocks.iter().copied()).into_iter().map(Step::Dirtied));

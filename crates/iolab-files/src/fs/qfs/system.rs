@@ -29,6 +29,7 @@ impl FileSystem for QfsFs {
             is_delayed: false,
             discards: false,
             file_bytes_max: Geometry::FILE_MAX,
+            buffers_direct: false,
             clusters: Some(Clusters {
                 bytes: lengths.read,
                 read_bytes: (!lengths.is_one_read).then_some(lengths.read),

@@ -29,6 +29,7 @@ impl FileSystem for UfsFs {
             is_delayed: false,
             discards: false,
             file_bytes_max: Geometry::FILE_MAX,
+            buffers_direct: false,
             clusters: Some(Clusters {
                 bytes: self.rules.cluster_bytes,
                 map_bytes: MAP_BYTES,

@@ -29,6 +29,7 @@ impl FileSystem for VxFs {
             is_delayed: false,
             discards: false,
             file_bytes_max: Geometry::FILE_MAX,
+            buffers_direct: false,
             clusters: Some(Clusters {
                 bytes: read_bytes * streams,
                 read_bytes: Some(read_bytes),

@@ -33,6 +33,7 @@ impl FileSystem for Xfs {
             is_delayed: true,
             discards: false,
             file_bytes_max: (1 << 63) - 1,
+            buffers_direct: false,
             clusters: None,
         }
     }

@@ -27,6 +27,7 @@ impl FileSystem for Zfs {
             discards: false,
             // Pages are numbered with 32 bits.
             file_bytes_max: BLOCK << 32,
+            buffers_direct: false,
             clusters: None,
         }
     }

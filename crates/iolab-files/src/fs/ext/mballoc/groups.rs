@@ -1,6 +1,10 @@
 //! Groups of blocks: what is free in each, built when it is first looked at.
+//!
+//! Groups of one layout that nobody changed share what they have: large devices take little memory.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
 
 use crate::fs::buddy::Buddy;
 use crate::fs::ext::geometry::Geometry;
@@ -9,7 +13,7 @@ use crate::fs::ext::geometry::Geometry;
 #[derive(Clone, Debug)]
 struct Group {
     /// Free blocks and chunks, without windows; built when something is taken or given.
-    buddy: Option<Box<Buddy>>,
+    buddy: Option<Arc<Buddy>>,
     /// Free blocks.
     free: u32,
     /// The kernel has built its buddies (`!EXT4_MB_GRP_NEED_INIT`).
@@ -22,10 +26,15 @@ struct Group {
     fragment: Option<u32>,
 }
 
+/// Length of a group, and the ranges that mkfs uses.
+type Layout = (u32, Vec<(u32, u32)>);
+
 /// Every group of a file system.
 #[derive(Clone, Debug)]
 pub struct BlockGroups {
     all: Vec<Group>,
+    /// Groups as mkfs leaves them, by their length and by what it uses of them.
+    fresh: BTreeMap<Layout, Arc<Buddy>>,
     orders: u32,
     by_largest: Vec<BTreeSet<u32>>,
     by_fragment: Vec<BTreeSet<u32>>,
@@ -48,7 +57,8 @@ impl BlockGroups {
         // Linux fs/ext4/mballoc.h: MB_NUM_ORDERS.
         let orders = geometry.block_bytes.ilog2() + 2;
         let lists = || vec![BTreeSet::new(); orders as usize];
-        Self { all: groups, orders, by_largest: lists(), by_fragment: lists(), keeps_lists }
+        let fresh = BTreeMap::new();
+        Self { all: groups, fresh, orders, by_largest: lists(), by_fragment: lists(), keeps_lists }
     }
 
     /// Number of groups.
@@ -99,7 +109,7 @@ impl BlockGroups {
     /// Takes a run inside a group.
     pub fn take(&mut self, geometry: &Geometry, group: u32, first: u32, count: u32) {
         self.learn(geometry, group);
-        self.build(geometry, group).take(first, count);
+        Arc::make_mut(self.build(geometry, group)).take(first, count);
         let state = &mut self.all[group as usize];
         state.free -= count;
         state.is_untouched = false;
@@ -109,7 +119,7 @@ impl BlockGroups {
     /// Gives a run inside a group back.
     pub fn give(&mut self, geometry: &Geometry, group: u32, first: u32, count: u32) {
         self.learn(geometry, group);
-        self.build(geometry, group).give(first, count);
+        Arc::make_mut(self.build(geometry, group)).give(first, count);
         self.all[group as usize].free += count;
         self.list(group);
     }
@@ -124,22 +134,14 @@ impl BlockGroups {
         self.by_fragment[order as usize].range(from..to).next().copied()
     }
 
-    fn build(&mut self, geometry: &Geometry, group: u32) -> &mut Buddy {
-        let orders = self.orders;
+    fn build(&mut self, geometry: &Geometry, group: u32) -> &mut Arc<Buddy> {
+        let (fresh, orders) = (&mut self.fresh, self.orders);
         self.all[group as usize].buddy.get_or_insert_with(|| {
+            let (blocks, fixed) = (geometry.blocks_of(group), geometry.fixed(group));
+            let key = (blocks, fixed.iter().map(|run| (run.start, run.end)).collect());
             // A bitmap has a bit per block of a full group; what lies behind a short one is used.
-            let mut buddy = Buddy::full(geometry.blocks_per_group, orders);
-            let mut at = 0;
-            for fixed in geometry.fixed(group) {
-                if fixed.start > at {
-                    buddy.give(at, fixed.start - at);
-                }
-                at = fixed.end;
-            }
-            if geometry.blocks_of(group) > at {
-                buddy.give(at, geometry.blocks_of(group) - at);
-            }
-            Box::new(buddy)
+            let made = || Arc::new(buddy_of(geometry.blocks_per_group, blocks, fixed, orders));
+            Arc::clone(fresh.entry(key).or_insert_with(made))
         })
     }
 
@@ -156,6 +158,21 @@ impl BlockGroups {
         move_to(&mut self.by_largest, group, &mut state.largest, largest);
         move_to(&mut self.by_fragment, group, &mut state.fragment, fragment);
     }
+}
+
+fn buddy_of(bits: u32, blocks: u32, fixed: &[Range<u32>], orders: u32) -> Buddy {
+    let mut buddy = Buddy::full(bits, orders);
+    let mut at = 0;
+    for fixed in fixed {
+        if fixed.start > at {
+            buddy.give(at, fixed.start - at);
+        }
+        at = fixed.end;
+    }
+    if blocks > at {
+        buddy.give(at, blocks - at);
+    }
+    buddy
 }
 
 fn move_to(lists: &mut [BTreeSet<u32>], group: u32, at: &mut Option<u32>, to: Option<u32>) {

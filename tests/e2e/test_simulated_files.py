@@ -1,0 +1,103 @@
+"""Commands on simulated file systems: what their users type first works, or says why not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run
+
+_STACK = """\
+name = "small"
+
+[device]
+like = "fixed-100us"
+name = "small"
+title = "A small device"
+parameters = {{ capacity = 4194304, latency = {latency} }}
+
+[files]
+fs = "{fs}"
+{more}
+"""
+
+
+def _stack(folder: Path, fs: str, more: str = "", latency: int = 100) -> str:
+    (folder / "small.toml").write_text(_STACK.format(fs=fs, more=more, latency=latency))
+    return f"sim:{folder / 'small.toml'}"
+
+
+@pytest.mark.parametrize("fs", ["ext2", "ext3", "ext4", "xfs"])
+@pytest.mark.parametrize("engine", ["psync", "mmap"])
+def test_a_writing_job_runs_whether_or_not_files_can_be_allocated(
+    iolab: Run, tmp_path: Path, fs: str, engine: str
+) -> None:
+    # fio asks for blocks in advance, and goes on where ext2 and ext3 have none to give.
+    job = ("--name=w", "--rw=write", "--bs=64k", "--size=1m", f"--ioengine={engine}")
+    done = iolab("fio", "--on", _stack(tmp_path, fs), "--out", tmp_path / "run", *job)
+    assert done.returncode == 0, done.stderr
+    assert "WRITE: bw=" in done.stdout, done.stdout
+
+
+def test_write_back_of_a_range_is_begun(iolab: Run, tmp_path: Path) -> None:
+    job = ("--name=w", "--rw=write", "--bs=4k", "--size=1m", "--sync_file_range=write:16")
+    done = iolab("fio", "--on", _stack(tmp_path, "ext4"), "--out", tmp_path / "run", *job)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_device_slower_than_the_journals_clock_is_waited_for(iolab: Run, tmp_path: Path) -> None:
+    job = ("--name=w", "--rw=write", "--bs=64k", "--size=4m", "--end_fsync=1")
+    stack = _stack(tmp_path, "ext3", latency=6_000_000)
+    done = iolab("fio", "--on", stack, "--out", tmp_path / "run", *job, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_the_stack_says_of_its_file_system_holds_for_a_study_that_names_it(
+    iolab: Run, tmp_path: Path
+) -> None:
+    stack = _stack(tmp_path, "ext4", 'mount_options = ["nodelalloc"]')
+    words = ("--test", "write", "--file-size", "1m", "--record-size", "64k", "--rounds", "1")
+    values = set[str]()
+    for name, more in (("own", ()), ("named", ("--fs", "ext4"))):
+        on = ("--on", stack, "--buffered", "--out", tmp_path / name)
+        done = iolab("compare", *on, *words, *more)
+        assert done.returncode == 0, done.stderr
+        values.add(iolab("export", tmp_path / name, "--csv").stdout)
+    assert len(values) == 1
+
+
+def test_equal_throughput_beside_another_latency_is_no_equal_decision(
+    iolab: Run, tmp_path: Path
+) -> None:
+    words = ("--mount-options", "defaults", "--mount-options", "nodelalloc", "--test", "write")
+    more = ("--fsync-every", "1", "--file-size", "8m", "--rounds", "3", "--buffered")
+    run = tmp_path / "run"
+    on = ("--on", "sim:sata7200-4tb", "--fs", "ext4")
+    done = iolab("compare", *on, "--out", run, *words, *more)
+    assert done.returncode == 0, done.stderr
+    told = iolab("report", run, "--full").stdout
+    assert "Trade-off" in told, told
+    assert "the model decided the same" not in told, told
+
+
+@pytest.mark.parametrize(
+    ("more", "words", "told"),
+    [
+        ('memory = "80t"', (), "write a smaller `memory` in [files]"),
+        ("", ("--memory-limit", "8m"), "memory limit 8m: is less than the 16m"),
+        ('mount_options = ["commit=5s"]', (), "must be a number from 0 to 3600"),
+        ('mount_options = ["delalloc", "nodelalloc"]', (), "delalloc and nodelalloc at once"),
+        ('mount_options = "noatime"', (), 'write a list, as in ["noatime"]'),
+        ("", ("--knob", "vm.dirty_bytes=1"), "is less than two pages"),
+    ],
+)
+def test_what_cannot_be_made_is_named_by_its_key(
+    iolab: Run, tmp_path: Path, more: str, words: tuple[str, ...], told: str
+) -> None:
+    usual = ("--test", "write", "--file-size", "1m", "--rounds", "1", "--buffered")
+    stack = _stack(tmp_path, "ext4", more)
+    done = iolab("compare", "--on", stack, "--out", tmp_path / "run", *usual, *words)
+    assert done.returncode == 1, done.stdout
+    assert told in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr
