@@ -60,7 +60,7 @@ def _is_equal(c: Comparison) -> bool:
     return all(abs(ratio - 1) <= EQUAL for ratio in c.round_ratios.values())
 
 
-def _place(c: Comparison) -> tuple[str, bool, str]:
+def _place(c: Comparison) -> tuple[str, bool | None, str]:
     return c.workload, c.is_direct, c.level
 
 
