@@ -20,25 +20,21 @@ _COMMAND = ("sim", "against-kernel")
 
 
 @pytest.mark.needs_loop
-@pytest.mark.parametrize(("system", "aged"), [("ext4", ()), ("xfs", ("left-to-age",))])
+@pytest.mark.parametrize("system", ["ext4", "xfs"])
 def test_simple_workloads_are_the_same_on_both_sides(
-    iolab: Run,
-    tmp_path: Path,
-    untouched_machine: dict[str, str],
-    system: str,
-    aged: tuple[str, ...],
+    iolab: Run, tmp_path: Path, untouched_machine: dict[str, str], system: str
 ) -> None:
     del untouched_machine
     out = tmp_path / "kept"
-    names = ("read-64k", "direct-write", "synchronous", *aged)
+    # Workloads that change vm.* are left out: other tests look at the machine meanwhile.
+    names = ("read-64k", "direct-write", "synchronous")
     done = iolab(*_COMMAND, *names, "--fs", system, "--runs", "2", "--out", out)
     assert done.returncode in (0, 5), done.stdout + done.stderr
     rows = [line.split() for line in done.stdout.splitlines() if line.startswith(names)]
     told = {(row[0], row[1]): set[str]() for row in rows}
     for row in rows:
         told[row[0], row[1]].add(row[2])
-    measures = set(MEASURES) - (set() if aged else {"expired"})
-    assert {measure for _, measure in told} == measures, done.stdout
+    assert {measure for _, measure in told} == set(MEASURES) - {"expired"}, done.stdout
     # Extents and journals of the kernel differ a little from run to run.
     sure = {key: words for key, words in told.items() if key[1] in ("windows", "requests")}
     if os.uname().release.startswith("6.18."):
@@ -48,8 +44,11 @@ def test_simple_workloads_are_the_same_on_both_sides(
     assert last.startswith(f"Linux {os.uname().release}: "), last
     # Both sides are studies that can be looked at.
     kept = sorted(path.name for path in out.iterdir() if path.is_dir())
-    parts = sorted(("reads", "writes", *aged))
-    assert kept == [f"{system}-{part}-{side}" for part in parts for side in ("kernel", "simulated")]
+    assert kept == [
+        f"{system}-{part}-{side}"
+        for part in ("reads", "writes")
+        for side in ("kernel", "simulated")
+    ]
     assert iolab("report", out / kept[0]).returncode == 0
 
 

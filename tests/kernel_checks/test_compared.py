@@ -5,6 +5,7 @@ import pytest
 from iolab.kernel_checks.compared import WORDS, compare
 from iolab.kernel_checks.facts import BlockEvent, TrialFacts, facts_of
 from iolab.kernel_checks.rows import CHECKS, READS, KnownReason
+from iolab.library.against_kernel import studies_of
 
 KIB = 1024
 
@@ -166,6 +167,15 @@ def test_a_journal_that_is_not_marked_is_not_told():
     assert (found.requests, found.journal, found.commits) == (None, None, None)
     for measure in ("requests", "expired", "journal", "commits"):
         assert compare(measure, [found], facts(journal=5, requests={8: 9})).word == "not told"
+
+
+def test_workloads_of_one_study_have_the_same_settings():
+    studies = studies_of(CHECKS)
+    assert list(studies) == ["reads", "writes", "left-to-age"]
+    assert sum(map(len, studies.values())) == len(CHECKS)
+    for checks in studies.values():
+        assert len({str(check.settings) for check in checks}) == 1
+    assert {check.measures for check in studies["reads"]} == {READS}
 
 
 def test_every_workload_has_its_own_name_and_something_to_compare():

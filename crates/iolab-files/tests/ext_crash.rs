@@ -8,8 +8,9 @@ mod crash;
 use crash::{Fragile, cuts, made};
 
 fn survives(name: &str, mount: &str) {
+    let mkfs = if name == "ext2" { "-b 4096" } else { "-b 4096 -J size=4" };
     for seed in 0..cuts() {
-        let fs = made(name, "-b 4096 -J size=4", mount);
+        let fs = made(name, mkfs, mount);
         let mut machine = Fragile::new(fs, seed, 1 + seed * 7 % 400);
         machine.may_be_stale = name == "ext2" || mount.contains("writeback");
         machine.run();

@@ -176,7 +176,7 @@ def against_kernel(
     """
     found = list[Against]()
     with _place(out) as (folder, stack):
-        for kind, checked in _studies(checks).items():
+        for kind, checked in studies_of(checks).items():
             variants = () if kind == _READS else VARIANTS.get(system, ())
             name = f"{system}-{kind}"
             kernel = _Side(folder / f"{name}-kernel", f"loop:{LOOP_MIB}m", system, variants)
@@ -195,7 +195,7 @@ def against_kernel(
     return sorted(found, key=lambda one: systems_told.index(one.system))
 
 
-def _studies(checks: Sequence[Check]) -> Mapping[str, Sequence[Check]]:
+def studies_of(checks: Sequence[Check]) -> Mapping[str, Sequence[Check]]:
     """Workloads by the study that they belong to: those of one study have the same settings."""
     studies = dict[str, list[Check]]()
     for check in checks:

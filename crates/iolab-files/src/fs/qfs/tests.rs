@@ -345,7 +345,7 @@ fn refusals_name_the_option_and_its_range() {
     let mkfs =
         |text: &str| FsOptions::mkfs("qfs", MKFS, &[text.to_owned()]).unwrap_err().to_string();
     assert!(mkfs("-a 524288").contains("-a=524288: must be 8 to 65528"), "{}", mkfs("-a 524288"));
-    assert!(mkfs("-a 512k").contains("must be 8 to 65528"));
+    assert!(mkfs("-a 512k").contains("must be a number from 8 to 65528"));
     assert!(mkfs("-t mm").contains("must be mr or md"));
     let told = refused(EARLY, "-a 20", "");
     assert!(
