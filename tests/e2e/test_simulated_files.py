@@ -101,3 +101,13 @@ def test_what_cannot_be_made_is_named_by_its_key(
     assert done.returncode == 1, done.stdout
     assert told in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_room_that_ext3_cannot_make_in_advance_is_refused_where_it_is_asked_for(
+    iolab: Run, tmp_path: Path
+) -> None:
+    usual = ("--test", "write", "--file-size", "1m", "--rounds", "1", "--buffered", "--fs", "ext3")
+    on = ("--on", _stack(tmp_path, "ext3"), "--out", tmp_path / "run")
+    done = iolab("compare", *on, *usual, "--preallocate")
+    assert done.returncode == 1, done.stdout
+    assert "ext3, which cannot allocate without writing" in done.stderr, done.stderr

@@ -2,28 +2,16 @@
 
 mod race;
 
-use iolab_model::op::{Access, Handle, OpenHow, PathId};
-use iolab_model::{Bytes, Ns, Op};
+use iolab_model::Ns;
 use iolab_sim::target::Simulation;
-use race::workers::{race, stack};
+use race::workers::{flushed_writes, race, stack};
 
 /// Two loops of appending and fsync. Linux 6.18 makes 198 commits for 200 fsyncs on a loop device:
 /// ext4 has no handles that wait for others, so no commit is delayed to take in a second fsync
 /// (`jbd2_journal_stop`, `h_sync`), and each that comes during a commit needs one of its own.
 #[test]
 fn x4_13_no_commit_waits_for_a_second_fsync() {
-    let how = OpenHow {
-        access: Access::Plain,
-        is_readable: true,
-        is_writable: true,
-        ..OpenHow::default()
-    };
-    let (path, handle) = (PathId(0), Handle(0));
-    let mut calls = vec![Op::Create { path, handle, how }];
-    for index in 0..100 {
-        calls.push(Op::write(handle, Bytes(index * 4096), Bytes(4096)));
-        calls.push(Op::Fsync { handle });
-    }
+    let calls = flushed_writes(100, 4096);
     let loops = |count| {
         let target = stack(
             "name = \"x\"\n[device]\nlike = \"fixed-100us\"\nname = \"x\"\ntitle = \"x\"\n\
@@ -46,18 +34,7 @@ fn x4_13_no_commit_waits_for_a_second_fsync() {
 /// A device that takes longer for a commit than there is between two of them.
 #[test]
 fn a_device_slower_than_the_time_between_commits_is_waited_for() {
-    let how = OpenHow {
-        access: Access::Plain,
-        is_readable: true,
-        is_writable: true,
-        ..OpenHow::default()
-    };
-    let (path, handle) = (PathId(0), Handle(0));
-    let mut calls = vec![Op::Create { path, handle, how }];
-    for index in 0..6 {
-        calls.push(Op::write(handle, Bytes(index << 20), Bytes(1 << 20)));
-        calls.push(Op::Fsync { handle });
-    }
+    let calls = flushed_writes(6, 1 << 20);
     for row in iolab_files::fs::list::FILE_SYSTEMS {
         for latency_s in [2, 9, 100] {
             let target = stack(&format!(

@@ -5,7 +5,7 @@ mod race;
 use iolab_model::op::{Access, Handle, OpenHow, PathId};
 use iolab_model::{Bytes, Ns, Op};
 use iolab_sim::target::SimTarget;
-use race::workers::{race, race_at_depth, stack};
+use race::workers::{flushed_writes, race, race_at_depth, stack};
 
 fn machine(processors: u16, more: &str) -> SimTarget {
     let text = format!(
@@ -69,18 +69,7 @@ fn who_has_a_processor_keeps_it_for_a_slice() {
 
 #[test]
 fn who_waits_for_the_device_leaves_its_processor() {
-    let how = OpenHow {
-        access: Access::Plain,
-        is_readable: true,
-        is_writable: true,
-        ..OpenHow::default()
-    };
-    let (path, handle) = (PathId(0), Handle(0));
-    let mut calls = vec![Op::Create { path, handle, how }];
-    for index in 0..50 {
-        calls.push(Op::write(handle, Bytes(index * 4096), Bytes(4096)));
-        calls.push(Op::Fsync { handle });
-    }
+    let calls = flushed_writes(50, 4096);
     let alone = all_done(&race(&machine(1, ""), 1, &calls));
     // A worker that computes all the time takes half of the processor, not half of the device.
     let target = machine(1, "");

@@ -37,6 +37,8 @@ TREATMENTS_MANY: Final = 64
 ROUNDS_FEW: Final = 5
 FEW_ROUNDS: Final = "few_rounds"
 """Code of the note about fewer rounds than that."""
+_WITHOUT_EXTENTS: Final = frozenset({"ext2", "ext3"})
+"""File systems on which fallocate(2) fails (Linux fs/ext4/extents.c: extents alone have it)."""
 _OF_LOWERED: Final = frozenset({"direct", "engine", "verify"})
 """Factors that a dialect's workload says itself: what it needs is asked when it is lowered."""
 _WEIGHING_SCHEDULER: Final = "bfq"
@@ -194,6 +196,16 @@ def _check_mount_options(treatment: Treatment) -> None:
         )
 
 
+def _check_preallocation(treatment: Treatment) -> None:
+    """A file system without extents allocates nothing in advance, and says so to nobody."""
+    effective = treatment.effective
+    if effective.get("preallocate") == "true" and effective.get("fs") in _WITHOUT_EXTENTS:
+        raise StudyError(
+            f"preallocate = true on {effective['fs']}, which cannot allocate without writing",
+            "leave --preallocate out, or choose ext4, xfs or btrfs",
+        )
+
+
 _TREATMENT_RULES: Final[tuple[Callable[[Treatment], None], ...]] = (
     _check_record_fits,
     _check_alignment,
@@ -202,6 +214,7 @@ _TREATMENT_RULES: Final[tuple[Callable[[Treatment], None], ...]] = (
     _check_external_journal,
     _check_label,
     _check_mount_options,
+    _check_preallocation,
 )
 
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use iolab_model::op::Token;
+use iolab_model::op::{Access, Handle, OpenHow, PathId, Token};
 use iolab_model::target::Content;
 use iolab_model::{Bytes, Lane, LaneRequest, Ns, Op, Seed, Submission, Target, VirtualTime};
 use iolab_sim::stack::{QueueOverrides, Stack};
@@ -27,6 +27,24 @@ fn lane(target: &SimTarget, number: usize, depth: u32) -> SimLane {
         paths: Arc::from([PathBuf::from(format!("/simulated/{number}"))]),
     };
     target.open(&request).unwrap()
+}
+
+/// A file that grows by so many writes of so many bytes, each followed by an fsync.
+#[allow(dead_code, reason = "each test uses a part")]
+pub fn flushed_writes(count: u64, bytes: u64) -> Vec<Op> {
+    let (path, handle) = (PathId(0), Handle(0));
+    let how = OpenHow {
+        access: Access::Plain,
+        is_readable: true,
+        is_writable: true,
+        ..OpenHow::default()
+    };
+    let mut calls = vec![Op::Create { path, handle, how }];
+    for index in 0..count {
+        calls.push(Op::write(handle, Bytes(index * bytes), Bytes(bytes)));
+        calls.push(Op::Fsync { handle });
+    }
+    calls
 }
 
 /// Each worker makes its calls one after the other; the instants of their ends, worker by worker.

@@ -193,3 +193,26 @@ pub fn fragment_order(blocks: u32, orders: u32) -> u32 {
     let bits = u32::BITS - blocks.leading_zeros();
     bits.saturating_sub(2).min(orders - 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::options::FsOptions;
+    use crate::fs::ext::options::order_from;
+
+    /// All groups of 16 TiB are known, and few differ; a change of one is its own.
+    #[test]
+    fn groups_that_nobody_changed_share_what_they_have() {
+        let order = order_from("ext4", &FsOptions::default(), 16 << 40).unwrap();
+        let geometry = Geometry::new(&order).unwrap();
+        let mut groups = BlockGroups::new(&geometry, true);
+        (0..groups.count()).for_each(|group| groups.learn(&geometry, group));
+        assert_eq!(groups.count(), 1 << 17);
+        assert!(groups.fresh.len() < 64, "{} layouts", groups.fresh.len());
+        let (one, other) = (groups.count() - 3, groups.count() - 2);
+        let free = groups.free(other);
+        groups.take(&geometry, one, 0, 8);
+        assert_eq!(groups.free(one), free - 8);
+        assert_eq!(groups.buddy(&geometry, other).free(), free);
+    }
+}
