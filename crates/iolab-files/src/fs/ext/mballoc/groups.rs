@@ -210,8 +210,14 @@ mod tests {
         assert_eq!(groups.count(), 1 << 17);
         assert!(groups.fresh.len() < 64, "{} layouts", groups.fresh.len());
         let (one, other) = (groups.count() - 3, groups.count() - 2);
+        let shared = |groups: &BlockGroups| {
+            let [one, other] = [one, other].map(|group| groups.all[group as usize].buddy.clone());
+            Arc::ptr_eq(&one.unwrap(), &other.unwrap())
+        };
+        assert!(shared(&groups));
         let free = groups.free(other);
         groups.take(&geometry, one, 0, 8);
+        assert!(!shared(&groups));
         assert_eq!(groups.free(one), free - 8);
         assert_eq!(groups.buddy(&geometry, other).free(), free);
     }
