@@ -111,3 +111,48 @@ def test_room_that_ext3_cannot_make_in_advance_is_refused_where_it_is_asked_for(
     done = iolab("compare", *on, *usual, "--preallocate")
     assert done.returncode == 1, done.stdout
     assert "ext3, which cannot allocate without writing" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("fs", ["none", "ext2", "ext3", "ext4", "xfs", "ufs", "vxfs", "qfs", "zfs"])
+def test_what_is_read_is_what_was_written_and_no_time_depends_on_looking(
+    iolab: Run, tmp_path: Path, fs: str
+) -> None:
+    work = ("--test", "write,rewrite,read,random-read,random-write", "--file-size", "3m")
+    more = ("--record-size", "4k,100k", "--workers", "2", "--rounds", "1")
+    where = ("--direct",) if fs == "none" else ("--fs", fs, "--buffered", "--memory-limit", "16m")
+    tables = list[list[str]]()
+    for verify in ("none", "headers", "full"):
+        out = tmp_path / verify
+        on = ("--on", "sim:fixed-100us", "--verify", verify, "--out", out)
+        done = iolab("compare", *on, *where, *work, *more)
+        assert done.returncode == 0, done.stderr
+        rows = [line.split(",") for line in iolab("export", out, "--csv").stdout.splitlines()]
+        # The order of trials is drawn anew.
+        tables.append(sorted(",".join(row[4:]) for row in rows[1:]))
+    assert tables[0] == tables[1] == tables[2]
+    assert len(tables[0]) > 20
+
+
+@pytest.mark.parametrize("verify", ["crc32c", "pattern"])
+def test_fio_verifies_simulated_files(iolab: Run, tmp_path: Path, verify: str) -> None:
+    job = ("--name=w", "--rw=randwrite", "--bs=4k", "--size=1m", f"--verify={verify}")
+    more = ("--verify_pattern=0x5a",) if verify == "pattern" else ()
+    stack = _stack(tmp_path, "xfs")
+    done = iolab("fio", "--on", stack, "--out", tmp_path / "run", *job, *more)
+    assert done.returncode == 0, done.stderr
+    assert "READ: bw=" in done.stdout, done.stdout
+
+
+def test_iozone_verifies_simulated_files(iolab: Run, tmp_path: Path) -> None:
+    line = ("-a", "-s", "1m", "-r", "16k", "-V", "7", "-w")
+    done = iolab("iozone", "--on", _stack(tmp_path, "ext4"), "--out", tmp_path / "run", *line)
+    assert done.returncode == 0, done.stderr
+
+
+def test_data_for_which_there_is_no_memory_are_not_kept(iolab: Run, tmp_path: Path) -> None:
+    line = ("--file-size", "3t", "--record-size", "1m", "--test", "write", "--verify", "full")
+    on = ("--on", "sim:sata7200-4tb", "--direct", "--out", tmp_path / "run")
+    done = iolab("compare", *on, *line)
+    assert done.returncode == 1, done.stdout
+    assert "keeps the data of all files, 3t" in done.stderr
+    assert not (tmp_path / "run").exists()

@@ -152,7 +152,7 @@ def test_an_option_of_the_store_counts(ycsb):
         (("run", "memory"), "use the store rocksdb"),
         (("run", "rocksdb", "-p", "rocksdb.option.write_bufer_size=1M"), "`write_buffer_size`?"),
         (("run", "rocksdb", "-p", "rocksdb.option.block_size=1K"), "rocksdb.table.block_size"),
-        (("run", "rocksdb", "-p", "dataintegrity=true"), "no data that could be compared"),
+        (("run", "rocksdb", "-p", "dataintegrity=true"), "no records that could be compared"),
     ],
 )
 def test_what_is_not_modelled_is_refused(ycsb, words, told):

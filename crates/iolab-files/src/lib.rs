@@ -14,6 +14,7 @@ pub mod fs;
 pub mod machine;
 pub mod readahead;
 pub mod reclaim;
+pub mod sector;
 pub mod writeback;
 
 pub use error::FilesError;

@@ -18,7 +18,7 @@ use crate::error::study_error;
 #[schemars(rename = "AskedTrial")]
 pub(crate) struct Asked {
     /// Workload to run.
-    workload: Workload,
+    pub workload: Workload,
     /// Knobs by name.
     #[serde(default)]
     pub(crate) knobs: BTreeMap<String, String>,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use iolab_drive::coordinate::Observer;
-use iolab_drive::pump::run_simulated;
+use iolab_drive::pump::{Part, run_simulated};
 use iolab_drive::record::{
     CounterSeries, DeviceRecord, PhaseRecord, PlacedFiles, RequestCounters, Warning,
 };
@@ -30,6 +30,7 @@ use iolab_sim::{Hz, SchedulerContext};
 use iolab_trace::source::Facts;
 use iolab_workload::Workload;
 use iolab_workload::spec::{Phase, Tenant};
+use iolab_workload::verify::{self, Books};
 use pyo3::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -218,7 +219,8 @@ pub fn sim_refusals(py: Python<'_>, stack_json: &str, trial_json: &str) -> PyRes
         .and_then(|o| with_made(o, (asked.stack.as_ref(), asked.memory_limit_bytes)));
     let overrides = overrides.map_err(|e| study_error(py, e))?;
     let simulation = stack.build(&overrides, Seed(0)).map_err(|e| study_error(py, e))?;
-    let target = SimTarget::new(simulation, Vec::new());
+    let target = target_of(simulation, Vec::new(), &asked.workload);
+    let target = target.map_err(|e| study_error(py, e))?;
     let found = refusals_of(&target.capabilities(), LIMITS, &asked);
     serde_json::to_string(&found).map_err(|e| study_error(py, e))
 }
@@ -245,10 +247,10 @@ fn trace(stack: &Stack, spec: &TrialSpec) -> Result<String, TrialError> {
         with_made(overrides(&spec.knobs)?, (spec.stack.as_ref(), spec.memory_limit_bytes))?;
     let mut simulation = stack.build(&overrides, spec.workload.seed)?;
     simulation.record_events();
-    let target = SimTarget::new(simulation, Vec::new());
+    let (target, books) = (target_of(simulation, Vec::new(), &spec.workload)?, Books::default());
     let mut observer = Watch { cache: spec.cache, ..Watch::new(&target) };
     for phase in &spec.workload.phases {
-        run_phase(&target, (&spec.workload, phase), &mut observer)?;
+        run_phase(&target, (&spec.workload, phase, &books), &mut observer)?;
     }
     Ok(to_csv(&target.take_events()))
 }
@@ -267,11 +269,11 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
     facts.retain(|(name, _)| own.iter().all(|(other, _)| other != name));
     facts.extend(own);
     let trace = begin_trace(&spec, &facts, &mut simulation)?;
-    let target = SimTarget::new(simulation, facts.clone());
+    let target = target_of(simulation, facts.clone(), &spec.workload)?;
     let mut observer = Watch { should_stop: stop, trace, ..Watch::of(&target, &spec) };
-    let (mut phases, mut error) = (Vec::new(), None);
+    let (mut phases, mut error, books) = (Vec::new(), None, Books::default());
     for phase in &spec.workload.phases {
-        error = match run_phase(&target, (&spec.workload, phase), &mut observer) {
+        error = match run_phase(&target, (&spec.workload, phase, &books), &mut observer) {
             Ok(record) => {
                 let why = record.first_error().map(str::to_owned);
                 phases.push(record);
@@ -324,6 +326,37 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
     })
 }
 
+const GIB: u64 = 1 << 30;
+
+/// Memory for the data of files: a quarter more than they are, for a table of their sectors.
+const fn kept_bytes(data: u64) -> u64 {
+    data.saturating_add(data / 4)
+}
+
+/// A target that keeps the data of files where a workload verifies them.
+fn target_of(
+    simulation: Simulation,
+    facts: Vec<(String, String)>,
+    workload: &Workload,
+) -> Result<SimTarget, TrialError> {
+    let target = SimTarget::new(simulation, facts);
+    if !workload.verification().is_on() {
+        return Ok(target);
+    }
+    let data = verify::bytes_of_files(workload);
+    let (needed, allowed) = (kept_bytes(data.0), allowed_bytes());
+    if needed > allowed {
+        let problem = format!(
+            "verify in simulation keeps the data of all files, {data}, for which this machine has \
+             no room: it may take {}",
+            Bytes(if allowed < GIB { allowed } else { allowed / GIB * GIB })
+        );
+        let remedy = "use smaller files, leave verify out, or use a testbed on the running kernel";
+        return Err(TrialError::Workload(Error::BadWorkload { problem, remedy: remedy.into() }));
+    }
+    Ok(target.keeping_data())
+}
+
 /// The trace that a trial asks for, of all queues of its stack.
 fn begin_trace(
     spec: &TrialSpec,
@@ -366,13 +399,14 @@ fn warnings(simulation: &Simulation) -> Vec<Warning> {
 
 fn run_phase(
     target: &SimTarget,
-    (workload, phase): (&Workload, &Phase),
+    (workload, phase, books): (&Workload, &Phase, &Books),
     observer: &mut Watch<'_>,
 ) -> Result<PhaseRecord, Error> {
     observer.marks.clear();
     observer.readings = None;
     let directory = Path::new(DIRECTORY);
-    let outcome = run_simulated(target, (workload, phase), directory, observer)?;
+    let part = Part { workload, phase, books: books.clone() };
+    let outcome = run_simulated(target, part, directory, observer)?;
     let mut record = PhaseRecord::new(outcome, phase, target.capabilities().default_access);
     let has_files = target.inspect(|simulation| simulation.machine().is_some());
     let method = if has_files { "simulated" } else { "none" };

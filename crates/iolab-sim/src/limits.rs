@@ -51,7 +51,7 @@ pub const LIMITS: &[Limit] = &[
     limit("lock", "simulated files have no locks", "leave out lock, or use --on loop:1g"),
     limit(
         "verify",
-        "simulated devices keep no data that could be compared",
+        "a simulated store keeps no records that could be compared",
         "leave it out, or use --on loop:1g",
     ),
     limit(
@@ -126,7 +126,6 @@ pub const LEVELS: &[Possible] = &[
     possible("engine", None, "engine", false),
     possible("direct", Some(&["true"]), "page_cache", true),
     possible("cache", Some(&["cold", "as_is"]), "warm_cache", true),
-    possible("verify", Some(&["none"]), "verify", false),
     possible("memory_limit", Some(&["none"]), "memory_limit", true),
     possible("lock", Some(&["none"]), "lock", false),
 ];
@@ -156,6 +155,7 @@ const fn alike(factor: &'static str, reason: &'static str, is_without_files: boo
 pub const ALIKE: &[Alike] = &[
     alike("engine", "all engines submit alike", false),
     alike("workers_as", "threads and processes are alike", false),
+    alike("verify", "comparing what was read takes no simulated time", false),
     alike("vectors", "parts of a record cost nothing", false),
     alike("preallocate", "there is no file system that would allocate", true),
     alike(

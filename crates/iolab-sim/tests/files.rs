@@ -107,8 +107,10 @@ fn counter(target: &SimTarget, name: &str) -> u64 {
 fn every_file_system_conforms() {
     for name in names() {
         let target = target(name, "64m");
-        let failures = iolab_model::conformance::check(&target, Path::new("/simulated"));
-        assert!(failures.is_empty(), "{name}: {failures:#?}");
+        for target in [target.keeping_data(), self::target(name, "64m")] {
+            let failures = iolab_model::conformance::check(&target, Path::new("/simulated"));
+            assert!(failures.is_empty(), "{name}: {failures:#?}");
+        }
     }
 }
 

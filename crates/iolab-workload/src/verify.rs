@@ -6,10 +6,13 @@
 //! does not follow. Left out: what a worker itself wrote in the phase that runs, which its lane
 //! remembers.
 
+use std::collections::BTreeMap;
+
 use iolab_model::{Bytes, Error, Seed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::program::FileSet;
 use crate::spec::{Direction, Limit, Opening, Pattern, Phase, Tenant, Workload, is_default};
 
 pub mod ledger;
@@ -120,6 +123,20 @@ pub fn phase_index(workload: &Workload, phase: &Phase) -> usize {
     let is_itself = |known: &Phase| std::ptr::eq(known, phase);
     let found = phases.iter().position(is_itself);
     found.or_else(|| phases.iter().rposition(|known| known == phase)).unwrap_or(0)
+}
+
+/// Bytes of all files of a workload, at most: what somebody needs who keeps their data.
+pub fn bytes_of_files(workload: &Workload) -> Bytes {
+    let mut longest = BTreeMap::<String, u64>::new();
+    let tenants = workload.phases.iter().flat_map(|phase| &phase.tenants);
+    for tenant in tenants.filter(|tenant| tenant.program.is_none()) {
+        for name in tenant.file_names() {
+            let bytes = longest.entry(name).or_default();
+            *bytes = tenant.used_bytes().0.max(*bytes);
+        }
+    }
+    let sets = workload.file_sets.iter().map(FileSet::bytes_max);
+    Bytes(longest.into_values().chain(sets).fold(0, u64::saturating_add))
 }
 
 /// Name of a step, in words.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use iolab_model::op::{Access, OpClass};
+use iolab_model::seed::Stream;
 use iolab_model::target::{Blend, Content};
 use iolab_model::{Erased, Error, LaneRequest, Ns, Seed, Target};
 use iolab_workload::file_set::{FileAction, FileMeans, FileSetPlan, FileSetWorker};
@@ -131,17 +132,16 @@ impl Seat<'_> {
         }
         let Actor { mut lane, mut worker, mut recorder } = self.actor(&target, directory, group)?;
         let depth = self.tenant.depth.min(target.capabilities().depth_max);
-        let slots = self.tenant.slots().max(depth);
+        let slots = self.slots(target.capabilities().depth_max);
         if let Some(composer) = self.composer() {
             let mut lane = BlendingLane::new(lane, composer);
             drive(&mut lane, &mut worker, &mut recorder, depth)?;
             return Ok(WorkerOutcome::new(self.tenant_index, worker.report(), recorder));
         }
-        let Some(plan) = self.lane_plan() else {
+        let Some((plan, random)) = self.check_of_stream() else {
             drive(&mut lane, &mut worker, &mut recorder, depth)?;
             return Ok(WorkerOutcome::new(self.tenant_index, worker.report(), recorder));
         };
-        let random = self.workload.seed.stream("verify", u64::from(self.ordinal));
         let mut lane = VerifyingLane::new(lane, plan, slots, random);
         drive(&mut lane, &mut worker, &mut recorder, depth)?;
         let mut report = worker.report();
@@ -159,9 +159,7 @@ impl Seat<'_> {
         let actor = self.program_actor(&target, stage, group)?;
         let Actor { mut lane, mut worker, mut recorder } = actor;
         let depth = self.tenant.depth.min(target.capabilities().depth_max);
-        let plan = LanePlan::stage(self.workload, self.phase_index, stage, Some(self.ordinal));
-        let report = if let Some(plan) = plan {
-            let random = self.workload.seed.stream("verify", u64::from(self.ordinal));
+        let report = if let Some((plan, random)) = self.check_of_program(stage) {
             let mut lane = VerifyingLane::new(lane, plan, depth, random);
             drive(&mut lane, &mut worker, &mut recorder, depth)?;
             let mut report = worker.report();
@@ -262,11 +260,29 @@ impl Seat<'_> {
         Ok(Actor { lane, worker, recorder })
     }
 
-    /// Plan of what its lane checks, if anything.
-    fn lane_plan(&self) -> Option<LanePlan> {
+    /// Slots of its lane, on a target of this depth.
+    pub(super) fn slots(&self, depth_max: u32) -> u32 {
+        self.tenant.slots().max(self.tenant.depth.min(depth_max))
+    }
+
+    /// Plan of what the lane of a stream checks, and what its buffers hold at first; absent if
+    /// nothing is verified.
+    pub(super) fn check_of_stream(&self) -> Option<(LanePlan, Stream)> {
         let who = (self.tenant_index, self.index, self.ordinal);
         let name = self.tenant.file_name(self.index);
-        LanePlan::worker(self.workload, self.phase_index, &name, who)
+        let plan = LanePlan::worker(self.workload, self.phase_index, &name, who)?;
+        Some((plan, self.random_of_check()))
+    }
+
+    /// The same of a program.
+    pub(super) fn check_of_program(&self, stage: &Stage) -> Option<(LanePlan, Stream)> {
+        let who = Some(self.ordinal);
+        let plan = LanePlan::stage(self.workload, self.phase_index, stage, who)?;
+        Some((plan, self.random_of_check()))
+    }
+
+    fn random_of_check(&self) -> Stream {
+        self.workload.seed.stream("verify", u64::from(self.ordinal))
     }
 
     /// Composer of its data, if the lane makes none.

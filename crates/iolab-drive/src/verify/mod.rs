@@ -7,9 +7,11 @@
 //! says.
 
 pub mod block;
+pub mod guarded;
 pub mod hash;
 pub mod lane;
 pub mod plan;
 
+pub use guarded::{Guard, Guarding, Unguarded};
 pub use lane::VerifyingLane;
 pub use plan::{Findings, LanePlan};

@@ -263,6 +263,8 @@ pub struct Clusters {
     pub direct_bytes: u64,
     /// Longest request of any kind that the volume manager passes on.
     pub request_bytes: u64,
+    /// The last block of a file is shorter than others, and moves when the file goes on behind it.
+    pub moves_tails: bool,
 }
 
 /// Transfers of whole sectors that go past the cache, though nobody asked for direct I/O.

@@ -3,6 +3,8 @@
 //! One flat table, indexed by frame number, with links for one list per frame: 32 bytes for a page
 //! of 4 KiB, so that 32 GiB of simulated memory take 256 MiB.
 
+use crate::sector::{SECTOR_BYTES, SectorData};
+
 /// Index of a frame; [`FrameId::NONE`] is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FrameId(pub u32);
@@ -80,11 +82,19 @@ pub struct PageFrame {
     pub content: u64,
 }
 
+/// Data of a page, sector by sector.
+pub type PageData = [SectorData; PAGE_SECTORS];
+
+/// Sectors of a page.
+pub const PAGE_SECTORS: usize = 4096 / SECTOR_BYTES;
+
 /// All frames.
 #[derive(Clone, Debug, Default)]
 pub struct Frames {
     table: Vec<PageFrame>,
     free: Vec<FrameId>,
+    /// Data of each frame, if they are kept; absent: zeros.
+    data: Option<Vec<Option<Box<PageData>>>>,
 }
 
 impl core::ops::Index<FrameId> for Frames {
@@ -126,13 +136,37 @@ impl Frames {
             return id;
         }
         self.table.push(frame);
+        if let Some(data) = &mut self.data {
+            data.push(None);
+        }
         FrameId(self.table.len() as u32 - 1)
     }
 
-    /// Gives a frame back; it must be in no list.
+    /// Gives a frame back; it must be in no list. Its data are gone.
     #[inline]
     pub fn release(&mut self, id: FrameId) {
         self.free.push(id);
+        if let Some(data) = &mut self.data {
+            data[id.0 as usize] = None;
+        }
+    }
+
+    /// Keeps the data of pages from now on; those that are there hold zeros.
+    pub fn keep_data(&mut self) {
+        let number = self.table.len();
+        self.data.get_or_insert_with(|| vec![None; number]);
+    }
+
+    /// Data of a sector of a page; zeros if they are not kept.
+    pub fn sector(&self, id: FrameId, sector: usize) -> SectorData {
+        let data = self.data.as_ref().and_then(|data| data[id.0 as usize].as_deref());
+        data.map(|data| data[sector].clone()).unwrap_or_default()
+    }
+
+    /// Data of a sector of a page, to be changed; absent if they are not kept.
+    pub fn sector_mut(&mut self, id: FrameId, sector: usize) -> Option<&mut SectorData> {
+        let data = self.data.as_mut()?;
+        Some(&mut data[id.0 as usize].get_or_insert_default()[sector])
     }
 }
 

@@ -166,6 +166,16 @@ impl ExtentMap {
         }
     }
 
+    /// Notes that blocks of a range show zeros from now on; holes stay holes.
+    pub fn mark_unwritten(&mut self, first: u64, count: u64) {
+        let extents: Vec<_> = self.within(first, count).collect();
+        for extent in extents {
+            if let Place::Written(device, place) = extent.place {
+                self.set(extent.first, extent.count, Place::Unwritten(device, place));
+            }
+        }
+    }
+
     /// Makes a hole of a range.
     pub fn clear(&mut self, first: u64, count: u64) {
         let end = first.saturating_add(count);

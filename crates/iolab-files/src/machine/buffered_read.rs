@@ -28,6 +28,8 @@ pub(super) struct ReadWork {
     pub is_sequential: bool,
     /// Bytes copied so far.
     pub done: u64,
+    /// Handle of the stream whose buffer it fills.
+    stream: Option<u32>,
 }
 
 impl ReadWork {
@@ -43,7 +45,14 @@ impl ReadWork {
             looked_at: None,
             is_sequential: false,
             done: 0,
+            stream: None,
         }
+    }
+
+    /// Reads into the buffer of a stream.
+    pub const fn of_stream(mut self, handle: u32) -> Self {
+        self.stream = Some(handle);
+        self
     }
 }
 
@@ -246,6 +255,7 @@ impl Machine {
         self.cache.counters.used += last - first;
         let cost = self.settings.cost.copy(end - work.at, last - first);
         self.spend(index, cost);
+        self.copied_out(index, work.owner, (work.at, end), work.stream);
         work.done += end - work.at;
         work.at = end;
     }

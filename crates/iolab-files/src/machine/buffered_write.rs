@@ -3,6 +3,7 @@
 use iolab_model::error::Errno;
 use iolab_model::{Bytes, Ns};
 
+use super::contents::Beside;
 use super::engine::{BACKING, Machine};
 use super::flush::{FlushWork, Scope};
 use super::task::{Flow, RunBy, TaskIndex, Work};
@@ -37,11 +38,16 @@ pub(super) struct WriteWork {
     folio: (u64, u8),
     /// First and last unit hold data around the write, from before it got blocks of its own.
     holds: [bool; 2],
+    /// Data around it that it leaves alone and that nobody reads.
+    beside: [Beside; 2],
+    /// Handle of the stream whose buffer it empties.
+    stream: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Lock,
+    Tail,
     Prepare,
     Fill,
     Admit,
@@ -64,7 +70,15 @@ impl WriteWork {
             is_at_end: false,
             folio: (0, 0),
             holds: [false; 2],
+            beside: [None, None],
+            stream: None,
         }
+    }
+
+    /// Writes what the buffer of a stream holds.
+    pub const fn of_stream(mut self, handle: u32) -> Self {
+        self.stream = Some(handle);
+        self
     }
 
     pub const fn promising(mut self, promise: Option<Promise>) -> Self {
@@ -91,11 +105,18 @@ impl Machine {
         match work.phase {
             Phase::Lock => {
                 self.take_lock(index, work.owner, Use::Write);
+                work.phase = Phase::Tail;
+            }
+            Phase::Tail => {
+                self.find_end(work);
+                self.read_tail(index, work.owner, work.at);
                 work.phase = Phase::Prepare;
             }
             Phase::Prepare => {
-                self.find_end(work);
+                self.dirty_tail(index, work.owner, work.at);
                 work.holds = self.edges_with_data(work);
+                let edges = [work.at / 4096, (work.end - 1) / 4096];
+                work.beside = edges.map(|page| self.beside(work.owner, page));
                 if let Err(errno) = self.prepare(index, work.owner, (work.at, work.end), false) {
                     return Flow::Failed(errno);
                 }
@@ -108,6 +129,10 @@ impl Machine {
             Phase::Admit => work.phase = Phase::Dirty,
             Phase::Dirty => {
                 let end = ((work.at / 4096 + PAGES_PER_LOOK) * 4096).min(work.end);
+                if self.has_lost_edge(work, end) {
+                    work.phase = Phase::Fill;
+                    return Flow::More;
+                }
                 let pages = self.dirty_some(index, work, end);
                 let task = TaskId(work.lane);
                 work.looks = self.throttle.dirtied(self.now, task, BACKING, pages);
@@ -145,10 +170,13 @@ impl Machine {
             return Err(Errno(27));
         }
         let block = u64::from(self.facts.block_bytes);
-        let first = at / block;
         let node = self.tree.node(owner);
-        let run = FileRun { node: node.id, first, count: end.div_ceil(block) - first };
-        let (size, start, end) = (Bytes(node.size), Bytes(at), Bytes(end));
+        // Whole units are written, and so they need a place, up to the end of the file.
+        let unit = if self.facts.clusters.is_some() && !is_direct { self.whole_bytes() } else { 1 };
+        let (from, until) = (at / unit * unit, end.next_multiple_of(unit).min(node.size.max(end)));
+        let first = from / block;
+        let run = FileRun { node: node.id, first, count: until.div_ceil(block) - first };
+        let (size, start, end) = (Bytes(node.size), Bytes(from), Bytes(until));
         let write = Write { run, size, start, end, is_direct };
         let mut cx = self.context(self.tasks[index as usize].runner);
         let result = self.fs.prepare(&mut cx, write);
@@ -168,7 +196,7 @@ impl Machine {
                 continue;
             }
             let page = number * pages;
-            if self.cache.frame(work.owner, page).is_none() {
+            if self.lacks_page(work.owner, page) {
                 if !holds {
                     continue;
                 }
@@ -182,6 +210,20 @@ impl Machine {
                 break;
             }
         }
+    }
+
+    /// Tell whether the last unit, which was read because it is written in part, has left memory
+    /// while the writer slept.
+    fn has_lost_edge(&self, work: &WriteWork, end: u64) -> bool {
+        let unit = self.unit_pages();
+        let page = (work.end - 1) / (unit * 4096) * unit;
+        end == work.end && work.holds[1] && self.lacks_page(work.owner, page)
+    }
+
+    /// Tell whether a page of a unit of a file is not cached.
+    pub(super) fn lacks_page(&self, owner: u32, first: u64) -> bool {
+        let end = (first + self.unit_pages()).min(self.pages_of(owner));
+        (first..end.max(first + 1)).any(|page| self.cache.frame(owner, page).is_none())
     }
 
     /// Tell whether the first and the last unit of a write hold data that it does not replace.
@@ -229,6 +271,16 @@ impl Machine {
         (page + (1 << order), order as u8)
     }
 
+    /// A new page of a write begins with what the write leaves alone.
+    fn begin_page(&mut self, work: &WriteWork, page: u64) {
+        let edges = [work.start / 4096, (work.end - 1) / 4096];
+        for (edge, beside) in edges.into_iter().zip(&work.beside) {
+            if let Some(beside) = beside.as_deref().filter(|_| edge == page) {
+                self.begin_with(work.owner, page, beside);
+            }
+        }
+    }
+
     /// Copies into some pages and makes them dirty; answers how many became so.
     pub(super) fn dirty_some(&mut self, index: TaskIndex, work: &mut WriteWork, end: u64) -> u64 {
         let first = work.at / 4096;
@@ -238,7 +290,11 @@ impl Machine {
             if page >= work.folio.0 {
                 work.folio = self.new_folio(work, page);
             }
+            let is_new = self.keeps_data() && self.cache.frame(work.owner, page).is_none();
             let frame = self.cache.add(work.owner, page);
+            if is_new {
+                self.begin_page(work, page);
+            }
             if work.folio.1 > 0 {
                 self.cache.frames[frame].order = work.folio.1;
             }
@@ -248,6 +304,7 @@ impl Machine {
         }
         let cost = self.settings.cost.copy(end - work.at, last - first);
         self.spend(index, cost);
+        self.copied_in(index, work.owner, (work.at, end), work.stream);
         let start = core::mem::replace(&mut work.at, end);
         let node = self.tree.node_mut(work.owner);
         node.size = node.size.max(end);

@@ -79,10 +79,10 @@ impl Machine {
 
     /// Works of a call, in their order.
     fn works_of(&mut self, call: Call<'_>) -> Begun {
-        let lane = call.lane;
+        let (lane, who) = (call.lane, (call.lane, call.token));
         match *call.op {
             Op::Read(transfer) | Op::Write(transfer) if self.is_stream(lane, transfer.handle) => {
-                self.stream_transfer(lane, transfer, matches!(call.op, Op::Write(_)))
+                self.stream_transfer(who, transfer, matches!(call.op, Op::Write(_)))
             }
             Op::Read(transfer) if transfer.call_bytes > 0 => {
                 self.small_calls(lane, transfer, false)
@@ -122,7 +122,7 @@ impl Machine {
             }
             Op::Advise { handle, advice } => self.advise(lane, handle, advice),
             Op::StreamRead { handle, length } => self.stream_read(lane, handle, length.0),
-            Op::StreamWrite { handle, length } => self.stream_write(lane, handle, length.0),
+            Op::StreamWrite { handle, length } => self.stream_write(who, handle, length.0),
             Op::StreamFlush { handle } => self.stream_flush(lane, handle),
             _ => self.naming(call),
         }
@@ -177,6 +177,9 @@ impl Machine {
     fn transfer(&mut self, lane: u32, transfer: Transfer, is_write: bool) -> Result<Work, Errno> {
         let info = self.handle(lane, transfer.handle)?;
         let HandleInfo { owner, how, position, .. } = info;
+        if !TransferFlags::ALL.contains(transfer.flags) {
+            return Err(Errno::EINVAL);
+        }
         if !FLAGS.contains(transfer.flags) || transfer.call_bytes > 0 {
             return Err(Errno::EOPNOTSUPP);
         }

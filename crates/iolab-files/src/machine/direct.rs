@@ -20,11 +20,22 @@ pub(super) struct DirectWork {
     is_at_end: bool,
     promise: Option<Promise>,
     phase: u8,
+    /// First and last block, where it covers a part of them only, held no data before.
+    fresh: [bool; 2],
 }
 
 impl DirectWork {
     pub const fn new(owner: u32, (at, end): (u64, u64), is_write: bool) -> Self {
-        Self { owner, at, end, is_write, is_at_end: false, promise: None, phase: 0 }
+        Self {
+            owner,
+            at,
+            end,
+            is_write,
+            is_at_end: false,
+            promise: None,
+            phase: 0,
+            fresh: [false; 2],
+        }
     }
 
     pub const fn promising(mut self, promise: Option<Promise>) -> Self {
@@ -55,12 +66,19 @@ impl Machine {
                     let (size, length) = (self.tree.node(work.owner).size, work.end - work.at);
                     (work.at, work.end) = (size, size + length);
                 }
-                self.clear_cache(index, work.pages());
+                if self.clear_cache(index, work.pages()) {
+                    work.phase = 1;
+                }
+                if work.is_write {
+                    self.read_tail(index, work.owner, work.at);
+                }
             }
             3 if work.is_write => {
                 self.cache.forget(work.owner, work.pages().from, work.pages().end, |_| {});
                 self.note_clean(work.owner);
                 let range = (work.at, work.end);
+                self.dirty_tail(index, work.owner, work.at);
+                work.fresh = self.fresh_edges(work.owner, range);
                 if let Err(errno) = self.prepare(index, work.owner, range, true) {
                     return Flow::Failed(errno);
                 }
@@ -82,13 +100,14 @@ impl Machine {
         }
     }
 
-    /// Dirty pages of the range are written first.
-    fn clear_cache(&mut self, index: TaskIndex, extent: Extent) {
+    /// Dirty pages of the range are written first; tells whether to do it again, because pages were
+    /// changed while they were being written.
+    fn clear_cache(&mut self, index: TaskIndex, extent: Extent) -> bool {
         if self.own_cache().is_some()
             || self.cache.file(extent.owner).dirty() == 0
                 && self.tree.node(extent.owner).writes.is_empty()
         {
-            return;
+            return false;
         }
         let manner = Manner {
             runner: self.task(index).runner,
@@ -97,8 +116,9 @@ impl Machine {
             pages_max: u64::MAX,
             is_limited: false,
         };
-        self.write_out(extent, manner);
+        let sent = self.write_out(extent, manner);
         self.await_writes(index, extent.owner);
+        sent.was_busy
     }
 
     fn cost_of_place(&mut self, index: TaskIndex, work: &DirectWork) {
@@ -126,6 +146,11 @@ impl Machine {
         let runner = self.task(index).runner;
         let direct = self.facts.clusters.map_or(u64::MAX, |clusters| clusters.direct_bytes);
         let most = (self.max_sectors() * 512).min(direct);
+        if work.is_write {
+            self.clear_rest(work.owner, (work.at, work.end), work.fresh);
+        } else {
+            self.read_past(index, work.owner, (work.at, work.end));
+        }
         let (mut at, end) = self.travelling(work, size);
         while at < end {
             let first = at / block;
@@ -155,6 +180,10 @@ impl Machine {
                     };
                     let id = self.send(want, cargo, runner);
                     self.await_request(index, id);
+                    if work.is_write && self.keeps_data() {
+                        let data = self.bytes_from(index, bytes, None);
+                        self.carry_bytes(id, (device, sector), &data);
+                    }
                     at += bytes;
                 }
             }

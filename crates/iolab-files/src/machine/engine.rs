@@ -10,6 +10,7 @@ use iolab_model::op::Token;
 use iolab_model::{Bytes, Calendar, Ns};
 
 use super::call::HandleInfo;
+use super::contents::Contents;
 use super::processors::Processors;
 use super::request::{OnItsWay, Outgoing, OutgoingId};
 use super::settings::MachineSettings;
@@ -130,6 +131,8 @@ pub struct Machine {
     pub(super) dirtied: u64,
     /// Room for the runs of the next context, empty.
     pub(super) spare_runs: (Vec<BlockRun>, Vec<BlockRun>),
+    /// Data of files, if somebody looks at them.
+    pub(super) contents: Option<Box<Contents>>,
 }
 
 impl Machine {
@@ -183,6 +186,7 @@ impl Machine {
             counts: Counts::default(),
             dirtied: 0,
             spare_runs: (Vec::new(), Vec::new()),
+            contents: None,
         }
     }
 
@@ -317,6 +321,11 @@ impl Machine {
             }
             Work::Answer(bytes) => {
                 self.task(index).bytes = *bytes;
+                Flow::Done
+            }
+            Work::FromStream(handle, bytes) => {
+                let (handle, bytes) = (*handle, bytes.0);
+                self.copied_from_stream(index, handle, bytes);
                 Flow::Done
             }
             Work::Unlock(node) => {

@@ -67,6 +67,11 @@ impl Machine {
             }
             let cost = (until - work.at) * self.settings.cost.copy_ns_per_kib / 1024;
             self.spend(index, cost);
+            if work.is_write {
+                self.copied_in(index, work.owner, (work.at, until), None);
+            } else {
+                self.copied_out(index, work.owner, (work.at, until), None);
+            }
             work.at = until;
             work.is_prepared = false;
         }
@@ -119,8 +124,12 @@ impl Machine {
     }
 
     fn is_page_here(&self, work: &TouchWork, page: u64) -> bool {
+        let unit = self.unit_pages();
+        // What is stored into is written with its whole unit.
+        let is_whole = !work.is_write || !self.lacks_page(work.owner, page / unit * unit);
         let frame = self.cache.frame(work.owner, page);
-        frame.is_some_and(|frame| self.cache.frames[frame].flags.has(FrameFlags::UP_TO_DATE))
+        let is_here = |frame| self.cache.frames[frame].flags.has(FrameFlags::UP_TO_DATE);
+        is_whole && frame.is_some_and(is_here)
     }
 
     fn access_of(&self, work: &TouchWork, page: u64) -> ReadAccess {
@@ -135,11 +144,16 @@ impl Machine {
 
     /// Reads an absent page and what the rule reads with it.
     fn fault_in(&mut self, index: TaskIndex, work: &TouchWork, page: u64) {
+        let (unit, runner) = (self.unit_pages(), self.task(index).runner);
         if self.cache.frame(work.owner, page).is_some() {
+            let first = page / unit * unit;
+            if work.is_write && self.lacks_page(work.owner, first) {
+                let range = (first * 4096, (first + unit) * 4096);
+                self.read_range(work.owner, range, (page, page + 1), runner);
+            }
             return;
         }
         self.counts.faults_major += 1;
-        let runner = self.task(index).runner;
         if self.own_cache().is_some() {
             return self.read_record(work.owner, page, (page, page + 1), runner);
         }

@@ -4,6 +4,7 @@ mod buffered_read;
 mod buffered_write;
 mod call;
 mod clustered;
+mod contents;
 mod daemon;
 mod direct;
 mod effects;

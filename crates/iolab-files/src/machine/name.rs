@@ -80,6 +80,13 @@ impl Machine {
             (&Naming::Truncate { owner, to }, 3) => {
                 self.cut_file(index, owner, to).map(|()| Flow::Done)
             }
+            (&Naming::Reshape { owner, range, how, keeps_length }, 3) => {
+                if how != Reshape::Allocate && self.awaits_range(index, owner, range) {
+                    work.phase = 1;
+                    return Flow::More;
+                }
+                self.reshape(index, owner, range, (how, keeps_length)).map(|()| Flow::Done)
+            }
             (&Naming::Evict(owner), _) => Ok(self.evict_file(index, owner)),
             _ => Ok(Flow::Done),
         };
@@ -166,11 +173,15 @@ impl Machine {
             Naming::Truncate { owner, to } => {
                 let (owner, to) = (*owner, *to);
                 self.forget_behind(index, &mut cx, owner, to);
+                self.read_edges(index, owner, &[to]);
                 Ok(Flow::More)
             }
-            Naming::Reshape { owner, range, how, keeps_length } => {
-                let (owner, range, how) = (*owner, *range, (*how, *keeps_length));
-                self.reshape(&mut cx, owner, range, how).map(|()| Flow::Done)
+            Naming::Reshape { owner, range, how, .. } => {
+                if *how != Reshape::Allocate {
+                    let (owner, range) = (*owner, *range);
+                    self.read_edges(index, owner, &[range.0, range.1]);
+                }
+                Ok(Flow::More)
             }
             Naming::Evict(owner) => {
                 let owner = *owner;
@@ -210,6 +221,7 @@ impl Machine {
         (lane, handle): (u32, u32),
         how: OpenHow,
     ) {
+        self.forget_held((lane, handle));
         let read = self.rule.opened(self.settings.read_ahead_kb / 4);
         let (hint, stream) = (Hint::Normal, Stream::default());
         let info = HandleInfo { owner, how, position: 0, read, hint, stream, mapped: 0 };
@@ -385,14 +397,9 @@ impl Machine {
         self.apply(index, cx);
         result?;
         self.tree.node_mut(owner).size = to;
-        // The rest of a page that is cut is cleared, which makes it dirty.
-        let cut = Some(to / 4096).filter(|_| to < from && !to.is_multiple_of(4096));
-        let frame = cut.and_then(|page| self.cache.frame(owner, page));
-        let is_here = |frame: &_| self.cache.frames[*frame].flags.has(FrameFlags::UP_TO_DATE);
-        if let Some(frame) = frame.filter(is_here)
-            && self.cache.set_dirty(frame)
-        {
-            self.note_dirty(owner);
+        if to < from {
+            self.clear(owner, (to, from));
+            self.dirty_edges(index, owner, &[to]);
         }
         Ok(())
     }
@@ -416,14 +423,39 @@ impl Machine {
         Flow::Done
     }
 
+    /// Waits for pages of a range that are on their way; tells whether there are any.
+    ///
+    /// Source: Linux mm/truncate.c (`truncate_inode_pages_range`).
+    fn awaits_range(&mut self, index: TaskIndex, owner: u32, (at, end): (u64, u64)) -> bool {
+        let last = end.div_ceil(4096).min(self.cache.file(owner).page_end());
+        let is_busy = |page: &u64| {
+            self.cache.frame(owner, *page).is_some_and(|frame| {
+                let flags = self.cache.frames[frame].flags;
+                flags.has(FrameFlags::WRITE_BACK) || !flags.has(FrameFlags::UP_TO_DATE)
+            })
+        };
+        let busy: Vec<u64> = (at / 4096..last).filter(is_busy).collect();
+        for &page in &busy {
+            self.await_page(index, owner, page);
+        }
+        if !busy.is_empty() {
+            self.await_writes(index, owner);
+        }
+        self.task(index).pending > 0
+    }
+
     fn reshape(
         &mut self,
-        cx: &mut crate::api::context::Context,
+        index: TaskIndex,
         owner: u32,
         (at, end): (u64, u64),
         (how, keeps_length): (Reshape, bool),
     ) -> Result<(), Errno> {
-        let block = u64::from(self.facts.block_bytes);
+        // Where units are written whole, they are given back whole.
+        let block = match self.facts.clusters {
+            Some(_) if how != Reshape::Allocate => self.whole_bytes(),
+            _ => u64::from(self.facts.block_bytes),
+        };
         let node = self.tree.node(owner);
         let (id, size) = (node.id, node.size);
         // Blocks that are given back are whole ones; those that are given cover the range.
@@ -433,14 +465,26 @@ impl Machine {
                 (at.div_ceil(block), end.min(size.next_multiple_of(block)) / block)
             }
         };
-        if first >= last {
-            return Ok(());
-        }
-        let run = FileRun { node: id, first, count: last - first };
+        let end_of_file = size;
         let size = if keeps_length { size } else { size.max(end) };
-        self.fs.reshape(cx, run, how, Bytes(size))?;
+        if first < last {
+            let blocks = block / u64::from(self.facts.block_bytes);
+            let run = FileRun { node: id, first: first * blocks, count: (last - first) * blocks };
+            let runner = self.task(index).runner;
+            let mut cx = self.context(runner);
+            let result = self.fs.reshape(&mut cx, run, how, Bytes(size));
+            self.apply(index, cx);
+            result?;
+        }
         if how != Reshape::Allocate {
-            self.cache.forget(owner, at.div_ceil(4096), end / 4096, |_| {});
+            self.clear(owner, (at, end.min(end_of_file)));
+            let edges = [at, end].map(|edge| edge.min(end_of_file));
+            self.dirty_edges(index, owner, &edges);
+            let unit = self.whole_bytes();
+            let (from, until) = (at.next_multiple_of(unit), end / unit * unit);
+            if from < until {
+                self.cache.forget(owner, from / 4096, until / 4096, |_| {});
+            }
         }
         self.tree.node_mut(owner).size = size;
         Ok(())

@@ -31,6 +31,7 @@ impl Machine {
             (OutgoingKind::Flush, _) => self.counts.flushes += 1,
             (OutgoingKind::Discard, _) => {}
         }
+        self.carry_metadata(id, &want);
         let at = self.charge(runner, self.settings.cost.submit_ns);
         // All that a transaction writes is in the file system's own queue before any of it goes.
         let is_together = self.own_cache().is_some() && matches!(runner, RunBy::FileSystem(_));
@@ -129,6 +130,7 @@ impl Machine {
         let (cargo, is_flushers) = (request.cargo, request.is_flushers);
         self.free_requests.push(id);
         self.flusher_requests -= u32::from(is_flushers);
+        self.arrived(id, status);
         match cargo {
             Cargo::Plain | Cargo::Direct(..) => {}
             Cargo::Read(owner, first, count) => self.pages_read(owner, (first, count), status),
@@ -279,6 +281,7 @@ impl Machine {
                 };
                 let cargo = Cargo::Read(owner, pages.0, pages.1 - pages.0);
                 let request = self.send(want, cargo, runner);
+                self.fetch(owner, (at + sent, now), (device, block + sent));
                 for page in pages.0..pages.1 {
                     if let Some(frame) = self.cache.frame(owner, page) {
                         self.cache.frames[frame].content = u64::from(request.0);

@@ -158,7 +158,7 @@ impl Machine {
                 self.take_lock(index, work.owner, Use::Write);
                 work.phase = Phase::Prepare;
             }
-            Phase::Prepare => {
+            Phase::Tail | Phase::Prepare => {
                 self.find_end(work);
                 work.phase = Phase::Fill;
             }

@@ -4,7 +4,7 @@
 //! buffers go past the buffer.
 
 use iolab_model::error::Errno;
-use iolab_model::op::{Access, Handle, Position, Transfer};
+use iolab_model::op::{Access, Handle, Position, Token, Transfer};
 use iolab_model::{Bytes, Ns};
 
 use super::buffered_read::ReadWork;
@@ -27,6 +27,11 @@ const fn buffer(info: &HandleInfo) -> u64 {
     if info.how.stream_buffer_bytes.0 == 0 { 4096 } else { info.how.stream_buffer_bytes.0 }
 }
 
+/// A system call of several that a transfer makes: it leaves the lock on the file.
+const fn alone(work: Work, owner: u32) -> [Work; 2] {
+    [work, Work::Unlock(owner)]
+}
+
 impl Machine {
     fn stream(&self, lane: u32, handle: Handle) -> Result<HandleInfo, Errno> {
         let info = self.handle(lane, handle)?;
@@ -41,7 +46,7 @@ impl Machine {
     /// A transfer at a place: the stream goes there first, if it is elsewhere.
     pub(super) fn stream_transfer(
         &mut self,
-        lane: u32,
+        (lane, token): (u32, Token),
         transfer: Transfer,
         is_write: bool,
     ) -> Result<Vec<Work>, Errno> {
@@ -60,11 +65,12 @@ impl Machine {
             works = self.stream_flush(lane, handle)?;
             info = self.stream(lane, handle)?;
             info.stream.held = 0;
+            self.forget_held((lane, handle.0));
             info.position = at;
             self.set_handle(lane, handle, info);
         }
         works.extend(if is_write {
-            self.stream_write(lane, handle, length.0)?
+            self.stream_write((lane, token), handle, length.0)?
         } else {
             self.stream_read(lane, handle, length.0)?
         });
@@ -86,15 +92,18 @@ impl Machine {
         info.stream.held -= info.stream.held.min(length);
         let whole = end.saturating_sub(next) / size * size;
         if whole > 0 {
-            works.push(Work::Read(ReadWork::new(info.owner, slot, next, next + whole)));
+            let read = ReadWork::new(info.owner, slot, next, next + whole);
+            works.extend(alone(Work::Read(read.of_stream(handle.0)), info.owner));
             next += whole;
         }
         if next < end {
-            works.push(Work::Read(ReadWork::new(info.owner, slot, next, next + size)));
+            let read = ReadWork::new(info.owner, slot, next, next + size);
+            works.extend(alone(Work::Read(read.of_stream(handle.0)), info.owner));
             let got = (next + size).min(self.tree.node(info.owner).size);
             info.stream.held = got - end;
         }
         info.position = end;
+        works.push(Work::FromStream(handle.0, Bytes(end - at)));
         let copied = self.settings.cost.copy(end - at, 0);
         works.push(Work::Burn(Ns(copied)));
         works.push(Work::Answer(Bytes(end - at)));
@@ -104,7 +113,7 @@ impl Machine {
 
     pub(super) fn stream_write(
         &mut self,
-        lane: u32,
+        (lane, token): (u32, Token),
         handle: Handle,
         length: u64,
     ) -> Result<Vec<Work>, Errno> {
@@ -113,6 +122,8 @@ impl Machine {
             return Err(Errno::EBADF);
         }
         info.stream.held = 0;
+        self.forget_held((lane, handle.0));
+        self.copied_to_stream((lane, handle.0), token, length);
         let size = buffer(&info);
         let from = info.position - info.stream.waiting;
         let total = info.stream.waiting + length;
@@ -123,7 +134,8 @@ impl Machine {
             let filled = if info.stream.waiting > 0 { size } else { 0 };
             for (from, end) in [(from, from + filled), (from + filled, from + sent)] {
                 if end > from {
-                    works.push(Work::Write(WriteWork::new(info.owner, lane, from, end)));
+                    let write = WriteWork::new(info.owner, lane, from, end);
+                    works.extend(alone(Work::Write(write.of_stream(handle.0)), info.owner));
                 }
             }
         }
@@ -142,7 +154,8 @@ impl Machine {
         let mut works = Vec::new();
         if waiting > 0 {
             let (from, end) = (info.position - waiting, info.position);
-            works.push(Work::Write(WriteWork::new(info.owner, lane, from, end)));
+            let write = WriteWork::new(info.owner, lane, from, end);
+            works.extend(alone(Work::Write(write.of_stream(handle.0)), info.owner));
             works.push(Work::Answer(Bytes(0)));
         }
         self.set_handle(lane, handle, info);

@@ -42,6 +42,8 @@ pub(super) enum Work {
     Burn(Ns),
     /// Answer of the whole task, in bytes.
     Answer(Bytes),
+    /// Copying from the buffer of a stream, by its handle, to its reader.
+    FromStream(u32, Bytes),
     /// Leave the lock on a file.
     Unlock(u32),
 }

@@ -6,7 +6,7 @@ use super::engine::Machine;
 use super::request::{Cargo, OutgoingKind, Want};
 use super::task::{RunBy, TaskIndex};
 use super::tree::DEVICE;
-use crate::api::block::{BlockRun, DeviceId, FileRun, Mapped};
+use crate::api::block::{BlockRun, DeviceId, FileRun, Mapped, Place};
 use crate::api::frame::FrameFlags;
 
 /// Pages of a file.
@@ -147,6 +147,11 @@ impl Machine {
         let (mut at, mut has_allocated) = (first * per_page, false);
         while at < last {
             let run = FileRun { node: id, first: at, count: last - at };
+            if let Some(count) = self.hole_of_unit(run) {
+                at += count;
+                self.end_in_hole(owner, (at - count, at), last);
+                continue;
+            }
             let Some((device, to, count, is_new)) = self.place(run, manner) else {
                 let node = self.tree.node_mut(owner);
                 node.error.get_or_insert(iolab_model::error::Errno::ENOSPC);
@@ -190,6 +195,28 @@ impl Machine {
         }
     }
 
+    /// Blocks of a hole with which a run begins, where units are written whole though only a part
+    /// of them was given a place: a file was cut there and has grown since.
+    fn hole_of_unit(&self, run: FileRun) -> Option<u64> {
+        self.facts.clusters?;
+        let Mapped { place, count } = self.fs.map(run);
+        (place == Place::Hole).then_some(count.clamp(1, run.count))
+    }
+
+    /// Pages that end in a hole: nothing more of them travels.
+    fn end_in_hole(&mut self, owner: u32, (from, end): (u64, u64), last: u64) {
+        let per_page = self.blocks_per_page();
+        for page in from / per_page..end.div_ceil(per_page) {
+            let last_block = ((page + 1) * per_page).min(last) - 1;
+            let frame = self.cache.frame(owner, page).filter(|_| last_block < end);
+            if let Some(frame) = frame {
+                self.cache.frames[frame].flags.clear(FrameFlags::WRITE_BACK);
+                self.cache.write_back -= 1;
+                self.tree.node_mut(owner).write_back -= 1;
+            }
+        }
+    }
+
     /// Place of blocks that are about to be written: device, first block, number, and whether they
     /// have it only now.
     fn place(&mut self, run: FileRun, manner: Manner) -> Option<(DeviceId, u64, u64, bool)> {
@@ -198,7 +225,7 @@ impl Machine {
             let Mapped { place, count } = self.fs.map(run);
             let count = count.clamp(1, run.count);
             run.count = count;
-            if let crate::api::block::Place::Written(device, first) = place {
+            if let Place::Written(device, first) = place {
                 return Some((device, first, count, false));
             }
         }
@@ -239,6 +266,7 @@ impl Machine {
             };
             let run = FileRun { node: node_id, first, count: now };
             let id = self.send(want, Cargo::Write(owner, pages, run), manner.runner);
+            self.carry_pages(id, owner, (first, now), (piece.device, piece.block + at));
             let node = self.tree.node_mut(owner);
             node.writes.push(id);
             node.bytes_out += now * u64::from(self.facts.block_bytes);

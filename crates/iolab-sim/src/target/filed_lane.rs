@@ -16,10 +16,29 @@ const WARM_READ: Bytes = Bytes(1 << 20);
 impl SimLane {
     /// Takes an op to the machine.
     pub(super) fn begin_filed(&mut self, submission: &Submission) -> Begun {
+        let buffer = self.buffers.lend(submission.token, &submission.op);
+        let is_lent = buffer.is_some();
+        if let Some(buffer) = buffer {
+            let (lane, token) = (self.lane, submission.token);
+            let mut simulation = self.simulation.borrow_mut();
+            simulation.with_machine(|_, machine| machine.lend(lane, token, buffer));
+        }
         match self.call(submission) {
             Ok(()) => Begun::InFlight,
-            Err(errno) => Begun::Ended(Err(errno)),
+            Err(errno) => {
+                if is_lent {
+                    self.take_back(submission.token);
+                }
+                Begun::Ended(Err(errno))
+            }
         }
+    }
+
+    /// Takes the buffer of a transfer back that has ended.
+    pub(super) fn take_back(&mut self, token: Token) {
+        let mut simulation = self.simulation.borrow_mut();
+        let buffer = simulation.with_machine(|_, machine| machine.give_back(self.lane, token));
+        self.buffers.put_back(token, buffer.flatten());
     }
 
     fn call(&mut self, submission: &Submission) -> Result<(), Errno> {

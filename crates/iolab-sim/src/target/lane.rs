@@ -1,8 +1,9 @@
 //! Lanes of a simulated stack: direct I/O on files without a file system, or whatever a file system
 //! that lies on it offers ([`super::filed_lane`]).
 //!
-//! Left out: locks; data are not kept, so they cannot be verified. Without a file system, buffered
-//! access, mapping and streams are declined, too.
+//! Data are kept if somebody looks at them ([`SimTarget::keeping_data`]); without a file system
+//! they move when a transfer is submitted. Left out: locks. Without a file system, buffered access,
+//! mapping and streams are declined, too.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -13,13 +14,15 @@ use iolab_files::machine::Machine;
 use iolab_model::error::Errno;
 use iolab_model::listing::SortedListing;
 use iolab_model::op::{
-    Access, Deallocation, Durability, Handle, OpenHow, PathId, Position, Transfer, TransferFlags,
+    Access, Deallocation, Durability, Handle, OpenHow, PathId, Position, Token, Transfer,
+    TransferFlags,
 };
 use iolab_model::{
     Accepted, Bytes, Capabilities, Completion, Error, Lane, LaneRequest, Ns, Op, Sector,
     Submission, Target, TraceEvent, VirtualTime,
 };
 
+use super::buffers::Buffers;
 use super::namespace::FileId;
 use super::readings::ReadingsTaken;
 use super::simulation::{Piece, Simulation};
@@ -40,6 +43,13 @@ impl SimTarget {
     /// A target of a fresh simulation; `facts` are stored with every result.
     pub fn new(simulation: Simulation, facts: Vec<(String, String)>) -> Self {
         Self { simulation: Rc::new(RefCell::new(simulation)), facts }
+    }
+
+    /// Keeps the data of files, so that what is read is what was written. No time depends on it.
+    #[must_use]
+    pub fn keeping_data(self) -> Self {
+        self.simulation.borrow_mut().keep_data();
+        self
     }
 
     /// Removes a file if it is there.
@@ -120,14 +130,17 @@ impl Target for SimTarget {
     }
 
     fn capabilities(&self) -> Capabilities {
-        if let Some(machine) = self.simulation.borrow().machine() {
+        let simulation = self.simulation.borrow();
+        let can_verify = simulation.names.keeps_data();
+        if let Some(machine) = simulation.machine() {
             return Capabilities {
+                can_verify,
                 has_allocate: machine.can_allocate(),
                 ..CAPABILITIES_WITH_FILES
             };
         }
-        let can_discard = self.simulation.borrow().info().can_discard;
-        Capabilities { has_deallocate: can_discard, ..CAPABILITIES }
+        let has_deallocate = simulation.info().can_discard;
+        Capabilities { can_verify, has_deallocate, ..CAPABILITIES }
     }
 
     fn facts(&self) -> Vec<(String, String)> {
@@ -150,6 +163,7 @@ impl Target for SimTarget {
             paths: Arc::clone(&request.paths),
             handles: Vec::new(),
             listing: SortedListing::default(),
+            buffers: Buffers::new(request, self.simulation.borrow().names.keeps_data()),
             submitter: Submitter {
                 process: ProcessId(lane + 1),
                 priority: request.priority.unwrap_or_default(),
@@ -175,6 +189,7 @@ pub struct SimLane {
     paths: Arc<[PathBuf]>,
     handles: Vec<Option<Opened>>,
     pub(super) listing: SortedListing,
+    pub(super) buffers: Buffers,
     submitter: Submitter,
 }
 
@@ -232,11 +247,21 @@ impl Lane for SimLane {
             simulation.advance_to(next);
         }
         self.in_flight -= (done.len() - before) as u32;
+        drop(simulation);
+        for completion in &done[before..] {
+            if self.buffers.is_lent(completion.token) {
+                self.take_back(completion.token);
+            }
+        }
         Ok(())
     }
 
     fn in_flight(&self) -> u32 {
         self.in_flight
+    }
+
+    fn buffer(&mut self, token: Token) -> Option<&mut [u8]> {
+        self.buffers.slot(token)
     }
 
     fn sleep_until(&mut self, instant: Ns) {
@@ -255,6 +280,7 @@ impl Lane for SimLane {
 pub const CAPABILITIES: Capabilities = Capabilities {
     is_asynchronous: true,
     depth_max: DEPTH_MAX,
+    can_verify: true,
     has_namespace: true,
     has_plain: false,
     has_direct: true,
@@ -346,6 +372,9 @@ impl SimLane {
         is_write: bool,
     ) -> Result<Begun, Errno> {
         let opened = self.opened(transfer.handle)?;
+        if !TransferFlags::ALL.contains(transfer.flags) {
+            return Err(Errno::EINVAL);
+        }
         if !DURABLE.contains(transfer.flags) || transfer.call_bytes > 0 {
             return Err(Errno::EOPNOTSUPP);
         }
@@ -395,6 +424,11 @@ impl SimLane {
             }
             count += 1;
         });
+        if let Some(mut buffer) = self.buffers.lend(submission.token, &submission.op) {
+            let count = buffer.len().min(length as usize);
+            simulation.names.move_data(opened.file, Bytes(at), &mut buffer[..count], is_write);
+            self.buffers.put_back(submission.token, Some(buffer));
+        }
         for &(sector, sectors) in runs[..count.min(runs.len())].iter().chain(&more) {
             simulation.send(op, Piece { sector, sectors, ..piece });
         }
@@ -425,6 +459,7 @@ impl SimLane {
         let mut each = |sector, sectors| runs.push((sector, sectors));
         simulation.names.map(opened.file, Bytes(first), length, &mut each);
         for (sector, sectors) in runs {
+            simulation.names.forget_data(sector, u64::from(sectors));
             let (operation, flags) = (Operation::Discard, Flags::SYNC);
             let submitter = self.submitter;
             simulation.send(op, Piece { operation, sector, sectors, flags, submitter });
@@ -561,10 +596,11 @@ mod tests {
     #[test]
     fn every_scheduler_conforms() {
         for &scheduler in SchedulerKind::ALL {
-            let target = target(scheduler);
-            let path = std::path::Path::new("/simulated");
-            let failures = iolab_model::conformance::check(&target, path);
-            assert!(failures.is_empty(), "{scheduler}: {failures:#?}");
+            for target in [target(scheduler), target(scheduler).keeping_data()] {
+                let path = std::path::Path::new("/simulated");
+                let failures = iolab_model::conformance::check(&target, path);
+                assert!(failures.is_empty(), "{scheduler}: {failures:#?}");
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! A simulated stack as a [`iolab_model::Target`]: the same workers run on it as on the kernel.
 
 mod beside;
+mod buffers;
 mod filed;
 mod filed_lane;
 mod lane;

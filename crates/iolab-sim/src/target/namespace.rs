@@ -1,12 +1,14 @@
 //! Names and extents of files on a simulated device without a file system.
 //!
 //! Files are laid out by rule, in extents of a fixed size; names cost nothing and nothing but the
-//! files' own data is ever written. File systems come later.
+//! files' own data is ever written.
 
 use core::ops::Range;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use iolab_files::api::block::DeviceId;
+use iolab_files::sector::{DeviceData, SectorData, by_sector};
 use iolab_model::error::Errno;
 use iolab_model::{Bytes, Sector};
 use serde::{Deserialize, Serialize};
@@ -64,6 +66,8 @@ pub struct Namespace {
     taken: BTreeSet<u64>,
     /// The first one has whatever lies in no other.
     areas: Vec<Area>,
+    /// Data of the device, if somebody looks at them.
+    data: Option<DeviceData>,
 }
 
 impl Namespace {
@@ -77,6 +81,7 @@ impl Namespace {
             placement,
             taken: BTreeSet::new(),
             areas: vec![Area { below: None, extents: 0..capacity.0 / EXTENT.0, created: 0 }],
+            data: None,
         }
     }
 
@@ -131,6 +136,7 @@ impl Namespace {
     /// Removes a file and frees its extents.
     pub fn unlink(&mut self, path: &PathBuf) -> Result<(), Errno> {
         let id = self.names.remove(path).ok_or(Errno::ENOENT)?;
+        self.forget_behind(id, 0);
         for start in core::mem::take(&mut self.files[id].extents) {
             self.taken.remove(&(start.0 / EXTENT.0));
         }
@@ -180,8 +186,62 @@ impl Namespace {
     /// Sets a file's length, allocating as needed.
     pub fn set_length(&mut self, id: FileId, length: Bytes) -> Result<(), Errno> {
         self.reserve(id, length)?;
+        self.forget_behind(id, length.0);
         self.files[id].length = length.0;
         Ok(())
+    }
+
+    /// Tell whether data are kept.
+    pub const fn keeps_data(&self) -> bool {
+        self.data.is_some()
+    }
+
+    /// Keeps the data of files from now on; whatever was written before is zeros.
+    pub fn keep_data(&mut self) {
+        self.data.get_or_insert_default();
+    }
+
+    /// Copies bytes from a buffer to the device, or from the device into a buffer.
+    pub fn move_data(&mut self, id: FileId, at: Bytes, bytes: &mut [u8], is_write: bool) {
+        let mut places = Vec::new();
+        self.map(id, at, Bytes(bytes.len() as u64), |first, count| {
+            places.extend(first.0..first.0 + u64::from(count));
+        });
+        let Some(data) = &mut self.data else { return };
+        for (place, (_, from, part)) in places.into_iter().zip(by_sector(at.0, bytes.len())) {
+            let mut sector = data.sector(DeviceId::MAIN, place);
+            if is_write {
+                sector.put(from, &bytes[part]);
+                data.set(DeviceId::MAIN, place, sector);
+            } else {
+                sector.copy_to(from, &mut bytes[part]);
+            }
+        }
+    }
+
+    /// Sectors hold zeros.
+    pub fn forget_data(&mut self, first: Sector, count: u64) {
+        let Some(data) = &mut self.data else { return };
+        for sector in first.0..first.0 + count {
+            data.set(DeviceId::MAIN, sector, SectorData::default());
+        }
+    }
+
+    /// Clears what lies behind a length of a file.
+    fn forget_behind(&mut self, id: FileId, length: u64) {
+        let end = self.files[id].length;
+        if self.data.is_none() || end <= length {
+            return;
+        }
+        let first = length.next_multiple_of(512);
+        let mut cut = vec![0; (first.min(end) - length) as usize];
+        self.move_data(id, Bytes(length), &mut cut, true);
+        let mut runs = Vec::new();
+        let rest = Bytes(end.saturating_sub(first));
+        self.map(id, Bytes(first), rest, |sector, count| runs.push((sector, count)));
+        for (sector, count) in runs {
+            self.forget_data(sector, u64::from(count));
+        }
     }
 
     /// Makes sure that the first `length` bytes have a place.

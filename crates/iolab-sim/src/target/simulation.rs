@@ -195,6 +195,14 @@ impl Simulation {
         self
     }
 
+    /// Keeps the data of files from now on.
+    pub(super) fn keep_data(&mut self) {
+        self.names.keep_data();
+        if let Some(files) = &mut self.files {
+            files.machine.keep_data();
+        }
+    }
+
     /// Tells queues of the file system's own how much of its data is dirty.
     #[must_use]
     pub(crate) fn telling_dirty(mut self, dirty: Rc<Cell<u64>>) -> Self {

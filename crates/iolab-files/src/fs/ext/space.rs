@@ -395,7 +395,11 @@ impl ExtFs {
                 self.undelay(run.node, run.first, run.count);
                 self.remove(cx, run.node, run.first, run.count);
             }
-            Reshape::Allocate | Reshape::Zero => self.give_unwritten(cx, run)?,
+            Reshape::Allocate => self.give_unwritten(cx, run)?,
+            Reshape::Zero => {
+                self.give_unwritten(cx, run)?;
+                self.unwrite(cx, run)?;
+            }
         }
         if let Some(node) = self.nodes.get_mut(&run.node.0) {
             node.size = node.size.max(size.0);
@@ -408,6 +412,19 @@ impl ExtFs {
     }
 
     /// Unwritten blocks for the holes of a range (`ext4_alloc_file_blocks`).
+    /// Blocks of a range are unwritten ones again (`EXT4_GET_BLOCKS_CONVERT_UNWRITTEN`).
+    fn unwrite(&mut self, cx: &mut Context, run: FileRun) -> Result<(), Errno> {
+        let Some(node) = self.node(run.node) else { return Ok(()) };
+        let extents: Vec<FileExtent> = node.blocks.within(run.first, run.count).collect();
+        for extent in extents {
+            if let Place::Written(device, block) = extent.place {
+                let place = Place::Unwritten(device, block);
+                self.record(cx, run.node.0, FileExtent { place, ..extent })?;
+            }
+        }
+        Ok(())
+    }
+
     fn give_unwritten(&mut self, cx: &mut Context, run: FileRun) -> Result<(), Errno> {
         if !self.has_extents {
             return Err(Errno(95)); // EOPNOTSUPP: fallocate needs extents.

@@ -191,6 +191,9 @@ impl QfsFs {
         let keeps = self.geometry.units_of(size.min(to), is_large);
         self.take_away(cx, node, (keeps, u64::MAX - keeps));
         if let Some(state) = self.nodes.get_mut(&node.0) {
+            // The rest of the last DAU shows zeros when the file grows again.
+            let first = to.div_ceil(UNIT);
+            state.extents.mark_unwritten(first, keeps.saturating_sub(first));
             state.size = to;
             state.behind = (0, 0);
         }
@@ -233,11 +236,15 @@ impl QfsFs {
         let (begin, count) = slot(run.first);
         let first = if begin == run.first { begin } else { begin + count };
         let (end, _) = slot(run.end());
-        if end > first {
-            self.keep(cx, run.node.0);
-            self.take_away(cx, run.node, (first, end - first));
-            self.change_inode(cx, run.node.0, true);
+        self.keep(cx, run.node.0);
+        if let Some(state) = self.nodes.get_mut(&run.node.0) {
+            // DAUs that are given back in part stay, and show zeros.
+            state.extents.mark_unwritten(run.first, run.count);
         }
+        if end > first {
+            self.take_away(cx, run.node, (first, end - first));
+        }
+        self.change_inode(cx, run.node.0, true);
         Ok(())
     }
 }

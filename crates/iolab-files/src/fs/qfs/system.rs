@@ -38,6 +38,7 @@ impl FileSystem for QfsFs {
                 bypass: self.rules.bypass,
                 direct_bytes: u64::MAX,
                 request_bytes: u64::MAX,
+                moves_tails: false,
             }),
         }
     }

@@ -276,6 +276,11 @@ impl UfsFs {
             last * Geometry::PER_BLOCK
         };
         self.take_away(cx, node, (keeps, u64::MAX - keeps));
+        if let Some(state) = self.nodes.get_mut(&node.0) {
+            // The rest of the last block shows zeros when the file grows again.
+            let first = to.div_ceil(Geometry::FRAGMENT);
+            state.blocks.mark_unwritten(first, keeps.saturating_sub(first));
+        }
     }
 
     fn take_away(&mut self, cx: &mut Context, node: NodeId, (first, count): (u64, u64)) {

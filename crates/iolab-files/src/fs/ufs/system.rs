@@ -42,6 +42,7 @@ impl FileSystem for UfsFs {
                 bypass: Bypass { all: self.rules.is_direct, ..Bypass::NONE },
                 direct_bytes: u64::MAX,
                 request_bytes: u64::MAX,
+                moves_tails: true,
             }),
         }
     }

@@ -38,6 +38,7 @@ impl FileSystem for VxFs {
                 bypass: self.rules.bypass,
                 direct_bytes: self.rules.direct_bytes,
                 request_bytes: self.rules.request_bytes,
+                moves_tails: false,
             }),
         }
     }

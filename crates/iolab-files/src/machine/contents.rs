@@ -1,0 +1,484 @@
+//! Data of files on their ways: between a process and pages, pages and devices.
+//!
+//! Kept only once somebody looks at them ([`Machine::keep_data`]); nothing that happens, and no
+//! time, depends on them. A page has its data with its frame, and loses them with it. A request
+//! that writes carries the data that its pages had when it was made, and they are on the device
+//! when it has ended; one that reads brings those that are on the device when it is made.
+//!
+//! Left out: metadata. Where a block is a page or longer, what was written as metadata is marked,
+//! so that it is no file's data.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use iolab_model::Sector;
+use iolab_model::error::Errno;
+use iolab_model::op::Token;
+
+use super::engine::Machine;
+use super::request::{OutgoingId, OutgoingKind, Want};
+use super::task::{RunBy, TaskIndex};
+use crate::api::block::{DeviceId, FileRun, Mapped, Place};
+use crate::api::frame::{FrameFlags, PAGE_SECTORS, PageData};
+use crate::sector::{DeviceData, SectorData, by_sector};
+
+/// Byte of which everything that was written as metadata consists.
+const METADATA: u8 = 0xa5;
+
+/// Data of files, outside pages.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    devices: DeviceData,
+    /// Data that requests carry to a device.
+    carried: BTreeMap<OutgoingId, Carried>,
+    /// Buffers of transfers in progress.
+    buffers: BTreeMap<(u32, Token), Buffer>,
+    /// Bytes in the buffers of streams that were read before they were asked for.
+    held: BTreeMap<Stream, VecDeque<u8>>,
+    /// Bytes in the buffers of streams that are not yet written.
+    waiting: BTreeMap<Stream, VecDeque<u8>>,
+}
+
+/// A stream of the C library: its lane, and its handle there.
+type Stream = (u32, u32);
+
+#[derive(Debug)]
+struct Carried {
+    device: DeviceId,
+    sector: u64,
+    data: Vec<SectorData>,
+}
+
+/// Buffer of a process, and the bytes of it that were copied so far.
+#[derive(Debug)]
+struct Buffer {
+    bytes: Vec<u8>,
+    moved: usize,
+}
+
+/// Data of a page that a write covers in part and that nobody reads: of blocks beside those that it
+/// touches.
+pub(super) type Beside = Option<Box<PageData>>;
+
+impl Machine {
+    /// Keeps the data of files from now on; whatever was written before is zeros.
+    pub fn keep_data(&mut self) {
+        self.contents.get_or_insert_default();
+        self.cache.frames.keep_data();
+    }
+
+    /// Hands over the buffer of a transfer that is about to be submitted.
+    pub fn lend(&mut self, lane: u32, token: Token, bytes: Vec<u8>) {
+        if let Some(contents) = &mut self.contents {
+            contents.buffers.insert((lane, token), Buffer { bytes, moved: 0 });
+        }
+    }
+
+    /// Gives back the buffer of a transfer that has ended, or was refused.
+    pub fn give_back(&mut self, lane: u32, token: Token) -> Option<Vec<u8>> {
+        let buffer = self.contents.as_mut()?.buffers.remove(&(lane, token))?;
+        Some(buffer.bytes)
+    }
+
+    /// Tell whether data are kept.
+    pub(super) const fn keeps_data(&self) -> bool {
+        self.contents.is_some()
+    }
+
+    // --- Between a process and pages ---
+
+    /// The next bytes that a task writes: those of its buffer, or of a stream's.
+    pub(super) fn bytes_from(
+        &mut self,
+        index: TaskIndex,
+        count: u64,
+        stream: Option<u32>,
+    ) -> Vec<u8> {
+        let (key, count) = (self.key(index), count as usize);
+        let Some(contents) = &mut self.contents else { return Vec::new() };
+        let mut bytes = match (key, stream) {
+            (Some((lane, _)), Some(handle)) => {
+                let waiting = contents.waiting.entry((lane, handle)).or_default();
+                waiting.drain(..count.min(waiting.len())).collect()
+            }
+            (Some(key), None) => contents.buffers.get_mut(&key).map_or_else(Vec::new, |buffer| {
+                let from = buffer.moved.min(buffer.bytes.len());
+                let end = (from + count).min(buffer.bytes.len());
+                buffer.moved = end;
+                buffer.bytes[from..end].to_vec()
+            }),
+            (None, _) => Vec::new(),
+        };
+        // Whoever writes without a buffer writes zeros.
+        bytes.resize(count, 0);
+        bytes
+    }
+
+    /// Gives a task the next bytes that it reads: into its buffer, or into a stream's.
+    pub(super) fn bytes_to(&mut self, index: TaskIndex, bytes: &[u8], stream: Option<u32>) {
+        let key = self.key(index);
+        let Some(contents) = &mut self.contents else { return };
+        match (key, stream) {
+            (Some((lane, _)), Some(handle)) => {
+                contents.held.entry((lane, handle)).or_default().extend(bytes);
+            }
+            (Some(key), None) => {
+                if let Some(buffer) = contents.buffers.get_mut(&key) {
+                    let from = buffer.moved.min(buffer.bytes.len());
+                    let end = (from + bytes.len()).min(buffer.bytes.len());
+                    buffer.bytes[from..end].copy_from_slice(&bytes[..end - from]);
+                    buffer.moved = end;
+                }
+            }
+            (None, _) => {}
+        }
+    }
+
+    /// Lane and slot of a task of a worker.
+    fn key(&self, index: TaskIndex) -> Option<(u32, Token)> {
+        let task = &self.tasks[index as usize];
+        match task.runner {
+            RunBy::Lane(lane) => Some((lane, task.token)),
+            RunBy::FileSystem(_) | RunBy::Flusher => None,
+        }
+    }
+
+    /// A task has copied bytes from its buffer into pages.
+    pub(super) fn copied_in(
+        &mut self,
+        index: TaskIndex,
+        owner: u32,
+        (at, end): (u64, u64),
+        stream: Option<u32>,
+    ) {
+        if self.keeps_data() {
+            let bytes = self.bytes_from(index, end - at, stream);
+            self.put_bytes(owner, at, &bytes);
+        }
+    }
+
+    /// A task has copied bytes from pages into its buffer.
+    pub(super) fn copied_out(
+        &mut self,
+        index: TaskIndex,
+        owner: u32,
+        (at, end): (u64, u64),
+        stream: Option<u32>,
+    ) {
+        if self.keeps_data() {
+            let bytes = self.found(owner, (at, end), true);
+            self.bytes_to(index, &bytes, stream);
+        }
+    }
+
+    /// A task has read bytes past the cache.
+    pub(super) fn read_past(&mut self, index: TaskIndex, owner: u32, range: (u64, u64)) {
+        if self.keeps_data() {
+            // A cache of the file system's own is looked into all the same.
+            let bytes = self.found(owner, range, self.own_cache().is_some());
+            self.bytes_to(index, &bytes, None);
+        }
+    }
+
+    /// Bytes of a file: of cached pages, unless they are passed over, and of the device.
+    ///
+    /// Of a page that was waited for and has left memory since, the task has what is on the device.
+    fn found(&self, owner: u32, (at, end): (u64, u64), looks_into_cache: bool) -> Vec<u8> {
+        let mut bytes = vec![0; end.saturating_sub(at) as usize];
+        for (sector, from, part) in by_sector(at, bytes.len()) {
+            let page = sector / PAGE_SECTORS as u64;
+            let frame = self.cache.frame(owner, page).filter(|_| looks_into_cache);
+            let data = match frame {
+                Some(frame) => {
+                    self.cache.frames.sector(frame, (sector % PAGE_SECTORS as u64) as usize)
+                }
+                None => self.on_device(owner, sector),
+            };
+            data.copy_to(from, &mut bytes[part]);
+        }
+        bytes
+    }
+
+    /// Data of a sector of a file that the device holds.
+    fn on_device(&self, owner: u32, sector: u64) -> SectorData {
+        let Some(contents) = &self.contents else { return SectorData::default() };
+        let per_block = self.block_sectors();
+        let (node, first) = (self.tree.node(owner).id, sector / per_block);
+        match self.fs.map(FileRun { node, first, count: 1 }).place {
+            Place::Written(device, block) => {
+                contents.devices.sector(device, block * per_block + sector % per_block)
+            }
+            Place::Hole | Place::Delayed | Place::Unwritten(..) => SectorData::default(),
+        }
+    }
+
+    fn block_sectors(&self) -> u64 {
+        u64::from(self.facts.block_bytes) / 512
+    }
+
+    /// Changes bytes of cached pages.
+    fn put_bytes(&mut self, owner: u32, at: u64, bytes: &[u8]) {
+        for (sector, from, part) in by_sector(at, bytes.len()) {
+            let (page, within) = (sector / PAGE_SECTORS as u64, sector % PAGE_SECTORS as u64);
+            if let Some(frame) = self.cache.frame(owner, page)
+                && let Some(data) = self.cache.frames.sector_mut(frame, within as usize)
+            {
+                data.put(from, &bytes[part]);
+            }
+        }
+    }
+
+    /// Clears bytes of cached pages: they were cut off or given back.
+    pub(super) fn clear(&mut self, owner: u32, (at, end): (u64, u64)) {
+        if !self.keeps_data() {
+            return;
+        }
+        for page in at / 4096..end.div_ceil(4096).min(self.cache.file(owner).page_end()) {
+            let (from, until) = (at.max(page * 4096), end.min((page + 1) * 4096));
+            self.put_bytes(owner, from, &vec![0; until.saturating_sub(from) as usize]);
+        }
+    }
+
+    /// Data of a page that is not cached, if blocks are smaller than it: what a write of some of
+    /// them leaves alone. To be asked before the write gets blocks of its own.
+    pub(super) fn beside(&self, owner: u32, page: u64) -> Beside {
+        let is_there = self.cache.frame(owner, page).is_some();
+        if !self.keeps_data() || is_there || self.facts.block_bytes >= 4096 {
+            return None;
+        }
+        let first = page * PAGE_SECTORS as u64;
+        Some(Box::new(core::array::from_fn(|sector| self.on_device(owner, first + sector as u64))))
+    }
+
+    /// A new page begins with these data.
+    pub(super) fn begin_with(&mut self, owner: u32, page: u64, beside: &PageData) {
+        let Some(frame) = self.cache.frame(owner, page) else { return };
+        for (sector, data) in beside.iter().enumerate() {
+            if let Some(place) = self.cache.frames.sector_mut(frame, sector) {
+                place.clone_from(data);
+            }
+        }
+    }
+
+    // --- Streams ---
+
+    /// A task has written bytes into the buffer of a stream.
+    pub(super) fn copied_to_stream(&mut self, stream: Stream, token: Token, count: u64) {
+        let Some(contents) = &mut self.contents else { return };
+        let bytes = contents.buffers.get(&(stream.0, token)).map(|buffer| &*buffer.bytes);
+        let waiting = contents.waiting.entry(stream).or_default();
+        let bytes = bytes.unwrap_or_default().iter().copied().chain(core::iter::repeat(0));
+        waiting.extend(bytes.take(count as usize));
+    }
+
+    /// A task takes bytes that were read into the buffer of a stream.
+    pub(super) fn copied_from_stream(&mut self, index: TaskIndex, handle: u32, count: u64) {
+        let lane = self.key(index).map(|(lane, _)| lane);
+        let (Some(lane), Some(contents)) = (lane, &mut self.contents) else { return };
+        let held = contents.held.entry((lane, handle)).or_default();
+        let bytes: Vec<u8> = held.drain(..(count as usize).min(held.len())).collect();
+        self.bytes_to(index, &bytes, None);
+    }
+
+    /// Forgets bytes that a stream has read before they were asked for: it goes on elsewhere.
+    pub(super) fn forget_held(&mut self, stream: Stream) {
+        if let Some(contents) = &mut self.contents {
+            contents.held.remove(&stream);
+        }
+    }
+
+    // --- Between pages and devices ---
+
+    /// Pages have on them what the device holds: blocks of a file that are being read.
+    pub(super) fn fetch(&mut self, owner: u32, (first, count): (u64, u64), from: (DeviceId, u64)) {
+        let per_block = self.block_sectors();
+        let Some(contents) = &self.contents else { return };
+        for step in 0..count * per_block {
+            let sector = first * per_block + step;
+            let (page, within) = (sector / PAGE_SECTORS as u64, sector % PAGE_SECTORS as u64);
+            if let Some(frame) = self.cache.frame(owner, page)
+                && let Some(data) = self.cache.frames.sector_mut(frame, within as usize)
+            {
+                *data = contents.devices.sector(from.0, from.1 * per_block + step);
+            }
+        }
+    }
+
+    /// A request carries blocks of a file from their pages.
+    pub(super) fn carry_pages(
+        &mut self,
+        id: OutgoingId,
+        owner: u32,
+        (first, count): (u64, u64),
+        to: (DeviceId, u64),
+    ) {
+        let per_block = self.block_sectors();
+        let Some(contents) = &mut self.contents else { return };
+        let sectors = first * per_block..(first + count) * per_block;
+        let data = sectors.map(|sector| {
+            let (page, within) = (sector / PAGE_SECTORS as u64, sector % PAGE_SECTORS as u64);
+            let frame = self.cache.frame(owner, page);
+            frame.map(|frame| self.cache.frames.sector(frame, within as usize)).unwrap_or_default()
+        });
+        let carried = Carried { device: to.0, sector: to.1 * per_block, data: data.collect() };
+        contents.carried.insert(id, carried);
+    }
+
+    /// A request carries bytes of a process, past the cache.
+    pub(super) fn carry_bytes(
+        &mut self,
+        id: OutgoingId,
+        (device, sector): (DeviceId, Sector),
+        bytes: &[u8],
+    ) {
+        let Some(contents) = &mut self.contents else { return };
+        let data = by_sector(0, bytes.len()).map(|(_, from, part)| {
+            let mut data = SectorData::default();
+            data.put(from, &bytes[part]);
+            data
+        });
+        let carried = Carried { device, sector: sector.0, data: data.collect() };
+        contents.carried.insert(id, carried);
+    }
+
+    /// A request carries metadata.
+    pub(super) fn carry_metadata(&mut self, id: OutgoingId, want: &Want) {
+        let is_whole = self.facts.block_bytes >= 4096;
+        let Some(contents) = &mut self.contents else { return };
+        if want.is_meta && is_whole && want.kind == OutgoingKind::Write {
+            let data = vec![SectorData::filled(METADATA); want.sectors as usize];
+            let carried = Carried { device: want.device, sector: want.sector.0, data };
+            contents.carried.insert(id, carried);
+        }
+    }
+
+    /// A request has ended: the device holds what it carried.
+    pub(super) fn arrived(&mut self, id: OutgoingId, status: Result<(), Errno>) {
+        let Some(contents) = &mut self.contents else { return };
+        let Some(Carried { device, sector, data }) = contents.carried.remove(&id) else { return };
+        if status.is_ok() {
+            for (sector, data) in (sector..).zip(data) {
+                contents.devices.set(device, sector, data);
+            }
+        }
+    }
+
+    /// Rests of blocks that a write past the cache does not fill hold zeros, if they were nobody's.
+    pub(super) fn clear_rest(&mut self, owner: u32, (at, end): (u64, u64), fresh: [bool; 2]) {
+        let block = u64::from(self.facts.block_bytes);
+        let per_block = self.block_sectors();
+        let node = self.tree.node(owner).id;
+        let rests = [(at / block * block, at), (end, end.next_multiple_of(block))];
+        for (range, _) in rests.into_iter().zip(fresh).filter(|(_, is_fresh)| *is_fresh) {
+            for sector in range.0 / 512..range.1 / 512 {
+                let run = FileRun { node, first: sector / per_block, count: 1 };
+                let place = self.fs.map(run).place.block();
+                if let (Some((device, block)), Some(contents)) = (place, &mut self.contents) {
+                    let sector = block * per_block + sector % per_block;
+                    contents.devices.set(device, sector, SectorData::default());
+                }
+            }
+        }
+    }
+
+    /// Tell whether the first and the last block of a range, where it covers only a part of them,
+    /// hold no data yet.
+    pub(super) fn fresh_edges(&self, owner: u32, (at, end): (u64, u64)) -> [bool; 2] {
+        let block = u64::from(self.facts.block_bytes);
+        let node = self.tree.node(owner).id;
+        [at, end].map(|edge| {
+            let run = FileRun { node, first: edge / block, count: 1 };
+            self.keeps_data()
+                && !edge.is_multiple_of(block)
+                && !matches!(self.fs.map(run).place, Place::Written(..))
+        })
+    }
+
+    /// Starts to read the pages in which a range begins and ends, where it covers a part of them
+    /// only and they hold data; the task waits for them.
+    ///
+    /// Source: Linux fs/ext4/inode.c (`ext4_block_truncate_page`, `ext4_zero_partial_blocks`),
+    /// fs/iomap/buffered-io.c (`iomap_zero_range`): what is cut is read, cleared, and dirty.
+    pub(super) fn read_edges(&mut self, index: TaskIndex, owner: u32, edges: &[u64]) {
+        let size = self.tree.node(owner).size;
+        let unit = self.whole_bytes();
+        let block = u64::from(self.facts.block_bytes);
+        let node = self.tree.node(owner).id;
+        for &edge in edges.iter().filter(|edge| **edge < size) {
+            let page = edge / 4096;
+            let run = FileRun { node, first: edge / block, count: 1 };
+            let Mapped { place, .. } = self.fs.map(run);
+            // Smaller blocks than a page are given back one by one.
+            let is_alone = block < 4096 && self.facts.clusters.is_none();
+            let is_cut = !edge.is_multiple_of(if is_alone { block } else { unit });
+            if !is_cut || !matches!(place, Place::Written(..)) {
+                continue;
+            }
+            if self.cache.frame(owner, page).is_none() {
+                let runner = self.task(index).runner;
+                let from = edge / unit * unit;
+                let pages = (page, page + 1);
+                if self.own_cache().is_some() {
+                    self.read_record(owner, page, pages, runner);
+                } else {
+                    self.read_range(owner, (from, from + unit), pages, runner);
+                }
+            }
+            self.await_page(index, owner, page);
+        }
+    }
+
+    /// Starts to read the last block of a file that goes on behind it, if that block is to be
+    /// moved: it must be written again.
+    ///
+    /// Source: illumos `uts/common/fs/ufs/ufs_bmap.c` (fragments that grow).
+    pub(super) fn read_tail(&mut self, index: TaskIndex, owner: u32, at: u64) {
+        if let Some(last) = self.moved_tail(owner, at) {
+            self.read_edges(index, owner, &[last]);
+        }
+    }
+
+    /// The last block of a file, which was read, is to be written again.
+    pub(super) fn dirty_tail(&mut self, index: TaskIndex, owner: u32, at: u64) {
+        if let Some(last) = self.moved_tail(owner, at) {
+            self.dirty_edges(index, owner, &[last]);
+        }
+    }
+
+    /// Last byte of a file whose last block is moved by a write.
+    fn moved_tail(&self, owner: u32, at: u64) -> Option<u64> {
+        let (size, unit) = (self.tree.node(owner).size, self.whole_bytes());
+        let moves = self.facts.clusters.is_some_and(|clusters| clusters.moves_tails);
+        let is_behind = at / unit * unit >= size && !size.is_multiple_of(unit);
+        size.checked_sub(1).filter(|last| moves && is_behind && !last.is_multiple_of(unit))
+    }
+
+    /// Bytes that are cached and given back together: those of a page, a block or a record.
+    pub(super) fn whole_bytes(&self) -> u64 {
+        (self.unit_pages() * 4096).max(u64::from(self.facts.block_bytes))
+    }
+
+    /// The pages in which a range begins and ends were cut, which makes them dirty where they hold
+    /// data.
+    pub(super) fn dirty_edges(&mut self, index: TaskIndex, owner: u32, edges: &[u64]) {
+        let block = u64::from(self.facts.block_bytes);
+        let node = self.tree.node(owner).id;
+        let unit = self.whole_bytes();
+        for &edge in edges.iter().filter(|edge| !edge.is_multiple_of(unit)) {
+            let run = FileRun { node, first: edge / block, count: 1 };
+            let is_written = matches!(self.fs.map(run).place, Place::Written(..));
+            let frame = self.cache.frame(owner, edge / 4096);
+            let is_here = |frame: &_| self.cache.frames[*frame].flags.has(FrameFlags::UP_TO_DATE);
+            let Some(frame) = frame.filter(is_here).filter(|_| is_written) else { continue };
+            if self.own_cache().is_some() {
+                // The record is changed in a transaction; there is no room to wait for.
+                let _ = self.prepare(index, owner, (edge - 1, edge), false);
+            }
+            if self.cache.set_dirty(frame) {
+                if self.unit_pages() > 1 {
+                    self.dirty_units(owner, (edge / 4096, edge / 4096 + 1));
+                }
+                self.note_dirty(owner);
+            }
+        }
+    }
+}

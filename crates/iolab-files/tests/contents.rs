@@ -1,0 +1,71 @@
+//! Data of simulated files: whatever happens to them, they are those of plain vectors of bytes; and
+//! a file system that is wrong is found out.
+
+mod twins;
+
+use twins::broken::{Broken, FAULTS, Fault};
+use twins::bytes::Twin;
+use twins::mounted::made;
+
+/// File systems with options of mkfs and mount that change what becomes of data.
+const MOUNTS: [(&str, &str, &str); 18] = [
+    ("ext2", "", ""),
+    ("ext2", "-b 1024", ""),
+    ("ext3", "", ""),
+    ("ext3", "-b 1024", "data=journal"),
+    ("ext4", "", ""),
+    ("ext4", "-b 1024", ""),
+    ("ext4", "-b 2048", "nodelalloc"),
+    ("ext4", "", "data=journal"),
+    ("ext4", "", "nodelalloc,data=writeback"),
+    ("xfs", "", ""),
+    ("ufs", "", ""),
+    ("ufs", "", "forcedirectio"),
+    ("vxfs", "", ""),
+    ("vxfs", "", "mincache=direct"),
+    ("qfs", "", ""),
+    ("zfs", "", ""),
+    ("zfs", "-O recordsize=8k", ""),
+    ("zfs", "-O recordsize=1m", ""),
+];
+
+/// Number of seeds for each mount (`IOLAB_TWINS`), and of steps for each seed.
+fn effort() -> (u64, u64) {
+    let text = std::env::var("IOLAB_TWINS").ok();
+    (text.and_then(|text| text.parse().ok()).unwrap_or(4), 400)
+}
+
+/// First difference of a run, after so many steps.
+fn difference(
+    (name, mkfs, mount): (&str, &str, &str),
+    fault: Fault,
+    seed: u64,
+) -> Result<(), String> {
+    let mut twin = Twin::new(Box::new(Broken { inner: made(name, mkfs, mount), fault }), seed);
+    for step in 0..effort().1 {
+        let told = |what| format!("{name} {mkfs} {mount} seed {seed} step {step}: {what}");
+        twin.step().map_err(told)?;
+    }
+    twin.read_all().map_err(|what| format!("{name} {mkfs} {mount} seed {seed} at the end: {what}"))
+}
+
+#[test]
+fn files_hold_what_was_written_to_them() {
+    let mut found = Vec::new();
+    for mount in MOUNTS {
+        for seed in 0..effort().0 {
+            found.extend(difference(mount, Fault::Nothing, seed).err());
+        }
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+/// A test that finds nothing wrong must be able to: each fault is found by some seed.
+#[test]
+fn a_wrong_file_system_is_found_out() {
+    for fault in FAULTS {
+        let is_found =
+            (0..effort().0).any(|seed| difference(("ext4", "", ""), fault, seed).is_err());
+        assert!(is_found, "{fault:?} was not found");
+    }
+}

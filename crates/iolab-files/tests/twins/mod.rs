@@ -1,0 +1,5 @@
+//! Files beside plain bytes.
+
+pub mod broken;
+pub mod bytes;
+pub mod mounted;

@@ -1,0 +1,156 @@
+//! A mounted file system on a device that does one request after the other, and a process.
+
+use std::path::{Path, PathBuf};
+
+use iolab_files::api::block::DeviceId;
+use iolab_files::api::file_system::{CacheKind, FileSystem};
+use iolab_files::api::frame::Replacement;
+use iolab_files::api::make::{DeviceFacts, Kernel, MakeSpec, Solaris};
+use iolab_files::api::options::FsOptions;
+use iolab_files::api::write_back::Throttle;
+use iolab_files::fs::list::find;
+use iolab_files::machine::{Call, Deciders, Machine, MachineSettings, Outgoing};
+use iolab_files::reclaim::{Adaptive, TwoLists};
+use iolab_files::writeback::{DirtyControl, Unlimited, Writer};
+use iolab_model::error::Errno;
+use iolab_model::op::{Handle, Op, PathId, Token};
+use iolab_model::{Bytes, Ns};
+
+/// Events of an op that has no end.
+const EVENTS_MAX: u32 = 1_000_000;
+/// Time of a request.
+const LATENCY: Ns = Ns(20_000);
+
+/// A file system with these options.
+pub fn made(name: &str, mkfs: &str, mount: &str) -> Box<dyn FileSystem> {
+    let row = find(name).unwrap();
+    let device = DeviceFacts {
+        bytes: 512 << 20,
+        is_rotational: true,
+        io_min_bytes: 512,
+        io_opt_bytes: 0,
+        stripe: None,
+    };
+    let listed = |text: &str| -> Vec<String> {
+        if text.is_empty() { Vec::new() } else { vec![text.to_owned()] }
+    };
+    let spec = MakeSpec {
+        memory_bytes: 16 << 20,
+        map_cost: Ns(3_000),
+        devices: vec![device],
+        kernel: Kernel::DEFAULT,
+        mkfs: FsOptions::mkfs(row.name, row.mkfs, &listed(mkfs)).unwrap(),
+        mount: FsOptions::mount(row.name, row.mount, &listed(mount)).unwrap(),
+        cpus: 1,
+        solaris: Solaris::DEFAULT,
+        system: FsOptions::default(),
+    };
+    (row.make)(&spec).unwrap()
+}
+
+/// A machine with one process.
+pub struct Mounted {
+    pub machine: Machine,
+    lane: u32,
+    now: Ns,
+    /// Requests on the device, each with the time of its end, in their order.
+    queue: Vec<(Ns, Outgoing)>,
+    free_at: Ns,
+}
+
+impl Mounted {
+    /// A file system in a memory of so many bytes.
+    pub fn new(file_system: Box<dyn FileSystem>, memory_bytes: u64) -> Self {
+        let settings = MachineSettings { memory_bytes, ..MachineSettings::default() };
+        let (vm, kernel) = (settings.vm, settings.kernel);
+        let facts = file_system.facts();
+        let replacement: Box<dyn Replacement> = match facts.cache {
+            CacheKind::Own(own) => Box::new(Adaptive::new(own.bytes / 4096)),
+            CacheKind::Pages | CacheKind::Bypass => Box::new(TwoLists::new()),
+        };
+        let throttle: Box<dyn Throttle> = match facts.clusters {
+            Some(_) => Box::new(Unlimited),
+            None => Box::new(DirtyControl::new(vm, 1, kernel)),
+        };
+        let flusher = Box::new(Writer::new(vm, kernel));
+        let deciders = Deciders { file_system, throttle, flusher, replacement };
+        let mut machine = Machine::new(Ns(0), settings, deciders, PathBuf::from("/m"));
+        machine.keep_data();
+        let lane = machine.add_lane();
+        Self { machine, lane, now: Ns(0), queue: Vec::new(), free_at: Ns(0) }
+    }
+
+    /// Does an op to its end, with this buffer.
+    pub fn ask(&mut self, op: Op, path: Option<&str>, buffer: &mut [u8]) -> Result<u64, Errno> {
+        let path = path.map(|name| Path::new("/m").join(name));
+        let token = Token(0);
+        self.machine.lend(self.lane, token, buffer.to_vec());
+        let path = path.as_deref();
+        let call = Call { lane: self.lane, token, op: &op, path, other: None, answer: None };
+        let result = match self.machine.submit(self.now, call) {
+            Ok(()) => self.wait(),
+            Err(errno) => Err(errno),
+        };
+        let back = self.machine.give_back(self.lane, token).expect("a buffer was lent");
+        buffer.copy_from_slice(&back);
+        result.map(|bytes| bytes.0)
+    }
+
+    fn wait(&mut self) -> Result<Bytes, Errno> {
+        let mut ended = Vec::new();
+        for _ in 0..EVENTS_MAX {
+            self.take();
+            self.machine.take_ended(&mut ended);
+            if let Some(end) = ended.pop() {
+                return end.outcome;
+            }
+            assert!(self.happens(), "nobody ends the op");
+        }
+        panic!("the op does not end");
+    }
+
+    /// Takes what goes to the device.
+    fn take(&mut self) {
+        let mut requests = Vec::new();
+        self.machine.take_requests(&mut requests);
+        for request in requests {
+            assert_eq!(request.device, DeviceId::MAIN);
+            self.free_at = self.free_at.max(request.at).max(self.now) + LATENCY;
+            self.queue.push((self.free_at, request));
+        }
+    }
+
+    /// Lets the next thing happen, if there is one.
+    fn happens(&mut self) -> bool {
+        let device = self.queue.first().map_or(Ns::MAX, |(at, _)| *at);
+        let next = device.min(self.machine.next_event());
+        if next == Ns::MAX {
+            return false;
+        }
+        self.now = self.now.max(next);
+        self.machine.advance_clock(self.now);
+        if device <= self.now {
+            let (_, request) = self.queue.remove(0);
+            self.machine.request_done(request.id, Ok(()));
+        }
+        self.machine.advance(self.now);
+        true
+    }
+
+    /// Lets time pass until nothing is on its way.
+    pub fn settle(&mut self) {
+        self.take();
+        while !self.queue.is_empty() {
+            self.happens();
+            self.take();
+        }
+    }
+
+    /// Opens a file, or makes it.
+    pub fn open(&mut self, name: &str, handle: u32, how: iolab_model::op::OpenHow, is_new: bool) {
+        let (path, handle) = (PathId(0), Handle(handle));
+        let op =
+            if is_new { Op::Create { path, handle, how } } else { Op::Open { path, handle, how } };
+        self.ask(op, Some(name), &mut []).unwrap();
+    }
+}
