@@ -154,5 +154,5 @@ def test_data_for_which_there_is_no_memory_are_not_kept(iolab: Run, tmp_path: Pa
     on = ("--on", "sim:sata7200-4tb", "--direct", "--out", tmp_path / "run")
     done = iolab("compare", *on, *line)
     assert done.returncode == 1, done.stdout
-    assert "keeps the data of all files, 3t" in done.stderr
+    assert "keeps the data of all files in memory: 3t" in done.stderr
     assert not (tmp_path / "run").exists()

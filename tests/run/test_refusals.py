@@ -46,7 +46,6 @@ SIM = make_testbed("sim", "fixed-100us", {})
         ({"access": "stdio"}, {}, "streams", "streams are buffered"),
         ({"lock": "record"}, {}, "lock", "no locks"),
         ({"flags": ["hipri"]}, {}, "idle_flags", "nothing polls"),
-        ({}, {"workload": {"verify": "full"}}, "verify", "keep no data"),
         ({}, {"memory_limit_bytes": 1 << 20}, "memory_limit", "no memory"),
         ({}, {"cache": "warm"}, "warm_cache", "no page cache"),
         ({}, {"io_groups": [{"tenant": "main"}]}, "control_groups", "not simulated yet"),

@@ -86,6 +86,18 @@ impl DeviceData {
     }
 }
 
+impl DeviceData {
+    /// Number of sectors that are not zeros.
+    pub fn len(&self) -> usize {
+        self.sectors.len()
+    }
+
+    /// Tell whether all are zeros.
+    pub fn is_empty(&self) -> bool {
+        self.sectors.is_empty()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -60,6 +60,43 @@ fn files_hold_what_was_written_to_them() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
+/// Flushed data survive a power cut, byte by byte, where unwritten blocks are known as such on the
+/// device and data need no log.
+#[test]
+fn flushed_data_survive_a_power_cut() {
+    let mut found = Vec::new();
+    let mounts = [
+        ("ext3", "", ""),
+        ("ext4", "", ""),
+        ("ext4", "-b 1024", ""),
+        ("ext4", "-b 2048", "nodelalloc"),
+        ("xfs", "", ""),
+    ];
+    for (name, mkfs, mount) in mounts {
+        for seed in 0..10 * effort().0 {
+            let mut twin = Twin::new(made(name, mkfs, mount), seed);
+            let steps = (0..40).try_for_each(|_| twin.step());
+            let told = |what| format!("{name} {mkfs} {mount} seed {seed}: {what}");
+            found.extend(steps.and_then(|()| twin.lose_power()).map_err(told).err());
+        }
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+/// A file that is larger than memory, written record by record in random order, and read.
+#[test]
+fn random_records_of_a_file_that_is_larger_than_memory_come_back() {
+    let mut found = Vec::new();
+    for (name, mkfs, mount) in MOUNTS {
+        for record in [1024, 2048, 3072, 4096] {
+            let what = twins::bytes::larger_than_memory(made(name, mkfs, mount), record);
+            let told = |what| format!("{name} {mkfs} {mount} {record}: {what}");
+            found.extend(what.map_err(told).err());
+        }
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
 /// A test that finds nothing wrong must be able to: each fault is found by some seed.
 #[test]
 fn a_wrong_file_system_is_found_out() {

@@ -328,9 +328,15 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
 
 const GIB: u64 = 1 << 30;
 
-/// Memory for the data of files: a quarter more than they are, for a table of their sectors.
+/// Memory for the data of files: pages and the device may hold different ones, and both have a
+/// table of their sectors.
 const fn kept_bytes(data: u64) -> u64 {
-    data.saturating_add(data / 4)
+    data.saturating_mul(2).saturating_add(data / 2)
+}
+
+/// Bytes in words, in whole GiB from one of them on.
+const fn in_words(bytes: u64) -> Bytes {
+    Bytes(if bytes < GIB { bytes } else { bytes / GIB * GIB })
 }
 
 /// A target that keeps the data of files where a workload verifies them.
@@ -347,11 +353,12 @@ fn target_of(
     let (needed, allowed) = (kept_bytes(data.0), allowed_bytes());
     if needed > allowed {
         let problem = format!(
-            "verify in simulation keeps the data of all files, {data}, for which this machine has \
-             no room: it may take {}",
-            Bytes(if allowed < GIB { allowed } else { allowed / GIB * GIB })
+            "verify: a simulation keeps the data of all files in memory: {data} of them may need \
+             {}, and it takes at most half of the free memory, {}",
+            in_words(needed),
+            in_words(allowed)
         );
-        let remedy = "use smaller files, leave verify out, or use a testbed on the running kernel";
+        let remedy = "use smaller files, verify none, or a testbed on the running kernel";
         return Err(TrialError::Workload(Error::BadWorkload { problem, remedy: remedy.into() }));
     }
     Ok(target.keeping_data())

@@ -84,8 +84,11 @@ impl PageCache {
         self.files[owner as usize].frame(index)
     }
 
-    /// Adds an absent page, evicting others if memory is full.
+    /// Adds a page if it is absent, evicting others if memory is full.
     pub fn add(&mut self, owner: u32, index: u64) -> FrameId {
+        if let Some(frame) = self.frame(owner, index) {
+            return frame;
+        }
         while self.frames.used() as u64 >= self.pages_max {
             if !self.evict_one() {
                 break;
@@ -93,8 +96,7 @@ impl PageCache {
         }
         let shadow = match self.files[owner as usize].get(index) {
             Slot::Shadow(shadow) => Some(shadow),
-            Slot::Absent => None,
-            Slot::Page(frame) => return frame,
+            Slot::Absent | Slot::Page(_) => None,
         };
         let frame = self.frames.take(owner, index as u32);
         self.files[owner as usize].set(index, Slot::Page(frame));
@@ -275,6 +277,15 @@ impl PageCache {
                 self.files[owner as usize].set(index, Slot::Absent);
             }
         }
+    }
+
+    /// Forgets the clean pages of a range of a file that something else has changed
+    /// (`invalidate_inode_pages2_range`).
+    pub fn invalidate(&mut self, owner: u32, from: u64, end: u64) {
+        for border in [from, end] {
+            self.split_folio(owner, border);
+        }
+        self.give_up(owner, from, end.min(self.file(owner).page_end()));
     }
 
     /// The pages of a file for a decider.

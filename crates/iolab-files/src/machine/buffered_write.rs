@@ -3,7 +3,6 @@
 use iolab_model::error::Errno;
 use iolab_model::{Bytes, Ns};
 
-use super::contents::Beside;
 use super::engine::{BACKING, Machine};
 use super::flush::{FlushWork, Scope};
 use super::task::{Flow, RunBy, TaskIndex, Work};
@@ -38,8 +37,6 @@ pub(super) struct WriteWork {
     folio: (u64, u8),
     /// First and last unit hold data around the write, from before it got blocks of its own.
     holds: [bool; 2],
-    /// Data around it that it leaves alone and that nobody reads.
-    beside: [Beside; 2],
     /// Handle of the stream whose buffer it empties.
     stream: Option<u32>,
 }
@@ -70,7 +67,6 @@ impl WriteWork {
             is_at_end: false,
             folio: (0, 0),
             holds: [false; 2],
-            beside: [None, None],
             stream: None,
         }
     }
@@ -115,8 +111,6 @@ impl Machine {
             Phase::Prepare => {
                 self.dirty_tail(index, work.owner, work.at);
                 work.holds = self.edges_with_data(work);
-                let edges = [work.at / 4096, (work.end - 1) / 4096];
-                work.beside = edges.map(|page| self.beside(work.owner, page));
                 if let Err(errno) = self.prepare(index, work.owner, (work.at, work.end), false) {
                     return Flow::Failed(errno);
                 }
@@ -212,12 +206,16 @@ impl Machine {
         }
     }
 
-    /// Tell whether the last unit, which was read because it is written in part, has left memory
-    /// while the writer slept.
+    /// Tell whether a unit that was read because it is written in part, and is about to be, has
+    /// left memory while the writer slept.
     fn has_lost_edge(&self, work: &WriteWork, end: u64) -> bool {
-        let unit = self.unit_pages();
-        let page = (work.end - 1) / (unit * 4096) * unit;
-        end == work.end && work.holds[1] && self.lacks_page(work.owner, page)
+        let pages = self.unit_pages();
+        let unit = pages * 4096;
+        let edges = [work.start / unit, (work.end - 1) / unit];
+        edges.into_iter().zip(work.holds).any(|(number, holds)| {
+            let is_next = number * unit < end && (number + 1) * unit > work.at;
+            holds && is_next && self.lacks_page(work.owner, number * pages)
+        })
     }
 
     /// Tell whether a page of a unit of a file is not cached.
@@ -233,7 +231,15 @@ impl Machine {
         let unit = pages * 4096;
         [work.at / unit, (work.end - 1) / unit].map(|number| {
             let range = (number * unit, (number + 1) * unit);
-            !covers(work, range, size) && self.holds_data(work, number * pages, size)
+            let page = number * pages;
+            // Data that have no place yet may get one, and leave memory, before they are looked at.
+            let are_waiting = (page..page + pages).any(|page| {
+                self.cache.frame(work.owner, page).is_some_and(|frame| {
+                    let flags = self.cache.frames[frame].flags;
+                    flags.has(FrameFlags::DIRTY) || flags.has(FrameFlags::WRITE_BACK)
+                })
+            });
+            !covers(work, range, size) && (are_waiting || self.holds_data(work, page, size))
         })
     }
 
@@ -271,16 +277,6 @@ impl Machine {
         (page + (1 << order), order as u8)
     }
 
-    /// A new page of a write begins with what the write leaves alone.
-    fn begin_page(&mut self, work: &WriteWork, page: u64) {
-        let edges = [work.start / 4096, (work.end - 1) / 4096];
-        for (edge, beside) in edges.into_iter().zip(&work.beside) {
-            if let Some(beside) = beside.as_deref().filter(|_| edge == page) {
-                self.begin_with(work.owner, page, beside);
-            }
-        }
-    }
-
     /// Copies into some pages and makes them dirty; answers how many became so.
     pub(super) fn dirty_some(&mut self, index: TaskIndex, work: &mut WriteWork, end: u64) -> u64 {
         let first = work.at / 4096;
@@ -293,7 +289,7 @@ impl Machine {
             let is_new = self.keeps_data() && self.cache.frame(work.owner, page).is_none();
             let frame = self.cache.add(work.owner, page);
             if is_new {
-                self.begin_page(work, page);
+                self.begin_page(work.owner, page, (work.start, work.end), work.holds);
             }
             if work.folio.1 > 0 {
                 self.cache.frames[frame].order = work.folio.1;

@@ -153,7 +153,11 @@ impl Machine {
         let (from, end) = (first / unit * unit, last.next_multiple_of(unit).min(pages));
         let mut new = 0;
         for page in (from..first).chain(last..end) {
+            let is_new = self.keeps_data() && self.cache.frame(owner, page).is_none();
             let frame = self.cache.add(owner, page);
+            if is_new {
+                self.begin_page(owner, page, (page * 4096, (page + 1) * 4096), [true; 2]);
+            }
             self.cache.frames[frame].flags.set(FrameFlags::UP_TO_DATE);
             new += u64::from(self.cache.set_dirty(frame));
         }

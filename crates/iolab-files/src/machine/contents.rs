@@ -18,11 +18,14 @@ use super::engine::Machine;
 use super::request::{OutgoingId, OutgoingKind, Want};
 use super::task::{RunBy, TaskIndex};
 use crate::api::block::{DeviceId, FileRun, Mapped, Place};
-use crate::api::frame::{FrameFlags, PAGE_SECTORS, PageData};
+use crate::api::frame::{FrameFlags, PAGE_SECTORS};
 use crate::sector::{DeviceData, SectorData, by_sector};
 
 /// Byte of which everything that was written as metadata consists.
 const METADATA: u8 = 0xa5;
+
+/// Sectors below which nothing is given up: 64 MiB.
+const SWEEPS_FROM: usize = 1 << 17;
 
 /// Data of files, outside pages.
 #[derive(Debug, Default)]
@@ -30,6 +33,8 @@ pub(super) struct Contents {
     devices: DeviceData,
     /// Data that requests carry to a device.
     carried: BTreeMap<OutgoingId, Carried>,
+    /// Sectors of devices at which those are given up that no file has any more.
+    sweeps_at: usize,
     /// Buffers of transfers in progress.
     buffers: BTreeMap<(u32, Token), Buffer>,
     /// Bytes in the buffers of streams that were read before they were asked for.
@@ -54,10 +59,6 @@ struct Buffer {
     bytes: Vec<u8>,
     moved: usize,
 }
-
-/// Data of a page that a write covers in part and that nobody reads: of blocks beside those that it
-/// touches.
-pub(super) type Beside = Option<Box<PageData>>;
 
 impl Machine {
     /// Keeps the data of files from now on; whatever was written before is zeros.
@@ -238,23 +239,36 @@ impl Machine {
         }
     }
 
-    /// Data of a page that is not cached, if blocks are smaller than it: what a write of some of
-    /// them leaves alone. To be asked before the write gets blocks of its own.
-    pub(super) fn beside(&self, owner: u32, page: u64) -> Beside {
-        let is_there = self.cache.frame(owner, page).is_some();
-        if !self.keeps_data() || is_there || self.facts.block_bytes >= 4096 {
-            return None;
+    /// A new page of a write begins with the blocks that the write leaves alone: smaller ones than
+    /// a page, which nobody reads, and those of its first and last unit, if these were read (they
+    /// `hold` data) and left memory while pages of the same call were added: the kernel has them
+    /// locked.
+    pub(super) fn begin_page(
+        &mut self,
+        owner: u32,
+        page: u64,
+        (at, end): (u64, u64),
+        holds: [bool; 2],
+    ) {
+        let block = u64::from(self.facts.block_bytes);
+        let unit = self.whole_bytes();
+        let edges = [at / unit, (end - 1) / unit];
+        let was_read =
+            edges.into_iter().zip(holds).any(|(edge, holds)| holds && page * 4096 / unit == edge);
+        if block >= 4096 && !was_read {
+            return;
         }
         let first = page * PAGE_SECTORS as u64;
-        Some(Box::new(core::array::from_fn(|sector| self.on_device(owner, first + sector as u64))))
-    }
-
-    /// A new page begins with these data.
-    pub(super) fn begin_with(&mut self, owner: u32, page: u64, beside: &PageData) {
-        let Some(frame) = self.cache.frame(owner, page) else { return };
-        for (sector, data) in beside.iter().enumerate() {
-            if let Some(place) = self.cache.frames.sector_mut(frame, sector) {
-                place.clone_from(data);
+        for within in 0..PAGE_SECTORS {
+            let sector = first + within as u64;
+            let from = sector * 512 / block * block;
+            let is_left_alone = was_read || from >= end || from + block <= at;
+            let data =
+                if is_left_alone { self.on_device(owner, sector) } else { SectorData::default() };
+            if let Some(frame) = self.cache.frame(owner, page)
+                && let Some(place) = self.cache.frames.sector_mut(frame, within)
+            {
+                *place = data;
             }
         }
     }
@@ -353,12 +367,45 @@ impl Machine {
 
     /// A request has ended: the device holds what it carried.
     pub(super) fn arrived(&mut self, id: OutgoingId, status: Result<(), Errno>) {
+        // Before: what has arrived is in its file when the file system has heard of it.
+        let is_full = |of: &Contents| of.devices.len() >= of.sweeps_at.max(SWEEPS_FROM);
+        if self.contents.as_deref().is_some_and(is_full) {
+            self.sweep();
+        }
         let Some(contents) = &mut self.contents else { return };
         let Some(Carried { device, sector, data }) = contents.carried.remove(&id) else { return };
         if status.is_ok() {
             for (sector, data) in (sector..).zip(data) {
                 contents.devices.set(device, sector, data);
             }
+        }
+    }
+
+    /// Gives up the data of blocks that no file has any more: files that are gone, and whatever
+    /// copy-on-write has left behind.
+    fn sweep(&mut self) {
+        let per_block = self.block_sectors();
+        let mut kept = DeviceData::default();
+        let Some(contents) = &self.contents else { return };
+        for owner in self.tree.indices() {
+            let node = self.tree.node(owner).id;
+            let end = self.tree.node(owner).size.div_ceil(u64::from(self.facts.block_bytes));
+            let mut first = 0;
+            while first < end {
+                let run = FileRun { node, first, count: end - first };
+                let Mapped { place, count } = self.fs.map(run);
+                let count = count.clamp(1, end - first);
+                if let Some((device, block)) = place.block() {
+                    for sector in block * per_block..(block + count) * per_block {
+                        kept.set(device, sector, contents.devices.sector(device, sector));
+                    }
+                }
+                first += count;
+            }
+        }
+        if let Some(contents) = &mut self.contents {
+            contents.sweeps_at = 2 * kept.len();
+            contents.devices = kept;
         }
     }
 
@@ -403,19 +450,19 @@ impl Machine {
         let unit = self.whole_bytes();
         let block = u64::from(self.facts.block_bytes);
         let node = self.tree.node(owner).id;
-        for &edge in edges.iter().filter(|edge| **edge < size) {
-            let page = edge / 4096;
-            let run = FileRun { node, first: edge / block, count: 1 };
-            let Mapped { place, .. } = self.fs.map(run);
+        for &edge in edges.iter().filter(|edge| **edge > 0 && **edge <= size) {
+            let (page, first) = ((edge - 1) / 4096, (edge - 1) / block);
+            let Mapped { place, .. } = self.fs.map(FileRun { node, first, count: 1 });
             // Smaller blocks than a page are given back one by one.
             let is_alone = block < 4096 && self.facts.clusters.is_none();
             let is_cut = !edge.is_multiple_of(if is_alone { block } else { unit });
             if !is_cut || !matches!(place, Place::Written(..)) {
                 continue;
             }
-            if self.cache.frame(owner, page).is_none() {
+            let unit_page = page / self.unit_pages() * self.unit_pages();
+            if self.lacks_page(owner, unit_page) {
                 let runner = self.task(index).runner;
-                let from = edge / unit * unit;
+                let from = unit_page * 4096;
                 let pages = (page, page + 1);
                 if self.own_cache().is_some() {
                     self.read_record(owner, page, pages, runner);
@@ -452,6 +499,19 @@ impl Machine {
         size.checked_sub(1).filter(|last| moves && is_behind && !last.is_multiple_of(unit))
     }
 
+    /// Edges of a range that is given back or cleared: where it begins, and where it ends before
+    /// the end of the file or in its last block.
+    pub(super) fn edges_of(&self, owner: u32, (at, end): (u64, u64)) -> [u64; 2] {
+        let size = self.tree.node(owner).size;
+        let block = match self.facts.clusters {
+            Some(_) => self.whole_bytes(),
+            None => u64::from(self.facts.block_bytes),
+        };
+        // The last block goes as a whole, or is cleared up to the end of the file.
+        let end = if end >= size.next_multiple_of(block) { 0 } else { end.min(size) };
+        [if at < size { at } else { 0 }, end]
+    }
+
     /// Bytes that are cached and given back together: those of a page, a block or a record.
     pub(super) fn whole_bytes(&self) -> u64 {
         (self.unit_pages() * 4096).max(u64::from(self.facts.block_bytes))
@@ -464,9 +524,10 @@ impl Machine {
         let node = self.tree.node(owner).id;
         let unit = self.whole_bytes();
         for &edge in edges.iter().filter(|edge| !edge.is_multiple_of(unit)) {
-            let run = FileRun { node, first: edge / block, count: 1 };
+            let run = FileRun { node, first: (edge - 1) / block, count: 1 };
             let is_written = matches!(self.fs.map(run).place, Place::Written(..));
-            let frame = self.cache.frame(owner, edge / 4096);
+            let page = (edge - 1) / 4096;
+            let frame = self.cache.frame(owner, page);
             let is_here = |frame: &_| self.cache.frames[*frame].flags.has(FrameFlags::UP_TO_DATE);
             let Some(frame) = frame.filter(is_here).filter(|_| is_written) else { continue };
             if self.own_cache().is_some() {
@@ -475,7 +536,7 @@ impl Machine {
             }
             if self.cache.set_dirty(frame) {
                 if self.unit_pages() > 1 {
-                    self.dirty_units(owner, (edge / 4096, edge / 4096 + 1));
+                    self.dirty_units(owner, (page, page + 1));
                 }
                 self.note_dirty(owner);
             }

@@ -7,7 +7,7 @@ use super::flush::FlushWork;
 use super::request::{Cargo, OutgoingKind, Want};
 use super::task::{Flow, TaskIndex, Work};
 use super::write_out::{Extent, Manner};
-use crate::api::block::{FileRun, Mapped, Place};
+use crate::api::block::{BlockRun, FileRun, Mapped, Place};
 use crate::api::file_system::{Promise, Touch, Use};
 
 /// A direct transfer, step by step.
@@ -74,8 +74,7 @@ impl Machine {
                 }
             }
             3 if work.is_write => {
-                self.cache.forget(work.owner, work.pages().from, work.pages().end, |_| {});
-                self.note_clean(work.owner);
+                self.cache.invalidate(work.owner, work.pages().from, work.pages().end);
                 let range = (work.at, work.end);
                 self.dirty_tail(index, work.owner, work.at);
                 work.fresh = self.fresh_edges(work.owner, range);
@@ -85,6 +84,10 @@ impl Machine {
             }
             3 => self.cost_of_place(index, work),
             4 => self.send_direct(index, work),
+            // Pages that are being read have old data: they are waited for, and go.
+            _ if work.is_write && self.awaits_range(index, work.owner, (work.at, work.end)) => {
+                work.phase = 4;
+            }
             _ => return self.end_direct(index, work),
         }
         Flow::More
@@ -164,6 +167,9 @@ impl Machine {
                 Place::Hole | Place::Delayed => false,
             };
             if let Some((device, to)) = place.block().filter(|_| is_there) {
+                if work.is_write {
+                    self.clean_aliases(BlockRun { device, first: to, count });
+                }
                 let kind = if work.is_write { OutgoingKind::Write } else { OutgoingKind::Read };
                 while at < until {
                     let bytes = (until - at).min(most);
@@ -204,8 +210,7 @@ impl Machine {
 
     fn end_direct(&mut self, index: TaskIndex, work: &DirectWork) -> Flow {
         if work.is_write {
-            self.cache.forget(work.owner, work.pages().from, work.pages().end, |_| {});
-            self.note_clean(work.owner);
+            self.cache.invalidate(work.owner, work.pages().from, work.pages().end);
         }
         let touch = if work.is_write { Touch::Written } else { Touch::Read };
         let id = self.tree.node(work.owner).id;

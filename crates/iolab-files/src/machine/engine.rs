@@ -105,7 +105,7 @@ pub struct Machine {
     pub(super) throttle: Box<dyn Throttle>,
     pub(super) flusher: Box<dyn Flusher>,
     pub(super) tasks: Vec<Task>,
-    free_tasks: Vec<TaskIndex>,
+    pub(super) free_tasks: Vec<TaskIndex>,
     pub(super) requests: Vec<OnItsWay>,
     pub(super) free_requests: Vec<OutgoingId>,
     pub(super) calendar: Calendar<Event>,

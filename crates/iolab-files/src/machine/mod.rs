@@ -16,6 +16,7 @@ mod mapped;
 mod name;
 mod node;
 mod page_io;
+mod power;
 mod processors;
 mod records;
 mod request;

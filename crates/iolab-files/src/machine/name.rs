@@ -13,7 +13,7 @@ use super::stream::Stream;
 use super::task::{Flow, TaskIndex};
 use super::tree::{EISDIR, ENOTEMPTY, Located};
 use crate::api::block::{FileRun, Place};
-use crate::api::file_system::{ClosedHandle, Entry, NodeKind, Reshape, Touch};
+use crate::api::file_system::{ClosedHandle, Entry, NodeKind, Reshape, Touch, Use};
 use crate::api::frame::FrameFlags;
 use crate::api::read_ahead::{Hint, ReadAhead};
 
@@ -72,6 +72,10 @@ impl Machine {
     pub(super) fn step_name(&mut self, index: TaskIndex, work: &mut NameWork) -> Flow {
         work.phase += 1;
         let result = match (&work.naming, work.phase) {
+            (&Naming::Truncate { owner, .. } | &Naming::Reshape { owner, .. }, 1) => {
+                self.take_lock(index, owner, Use::Write);
+                Ok(Flow::More)
+            }
             (naming, 1) => {
                 self.look_for_names(index, naming);
                 Ok(Flow::More)
@@ -173,13 +177,16 @@ impl Machine {
             Naming::Truncate { owner, to } => {
                 let (owner, to) = (*owner, *to);
                 self.forget_behind(index, &mut cx, owner, to);
-                self.read_edges(index, owner, &[to]);
+                if to < self.tree.node(owner).size {
+                    self.read_edges(index, owner, &[to]);
+                }
                 Ok(Flow::More)
             }
             Naming::Reshape { owner, range, how, .. } => {
                 if *how != Reshape::Allocate {
                     let (owner, range) = (*owner, *range);
-                    self.read_edges(index, owner, &[range.0, range.1]);
+                    let edges = self.edges_of(owner, range);
+                    self.read_edges(index, owner, &edges);
                 }
                 Ok(Flow::More)
             }
@@ -388,20 +395,21 @@ impl Machine {
     }
 
     fn cut_file(&mut self, index: TaskIndex, owner: u32, to: u64) -> Result<(), Errno> {
-        let runner = self.task(index).runner;
-        let mut cx = self.context(runner);
         self.cache.forget(owner, to.div_ceil(4096), u64::MAX, |_| {});
         let node = self.tree.node(owner);
         let (id, from) = (node.id, node.size);
-        let result = self.fs.truncate(&mut cx, id, Bytes(from), Bytes(to));
-        self.apply(index, cx);
-        result?;
-        self.tree.node_mut(owner).size = to;
         if to < from {
+            // Before anything of it is written.
+            self.tree.node_mut(owner).size = to;
             self.clear(owner, (to, from));
             self.dirty_edges(index, owner, &[to]);
         }
-        Ok(())
+        let runner = self.task(index).runner;
+        let mut cx = self.context(runner);
+        let result = self.fs.truncate(&mut cx, id, Bytes(from), Bytes(to));
+        self.apply(index, cx);
+        self.tree.node_mut(owner).size = if result.is_ok() { to } else { from };
+        result
     }
 
     fn evict_file(&mut self, index: TaskIndex, owner: u32) -> Flow {
@@ -426,7 +434,12 @@ impl Machine {
     /// Waits for pages of a range that are on their way; tells whether there are any.
     ///
     /// Source: Linux mm/truncate.c (`truncate_inode_pages_range`).
-    fn awaits_range(&mut self, index: TaskIndex, owner: u32, (at, end): (u64, u64)) -> bool {
+    pub(super) fn awaits_range(
+        &mut self,
+        index: TaskIndex,
+        owner: u32,
+        (at, end): (u64, u64),
+    ) -> bool {
         let last = end.div_ceil(4096).min(self.cache.file(owner).page_end());
         let is_busy = |page: &u64| {
             self.cache.frame(owner, *page).is_some_and(|frame| {
@@ -478,7 +491,7 @@ impl Machine {
         }
         if how != Reshape::Allocate {
             self.clear(owner, (at, end.min(end_of_file)));
-            let edges = [at, end].map(|edge| edge.min(end_of_file));
+            let edges = self.edges_of(owner, (at, end));
             self.dirty_edges(index, owner, &edges);
             let unit = self.whole_bytes();
             let (from, until) = (at.next_multiple_of(unit), end / unit * unit);

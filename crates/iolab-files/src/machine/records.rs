@@ -171,6 +171,11 @@ impl Machine {
             }
             Phase::Admit => self.ask_for_room(index, work, Bytes(end - work.at)),
             Phase::Dirty => {
+                // It may have left memory while the writer slept.
+                self.fill_record(index, work.owner, (work.at, end));
+                if self.task(index).pending > 0 {
+                    return Flow::More;
+                }
                 if let Err(errno) = self.prepare(index, work.owner, (work.at, end), false) {
                     return Flow::Failed(errno);
                 }

@@ -241,6 +241,11 @@ impl Machine {
 
     /// Sends blocks in requests of at most the queue's size.
     fn send_piece(&mut self, owner: u32, piece: Piece, manner: Manner) {
+        self.clean_aliases(BlockRun {
+            device: piece.device,
+            first: piece.block,
+            count: piece.count,
+        });
         let per_page = self.blocks_per_page();
         let sectors = u64::from(self.facts.block_bytes) / 512;
         let node_id = self.tree.node(owner).id;
@@ -271,6 +276,19 @@ impl Machine {
             node.writes.push(id);
             node.bytes_out += now * u64::from(self.facts.block_bytes);
             at += now;
+        }
+    }
+
+    /// Forgets metadata that lay where data are about to be written: nobody needs them any more,
+    /// and they must not follow.
+    ///
+    /// Source: Linux fs/buffer.c (`clean_bdev_aliases`).
+    pub(super) fn clean_aliases(&mut self, run: BlockRun) {
+        let (from, end) = self.metadata_pages(run);
+        let is_whole = self.facts.block_bytes >= 4096;
+        if is_whole && self.cache.file(DEVICE).next_dirty(from, end).is_some() {
+            self.cache.forget(DEVICE, from, end, |_| {});
+            self.note_clean(DEVICE);
         }
     }
 

@@ -197,6 +197,55 @@ impl Twin {
         Ok(())
     }
 
+    /// Makes everything durable, writes to each file once more, flushes some of them, cuts power;
+    /// what was flushed is there, and of the rest nothing but what was written.
+    pub fn lose_power(&mut self) -> Result<(), String> {
+        self.mounted.ask(Op::SyncAll, None, &mut []).map_err(|e| format!("sync: {}", e.0))?;
+        let before = self.files.clone();
+        let mut is_flushed = [false; FILES as usize];
+        for file in 0..FILES {
+            self.write(file)?;
+            if self.chance.below(2) == 0 {
+                self.sync(file)?;
+                is_flushed[file as usize] = true;
+            }
+        }
+        let mut is_cut = false;
+        for _ in 0..1000 {
+            self.mounted.settle();
+            is_cut = is_cut || self.mounted.machine.cut_power();
+            if is_cut {
+                break;
+            }
+            self.mounted.happens();
+        }
+        if !is_cut {
+            return Err("something is always on its way".into());
+        }
+        for file in 0..FILES {
+            let index = file as usize;
+            let name = self.names[index].clone();
+            let stat = Op::Stat { path: iolab_model::op::PathId(0) };
+            let told = |e: Errno| format!("after the power cut: {}", e.0);
+            let length = self.mounted.ask(stat, Some(&name), &mut []).map_err(told)?;
+            let mut found = vec![0; length as usize];
+            let read = Op::read(Self::handle(file, 0), Bytes(0), Bytes(length));
+            self.mounted.ask(read, None, &mut found).map_err(told)?;
+            if is_flushed[index] && found != self.files[index] {
+                return Err(format!("{name}: what was flushed is lost in a power cut"));
+            }
+            let old = before[index].iter().zip(&self.files[index]).zip(&found);
+            if let Some(at) = old.clone().position(|((old, new), now)| now != old && now != new) {
+                return Err(format!("{name}: byte {at} is neither old nor new after a power cut"));
+            }
+            if found.len() < before[index].len() {
+                return Err(format!("{name} is shorter after a power cut"));
+            }
+            self.files[index] = found;
+        }
+        Ok(())
+    }
+
     fn compare(&mut self, file: u64, op: Op, (at, length): (u64, u64)) -> Result<(), String> {
         let mut found = vec![0xee; length as usize];
         let moved =
@@ -300,4 +349,33 @@ impl Twin {
         self.make(file);
         Ok(())
     }
+}
+
+/// Writes records of a file in random order, each once, with a memory smaller than it; reads all of
+/// them and says what is wrong first.
+pub fn larger_than_memory(file_system: Box<dyn FileSystem>, record: u64) -> Result<(), String> {
+    const FILE: u64 = 4 << 20;
+    let mut mounted = Mounted::new(file_system, 5 << 19);
+    let (handle, mut chance) = (Handle(0), Chance(record));
+    mounted.open("a", 0, Twin::how(Access::Plain), true);
+    let records = FILE / record;
+    let mut order: Vec<u64> = (0..records).collect();
+    for last in (1..order.len()).rev() {
+        order.swap(last, chance.below(last as u64 + 1) as usize);
+    }
+    let told = |errno: Errno| format!("errno {}", errno.0);
+    for at in order {
+        let mut content = vec![(at % 251) as u8 + 1; record as usize];
+        let write = Op::write(handle, Bytes(at * record), Bytes(record));
+        mounted.ask(write, None, &mut content).map_err(told)?;
+    }
+    for at in 0..records {
+        let mut content = vec![0; record as usize];
+        let read = Op::read(handle, Bytes(at * record), Bytes(record));
+        mounted.ask(read, None, &mut content).map_err(told)?;
+        if let Some(wrong) = content.iter().position(|byte| *byte != (at % 251) as u8 + 1) {
+            return Err(format!("record {at} of {records}, byte {wrong} is {}", content[wrong]));
+        }
+    }
+    Ok(())
 }

@@ -121,7 +121,7 @@ impl Mounted {
     }
 
     /// Lets the next thing happen, if there is one.
-    fn happens(&mut self) -> bool {
+    pub fn happens(&mut self) -> bool {
         let device = self.queue.first().map_or(Ns::MAX, |(at, _)| *at);
         let next = device.min(self.machine.next_event());
         if next == Ns::MAX {

@@ -395,9 +395,9 @@ impl ExtFs {
                 self.undelay(run.node, run.first, run.count);
                 self.remove(cx, run.node, run.first, run.count);
             }
-            Reshape::Allocate => self.give_unwritten(cx, run)?,
+            Reshape::Allocate => self.give_unwritten(cx, run, size)?,
             Reshape::Zero => {
-                self.give_unwritten(cx, run)?;
+                self.give_unwritten(cx, run, size)?;
                 self.unwrite(cx, run)?;
             }
         }
@@ -425,7 +425,13 @@ impl ExtFs {
         Ok(())
     }
 
-    fn give_unwritten(&mut self, cx: &mut Context, run: FileRun) -> Result<(), Errno> {
+    /// Gives unwritten blocks to what has none; the file grows with them up to `length`.
+    fn give_unwritten(
+        &mut self,
+        cx: &mut Context,
+        run: FileRun,
+        length: Bytes,
+    ) -> Result<(), Errno> {
         if !self.has_extents {
             return Err(Errno(95)); // EOPNOTSUPP: fallocate needs extents.
         }
@@ -453,7 +459,7 @@ impl ExtFs {
             if let Some(node) = self.nodes.get_mut(&run.node.0) {
                 let reached =
                     (at + placed.count) * u64::from(self.allocator.geometry().block_bytes);
-                node.size = node.size.max(reached.min(node.size.max(reached)));
+                node.size = node.size.max(reached.min(length.0));
             }
             at += placed.count;
         }

@@ -459,6 +459,11 @@ impl Xfs {
         if size.0 > from {
             return self.set_length(cx, run.node, from, size.0);
         }
+        if how != Reshape::Allocate {
+            // Dirty data are written before (`xfs_flush_unmap_range`), up to the end of the file.
+            let file = self.node_mut(run.node);
+            file.inode.size = file.inode.size.max(from);
+        }
         self.log_node(cx, run.node, true);
         Ok(())
     }
