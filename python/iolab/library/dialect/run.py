@@ -205,10 +205,10 @@ class Line(Attendant):
             return
         if not self._plan.row_of_dialect.keeps_files:
             if _has_mismatch(record):
-                raise MismatchError(
-                    str(record.get("error")),
-                    "do not trust this storage before you know why",
-                )
+                hint = "do not trust this storage before you know why"
+                if record.get("simulation"):
+                    hint = "the simulator has lost them: report this, with the job and the stack"
+                raise MismatchError(str(record.get("error")), hint)
             raise TestbedError(str(record.get("error") or "the row failed without saying why"))
         self.n_failed += 1
         self._console.note(f"iolab: {record.get('error')}")
