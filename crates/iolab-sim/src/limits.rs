@@ -52,7 +52,7 @@ pub const LIMITS: &[Limit] = &[
     limit(
         "verify",
         "a simulated store keeps no records that could be compared",
-        "leave it out, or use --on loop:1g",
+        "leave dataintegrity out, or use --on loop:1g",
     ),
     limit(
         "links",

@@ -7,6 +7,7 @@ mod clustered;
 mod contents;
 mod daemon;
 mod direct;
+mod edges;
 mod effects;
 mod engine;
 mod facts;

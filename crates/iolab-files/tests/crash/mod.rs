@@ -1,5 +1,6 @@
 //! A machine that can lose power at any event.
 
+pub mod chance;
 pub mod fragile;
 pub mod small;
 

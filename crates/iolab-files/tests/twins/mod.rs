@@ -2,4 +2,6 @@
 
 pub mod broken;
 pub mod bytes;
+#[path = "../crash/chance.rs"]
+pub mod chance;
 pub mod mounted;
