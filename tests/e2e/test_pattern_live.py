@@ -61,7 +61,8 @@ PROGRAMS = {
         "    os.pread(f, size, at) if random.random() < 0.7 else os.pwrite(f, block, at)"
     ),
     "four-cursors": (
-        "for i in range(200): os.pread(f, size, (i % 4) * (16 << 20) + i // 4 * size)"
+        # Long enough that four processes with one cursor each run beside one another, not in turn.
+        "for i in range(4000): os.pread(f, size, (i % 4) * (16 << 20) + i // 4 * size)"
     ),
     "two-phases": (
         "for i in range(200): os.write(f, block)\n"

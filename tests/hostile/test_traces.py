@@ -41,12 +41,16 @@ def busy(arena: Arena, user: str) -> Generator[None]:
 
 
 def shown(trace: Path) -> list[list[str]]:
-    """Letter, process and payload of all events of a trace."""
+    """Letter, process and payload of all events of a trace; its messages have no such format.
+
+    A message stands where a busy machine made events faster than they could be taken.
+    """
     words = ["trace", "show", "-q", "-f", "%a|%p|%P\\n", str(trace)]
     done = subprocess.run(
         [sys.executable, "-m", "iolab.cli", *words], capture_output=True, text=True, check=True
     )
-    return [line.split("|") for line in done.stdout.splitlines()]
+    rows = [line.split("|", 2) for line in done.stdout.splitlines()]
+    return [row for row in rows if len(row) == 3]
 
 
 @contextmanager
