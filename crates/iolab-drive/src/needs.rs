@@ -384,9 +384,10 @@ fn missing(can: &Capabilities, node: &Node, verify: Verify) -> Option<Missing> {
         (node.flags.is_empty() || can.has_flags, ("flags", "pass flags with a transfer")),
         (does != Deed::Allocate || can.has_allocate, ("allocate", "allocate blocks")),
         (
-            !matches!(does, Deed::Punch | Deed::Zero | Deed::Discard) || can.has_deallocate,
+            !matches!(does, Deed::Punch | Deed::Discard) || can.has_deallocate,
             ("deallocate", "give blocks back"),
         ),
+        (does != Deed::Zero || can.has_zeroing, ("zero", "clear a range without writing")),
         (
             !matches!(does, Deed::Link | Deed::SymbolicLink | Deed::Copy) || can.has_links,
             ("links", "link or copy files"),

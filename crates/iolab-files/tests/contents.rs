@@ -5,6 +5,7 @@ mod twins;
 
 use twins::broken::{Broken, FAULTS, Fault};
 use twins::bytes::Twin;
+use twins::lanes::Lanes;
 use twins::mounted::made;
 
 /// File systems with options of mkfs and mount that change what becomes of data.
@@ -78,6 +79,21 @@ fn flushed_data_survive_a_power_cut() {
             let steps = (0..40).try_for_each(|_| twin.step());
             let told = |what| format!("{name} {mkfs} {mount} seed {seed}: {what}");
             found.extend(steps.and_then(|()| twin.lose_power()).map_err(told).err());
+        }
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+/// Processes work on one file at the same time, through the cache, past it and by mappings: each
+/// finds what is there, and changes nothing else.
+#[test]
+fn processes_that_share_a_file_find_what_is_there() {
+    let mut found = Vec::new();
+    for (name, mkfs, mount) in MOUNTS {
+        for seed in 0..effort().0 {
+            let what = Lanes::new(made(name, mkfs, mount), seed).go(150);
+            let told = |what| format!("{name} {mkfs} {mount} seed {seed}: {what}");
+            found.extend(what.map_err(told).err());
         }
     }
     assert!(found.is_empty(), "{found:#?}");

@@ -74,6 +74,9 @@ pub struct Capabilities {
     pub has_allocate: bool,
     /// Ranges of files give their blocks back ([`crate::op::Op::Deallocate`]).
     pub has_deallocate: bool,
+    /// Ranges of files are cleared without writing ([`crate::op::Deallocation::Zero`]), unless the
+    /// file system at hand cannot do so.
+    pub has_zeroing: bool,
     /// Transfers may go to the end of a file ([`crate::op::Position::End`]).
     pub has_end: bool,
     /// Files have second names and are copied ([`crate::op::Op::Link`], [`crate::op::Op::Copy`]).
@@ -109,6 +112,7 @@ impl Capabilities {
         has_kernel_threads: false,
         has_allocate: false,
         has_deallocate: false,
+        has_zeroing: false,
         has_end: false,
         has_links: false,
         has_key_value: false,

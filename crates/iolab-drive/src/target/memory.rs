@@ -75,6 +75,7 @@ impl Target for Memory {
             has_small_calls: true,
             has_allocate: true,
             has_deallocate: true,
+            has_zeroing: true,
             has_end: true,
             has_links: true,
             has_key_value: true,

@@ -51,6 +51,7 @@ impl Target for Null {
             has_append: true,
             has_allocate: true,
             has_deallocate: true,
+            has_zeroing: true,
             has_end: true,
             has_links: true,
             has_key_value: true,

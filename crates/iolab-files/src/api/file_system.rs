@@ -277,7 +277,8 @@ pub struct Bypass {
     pub promised: bool,
     /// Longer ones than this.
     pub above: Bytes,
-    /// Writes behind the end of a file, too.
+    /// Writes behind the end of a file and into holes, too; else these go through the cache, also
+    /// those that ask for direct I/O.
     pub extends: bool,
     /// Changes of the inode by a write are durable when it returns.
     pub commits: bool,
@@ -410,8 +411,8 @@ pub trait FileSystem {
         size: Bytes,
     ) -> Result<(), Errno>;
 
-    /// Tell whether [`Reshape::Allocate`] is possible.
-    fn can_allocate(&self) -> bool {
+    /// Tell whether it does so at all; [`FileSystem::reshape`] is never asked for what it does not.
+    fn can_reshape(&self, _: Reshape) -> bool {
         true
     }
 

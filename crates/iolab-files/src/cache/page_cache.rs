@@ -265,18 +265,32 @@ impl PageCache {
         }
     }
 
-    /// Forgets the clean pages of a range of a file.
+    /// Forgets the clean pages of a range of a file. A folio leaves as a whole, or stays.
     pub fn give_up(&mut self, owner: u32, from: u64, end: u64) {
-        for index in from..end {
-            let Some(frame) = self.frame(owner, index) else { continue };
+        let mut index = from;
+        while index < end {
+            let order = self.frame(owner, index).map_or(0, |frame| self.frames[frame].order);
+            let next = ((index >> order << order) + (1 << order)).min(end);
+            if (index..next).all(|page| self.can_leave(owner, page)) {
+                for page in index..next {
+                    if let Some(frame) = self.frame(owner, page) {
+                        self.replacement.removed(&mut self.frames, frame);
+                        self.frames.release(frame);
+                        self.files[owner as usize].set(page, Slot::Absent);
+                    }
+                }
+            }
+            index = next;
+        }
+    }
+
+    /// Tell whether a page holds nothing that the device lacks, and nothing is on its way.
+    fn can_leave(&self, owner: u32, index: u64) -> bool {
+        self.frame(owner, index).is_none_or(|frame| {
             let flags = self.frames[frame].flags;
             let is_busy = flags.has(FrameFlags::DIRTY) || flags.has(FrameFlags::WRITE_BACK);
-            if flags.has(FrameFlags::UP_TO_DATE) && !is_busy {
-                self.replacement.removed(&mut self.frames, frame);
-                self.frames.release(frame);
-                self.files[owner as usize].set(index, Slot::Absent);
-            }
-        }
+            flags.has(FrameFlags::UP_TO_DATE) && !is_busy
+        })
     }
 
     /// Forgets the clean pages of a range of a file that something else has changed

@@ -105,15 +105,27 @@ impl Machine {
             }
             Phase::Tail => {
                 self.find_end(work);
-                self.read_tail(index, work.owner, work.at);
+                self.read_tail(index, work.owner, (work.at, work.end));
+                if self.moves_blocks() {
+                    work.holds = self.edges_with_data(work);
+                    self.fill_edges(index, work);
+                }
                 work.phase = Phase::Prepare;
             }
             Phase::Prepare => {
-                self.dirty_tail(index, work.owner, work.at);
+                if self.moves_blocks() && self.has_lost_edge(work, work.end) {
+                    work.phase = Phase::Tail;
+                    return Flow::More;
+                }
+                let range = (work.at, work.end);
+                self.dirty_tail(index, work.owner, range);
                 work.holds = self.edges_with_data(work);
-                if let Err(errno) = self.prepare(index, work.owner, (work.at, work.end), false) {
+                self.hold_edges(work);
+                let fresh = self.fresh_edges(work.owner, range);
+                if let Err(errno) = self.prepare(index, work.owner, range, false) {
                     return Flow::Failed(errno);
                 }
+                self.clear_fresh(work.owner, range, fresh);
                 work.phase = Phase::Fill;
             }
             Phase::Fill => {
@@ -204,6 +216,29 @@ impl Machine {
                 break;
             }
         }
+    }
+
+    /// Edges that hold data stay in memory, if their blocks may be moved: they are written again.
+    fn hold_edges(&mut self, work: &WriteWork) {
+        let pages = self.unit_pages();
+        let edges = [work.at / (pages * 4096), (work.end - 1) / (pages * 4096)];
+        let moves = self.moves_blocks();
+        let mut new = 0;
+        for (number, _) in edges.into_iter().zip(work.holds).filter(|(_, holds)| moves && *holds) {
+            for page in number * pages..(number + 1) * pages {
+                if let Some(frame) = self.cache.frame(work.owner, page) {
+                    new += u64::from(self.cache.set_dirty(frame));
+                }
+            }
+        }
+        if new > 0 {
+            self.note_dirty(work.owner);
+        }
+    }
+
+    /// Tell whether a write gives blocks new places that hold data already.
+    pub(super) fn moves_blocks(&self) -> bool {
+        self.facts.clusters.is_some_and(|clusters| clusters.moves_tails)
     }
 
     /// Tell whether a unit that was read because it is written in part, and is about to be, has

@@ -205,7 +205,7 @@ impl Machine {
             return Ok(Work::Burn(Ns(0)));
         }
         let bypass = self.facts.clusters.map_or(Bypass::NONE, |clusters| clusters.bypass);
-        let is_there = !is_write || bypass.extends || end <= size && !is_appending;
+        let is_there = !is_write || self.can_go_past(owner, (at, end), is_appending);
         let is_aligned = (at | transfer.length.0).is_multiple_of(512);
         let is_forced = bypass.takes(transfer.length, asked.is_some());
         if is_forced && is_aligned && is_there && how.access != Access::Mapped {
@@ -218,6 +218,9 @@ impl Machine {
             ));
         }
         match self.way_of(owner, (at, end), how.access, is_write) {
+            Access::Direct if !is_there => Ok(Work::Write(
+                WriteWork::new(owner, lane, at, end).promising(promise).appending(is_appending),
+            )),
             Access::Direct if !(at | transfer.length.0).is_multiple_of(512) => Err(Errno::EINVAL),
             Access::Direct => Ok(Work::Direct(
                 DirectWork::new(owner, (at, end), is_write)
@@ -396,8 +399,7 @@ impl Machine {
             }
             Op::Allocate { handle, at, length, keeps_length } => {
                 let owner = self.handle(lane, handle)?.owner;
-                let range = (at.0, at.0 + length.0);
-                Naming::Reshape { owner, range, how: Reshape::Allocate, keeps_length }
+                self.reshaping(owner, (at.0, length.0), Reshape::Allocate, keeps_length)?
             }
             Op::Deallocate { handle, at, length, how } => {
                 let owner = self.handle(lane, handle)?.owner;
@@ -406,12 +408,25 @@ impl Machine {
                     // In a file a discard makes a hole.
                     Deallocation::Punch | Deallocation::Discard => Reshape::Punch,
                 };
-                let range = (at.0, at.0 + length.0);
-                Naming::Reshape { owner, range, how, keeps_length: true }
+                self.reshaping(owner, (at.0, length.0), how, true)?
             }
             _ => return Err(Errno::EOPNOTSUPP),
         };
         Ok(vec![Work::Name(NameWork::new(naming))])
+    }
+
+    fn reshaping(
+        &self,
+        owner: u32,
+        (at, length): (u64, u64),
+        how: Reshape,
+        keeps_length: bool,
+    ) -> Result<Naming, Errno> {
+        if !self.can_reshape(how) {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let end = at.checked_add(length).ok_or(Errno::EINVAL)?;
+        Ok(Naming::Reshape { owner, range: (at, end), how, keeps_length })
     }
 }
 

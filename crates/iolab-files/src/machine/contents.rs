@@ -409,18 +409,17 @@ impl Machine {
         }
     }
 
-    /// Rests of blocks that a write past the cache does not fill hold zeros, if they were nobody's.
-    pub(super) fn clear_rest(&mut self, owner: u32, (at, end): (u64, u64), fresh: [bool; 2]) {
+    /// The first and the last block of a write hold zeros where it does not fill them, if they were
+    /// nobody's before.
+    pub(super) fn clear_fresh(&mut self, owner: u32, (at, end): (u64, u64), fresh: [bool; 2]) {
         let block = u64::from(self.facts.block_bytes);
         let per_block = self.block_sectors();
         let node = self.tree.node(owner).id;
-        let rests = [(at / block * block, at), (end, end.next_multiple_of(block))];
-        for (range, _) in rests.into_iter().zip(fresh).filter(|(_, is_fresh)| *is_fresh) {
-            for sector in range.0 / 512..range.1 / 512 {
-                let run = FileRun { node, first: sector / per_block, count: 1 };
-                let place = self.fs.map(run).place.block();
-                if let (Some((device, block)), Some(contents)) = (place, &mut self.contents) {
-                    let sector = block * per_block + sector % per_block;
+        let edges = [at / block, (end - 1) / block].into_iter().zip(fresh);
+        for (first, _) in edges.filter(|(_, is_fresh)| *is_fresh) {
+            let place = self.fs.map(FileRun { node, first, count: 1 }).place.block();
+            if let (Some((device, block)), Some(contents)) = (place, &mut self.contents) {
+                for sector in block * per_block..(block + 1) * per_block {
                     contents.devices.set(device, sector, SectorData::default());
                 }
             }

@@ -69,14 +69,10 @@ impl Machine {
                 if self.clear_cache(index, work.pages()) {
                     work.phase = 1;
                 }
-                if work.is_write {
-                    self.read_tail(index, work.owner, work.at);
-                }
             }
             3 if work.is_write => {
                 self.cache.invalidate(work.owner, work.pages().from, work.pages().end);
                 let range = (work.at, work.end);
-                self.dirty_tail(index, work.owner, work.at);
                 work.fresh = self.fresh_edges(work.owner, range);
                 if let Err(errno) = self.prepare(index, work.owner, range, true) {
                     return Flow::Failed(errno);
@@ -150,7 +146,7 @@ impl Machine {
         let direct = self.facts.clusters.map_or(u64::MAX, |clusters| clusters.direct_bytes);
         let most = (self.max_sectors() * 512).min(direct);
         if work.is_write {
-            self.clear_rest(work.owner, (work.at, work.end), work.fresh);
+            self.clear_fresh(work.owner, (work.at, work.end), work.fresh);
         } else {
             self.read_past(index, work.owner, (work.at, work.end));
         }

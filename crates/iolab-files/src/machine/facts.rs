@@ -8,7 +8,7 @@ use iolab_model::{Bytes, Ns};
 
 use super::engine::Machine;
 use crate::api::block::Place;
-use crate::api::file_system::Space;
+use crate::api::file_system::{Reshape, Space};
 
 impl Machine {
     /// Names of all files, directories left out.
@@ -62,9 +62,9 @@ impl Machine {
         (self.cache.dirty + self.cache.write_back) * 4096
     }
 
-    /// Tell whether blocks can be given to ranges without writing (fallocate(2)).
-    pub fn can_allocate(&self) -> bool {
-        self.fs.can_allocate()
+    /// Tell whether the space of ranges can be changed so (fallocate(2)).
+    pub fn can_reshape(&self, how: Reshape) -> bool {
+        self.fs.can_reshape(how)
     }
 
     /// Preferred size of transfers (`st_blksize` of stat(2)): the unit of its cache.

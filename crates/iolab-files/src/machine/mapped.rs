@@ -107,12 +107,12 @@ impl Machine {
         let cost = self.settings.cost;
         self.spend(index, cost.page_ns);
         self.counts.faults_minor += 1;
-        self.map_page(index, work, page);
         if work.is_write {
             let frame = self.cache.frame(work.owner, page)?;
             let flags = &mut self.cache.frames[frame].flags;
             flags.set(FrameFlags::WRITABLE);
             flags.set(FrameFlags::MAPPED);
+            // Before anything is read ahead: a dirty page does not leave memory for it.
             let is_new = self.cache.set_dirty(frame);
             if is_new {
                 self.dirty_units(work.owner, (page, page + 1));
@@ -120,6 +120,7 @@ impl Machine {
                 work.looks = self.throttle.dirtied(self.now, TaskId(work.lane), BACKING, 1);
             }
         }
+        self.map_page(index, work, page);
         None
     }
 

@@ -82,10 +82,17 @@ impl Machine {
             }
             (_, 2) => self.act(index, work),
             (&Naming::Truncate { owner, to }, 3) => {
+                if to < self.tree.node(owner).size && self.has_lost_page(owner, &[to]) {
+                    work.phase = 1;
+                    return Flow::More;
+                }
                 self.cut_file(index, owner, to).map(|()| Flow::Done)
             }
             (&Naming::Reshape { owner, range, how, keeps_length }, 3) => {
-                if how != Reshape::Allocate && self.awaits_range(index, owner, range) {
+                let edges = self.edges_of(owner, range);
+                if how != Reshape::Allocate
+                    && (self.awaits_range(index, owner, range) || self.has_lost_page(owner, &edges))
+                {
                     work.phase = 1;
                     return Flow::More;
                 }

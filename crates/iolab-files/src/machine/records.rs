@@ -8,7 +8,7 @@ use super::buffered_read::ReadWork;
 use super::buffered_write::{Phase, WriteWork};
 use super::engine::Machine;
 use super::task::{Flow, RunBy, TaskIndex};
-use crate::api::block::{FileRun, Place};
+use crate::api::block::{FileRun, Mapped, Place};
 use crate::api::file_system::{CacheKind, Use};
 use crate::api::own_cache::{Admission, DirectIo, OwnCache};
 use crate::api::read_ahead::NewFolio;
@@ -61,6 +61,31 @@ impl Machine {
         let is_dirty = self.cache.file(owner).next_dirty(pages.0, pages.1).is_some();
         let is_past = own.direct == DirectIo::Reads && !is_write && !is_dirty;
         if is_past { Access::Direct } else { Access::Plain }
+    }
+
+    /// Tell whether a write can go past the cache: into blocks that it has, where direct I/O gives
+    /// none.
+    pub(super) fn can_go_past(
+        &self,
+        owner: u32,
+        (at, end): (u64, u64),
+        is_appending: bool,
+    ) -> bool {
+        if self.facts.clusters.is_none_or(|clusters| clusters.bypass.extends) {
+            return true;
+        }
+        let block = u64::from(self.facts.block_bytes);
+        let (node, last) = (self.tree.node(owner), end.div_ceil(block));
+        let mut first = at / block;
+        while first < last {
+            let run = FileRun { node: node.id, first, count: last - first };
+            let Mapped { place, count } = self.fs.map(run);
+            if !matches!(place, Place::Written(..)) {
+                return false;
+            }
+            first += count.max(1);
+        }
+        end <= node.size && !is_appending
     }
 
     // --- Reads ---

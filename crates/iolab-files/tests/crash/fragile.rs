@@ -354,15 +354,16 @@ impl Fragile {
         let Some(node) = self.any_file() else { return Ok(()) };
         let first = self.chance.below(BLOCKS);
         let run = FileRun { node, first, count: 1 + self.chance.below(BLOCKS - first) };
+        let how = [Reshape::Punch, Reshape::Allocate][self.chance.below(2) as usize];
+        if !self.fs.can_reshape(how) {
+            return Ok(());
+        }
         let file = self.files.get_mut(&node).unwrap();
         let size = file.size;
-        let punches = self.chance.below(2) == 0;
-        if punches {
+        if how == Reshape::Punch {
             file.blocks.retain(|block, _| !(run.first..run.end()).contains(block));
         }
-        let how = if punches { Reshape::Punch } else { Reshape::Allocate };
         let mut cx = self.context();
-        // Files without extents cannot reserve; nothing has changed then.
         let _ = self.fs.reshape(&mut cx, run, how, Bytes(size));
         self.after(&cx)
     }

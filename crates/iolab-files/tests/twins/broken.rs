@@ -171,8 +171,8 @@ impl FileSystem for Broken {
         self.inner.abandon(cx, run);
     }
 
-    fn can_allocate(&self) -> bool {
-        self.inner.can_allocate()
+    fn can_reshape(&self, how: Reshape) -> bool {
+        self.inner.can_reshape(how)
     }
 
     fn opened(&mut self, cx: &mut Context, node: NodeId, is_writer: bool) {

@@ -16,6 +16,8 @@ use iolab_model::error::Errno;
 use iolab_model::op::{Handle, Op, PathId, Token};
 use iolab_model::{Bytes, Ns};
 
+use super::chance::Chance;
+
 /// Events of an op that has no end.
 const EVENTS_MAX: u32 = 1_000_000;
 /// Time of a request.
@@ -56,6 +58,8 @@ pub struct Mounted {
     /// Requests on the device, each with the time of its end, in their order.
     queue: Vec<(Ns, Outgoing)>,
     free_at: Ns,
+    /// Requests end in any order.
+    scattered: Option<Chance>,
 }
 
 impl Mounted {
@@ -77,7 +81,60 @@ impl Mounted {
         let mut machine = Machine::new(Ns(0), settings, deciders, PathBuf::from("/m"));
         machine.keep_data();
         let lane = machine.add_lane();
-        Self { machine, lane, now: Ns(0), queue: Vec::new(), free_at: Ns(0) }
+        Self { machine, lane, now: Ns(0), queue: Vec::new(), free_at: Ns(0), scattered: None }
+    }
+
+    /// Lets requests end in any order from now on.
+    pub fn scatter(&mut self, seed: u64) {
+        self.scattered = Some(Chance(seed));
+    }
+
+    /// Another process.
+    pub fn add_lane(&mut self) -> u32 {
+        self.machine.add_lane()
+    }
+
+    /// Begins an op of a process, with this buffer.
+    pub fn begin(&mut self, lane: u32, op: Op, buffer: Vec<u8>) -> Result<(), Errno> {
+        let token = Token(0);
+        self.machine.lend(lane, token, buffer);
+        let call = Call { lane, token, op: &op, path: None, other: None, answer: None };
+        let begun = self.machine.submit(self.now, call);
+        if begun.is_err() {
+            self.machine.give_back(lane, token);
+        }
+        self.take();
+        begun
+    }
+
+    /// Ops that have ended: process, outcome, buffer.
+    pub fn ended(&mut self) -> Vec<(u32, Result<u64, Errno>, Vec<u8>)> {
+        let mut ended = Vec::new();
+        self.machine.take_ended(&mut ended);
+        let each = ended.into_iter().map(|end| {
+            let buffer = self.machine.give_back(end.lane, end.token).expect("a buffer was lent");
+            (end.lane, end.outcome.map(|bytes| bytes.0), buffer)
+        });
+        each.collect()
+    }
+
+    /// Opens a file for a process.
+    pub fn open_by(
+        &mut self,
+        lane: u32,
+        name: &str,
+        handle: Handle,
+        how: iolab_model::op::OpenHow,
+    ) -> Result<u64, Errno> {
+        self.ask_by(lane, Op::Open { path: PathId(0), handle, how }, Some(name))
+    }
+
+    /// Does an op of a process to its end.
+    pub fn ask_by(&mut self, lane: u32, op: Op, path: Option<&str>) -> Result<u64, Errno> {
+        let own = core::mem::replace(&mut self.lane, lane);
+        let result = self.ask(op, path, &mut []);
+        self.lane = own;
+        result
     }
 
     /// Does an op to its end, with this buffer.
@@ -115,13 +172,20 @@ impl Mounted {
         self.machine.take_requests(&mut requests);
         for request in requests {
             assert_eq!(request.device, DeviceId::MAIN);
-            self.free_at = self.free_at.max(request.at).max(self.now) + LATENCY;
-            self.queue.push((self.free_at, request));
+            let begin = request.at.max(self.now);
+            let end = match &mut self.scattered {
+                Some(chance) => begin + Ns(1 + chance.below(10 * LATENCY.0)),
+                None => self.free_at.max(begin) + LATENCY,
+            };
+            self.free_at = self.free_at.max(end);
+            let place = self.queue.partition_point(|(at, _)| *at <= end);
+            self.queue.insert(place, (end, request));
         }
     }
 
     /// Lets the next thing happen, if there is one.
     pub fn happens(&mut self) -> bool {
+        self.take();
         let device = self.queue.first().map_or(Ns::MAX, |(at, _)| *at);
         let next = device.min(self.machine.next_event());
         if next == Ns::MAX {

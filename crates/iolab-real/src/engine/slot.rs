@@ -172,6 +172,7 @@ pub const ABILITIES: Capabilities = Capabilities {
     has_flags: true,
     has_allocate: true,
     has_deallocate: true,
+    has_zeroing: true,
     has_end: true,
     has_links: true,
     ..Capabilities::MINIMAL

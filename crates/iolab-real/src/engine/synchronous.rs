@@ -29,6 +29,7 @@ pub const ABILITIES: Capabilities = Capabilities {
     has_lock: true,
     has_allocate: true,
     has_deallocate: true,
+    has_zeroing: true,
     has_end: true,
     has_links: true,
     has_small_calls: true,

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use iolab_files::api::file_system::Reshape;
 use iolab_files::machine::Machine;
 use iolab_model::error::Errno;
 use iolab_model::listing::SortedListing;
@@ -135,7 +136,9 @@ impl Target for SimTarget {
         if let Some(machine) = simulation.machine() {
             return Capabilities {
                 can_verify,
-                has_allocate: machine.can_allocate(),
+                has_allocate: machine.can_reshape(Reshape::Allocate),
+                has_deallocate: machine.can_reshape(Reshape::Punch),
+                has_zeroing: machine.can_reshape(Reshape::Zero),
                 ..CAPABILITIES_WITH_FILES
             };
         }
@@ -301,6 +304,7 @@ pub const CAPABILITIES_WITH_FILES: Capabilities = Capabilities {
     has_small_calls: true,
     has_stream: true,
     has_deallocate: true,
+    has_zeroing: true,
     has_store: true,
     ..CAPABILITIES
 };

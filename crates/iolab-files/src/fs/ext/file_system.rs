@@ -139,8 +139,13 @@ impl FileSystem for ExtFs {
         self.close_handle(cx, node, closed);
     }
 
-    fn can_allocate(&self) -> bool {
-        self.has_extents
+    /// The drivers of their own of ext2 and ext3 know no `fallocate` at all; unwritten blocks need
+    /// extents. (Linux fs/ext4/extents.c, fs/ext4/inode.c: `ext4_punch_hole`.)
+    fn can_reshape(&self, how: Reshape) -> bool {
+        match how {
+            Reshape::Punch => !self.mode.own_driver,
+            Reshape::Allocate | Reshape::Zero => self.has_extents,
+        }
     }
 
     fn lock(&self, usage: Use) -> Lock {

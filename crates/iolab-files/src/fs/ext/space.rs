@@ -411,7 +411,6 @@ impl ExtFs {
         Ok(())
     }
 
-    /// Unwritten blocks for the holes of a range (`ext4_alloc_file_blocks`).
     /// Blocks of a range are unwritten ones again (`EXT4_GET_BLOCKS_CONVERT_UNWRITTEN`).
     fn unwrite(&mut self, cx: &mut Context, run: FileRun) -> Result<(), Errno> {
         let Some(node) = self.node(run.node) else { return Ok(()) };
@@ -425,16 +424,14 @@ impl ExtFs {
         Ok(())
     }
 
-    /// Gives unwritten blocks to what has none; the file grows with them up to `length`.
+    /// Gives unwritten blocks to what has none (`ext4_alloc_file_blocks`); the file grows with them
+    /// up to `length`.
     fn give_unwritten(
         &mut self,
         cx: &mut Context,
         run: FileRun,
         length: Bytes,
     ) -> Result<(), Errno> {
-        if !self.has_extents {
-            return Err(Errno(95)); // EOPNOTSUPP: fallocate needs extents.
-        }
         let mut at = run.first;
         while at < run.end() {
             let rest = FileRun { node: run.node, first: at, count: run.end() - at };

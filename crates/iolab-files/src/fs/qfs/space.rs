@@ -8,7 +8,7 @@ use super::geometry::Geometry;
 use super::node::indirect_run;
 use crate::api::block::{DeviceId, FileRun, Mapped, NodeId, Place};
 use crate::api::context::{Context, HoldBack};
-use crate::api::file_system::{ClosedHandle, Reshape, Write};
+use crate::api::file_system::{ClosedHandle, Write};
 use crate::fs::write_behind::gather;
 
 /// Work of finding a place for a DAU. [assume]
@@ -222,16 +222,8 @@ impl QfsFs {
     }
 
     /// Whole DAUs become holes (`F_FREESP`).
-    pub(super) fn reshape_run(
-        &mut self,
-        cx: &mut Context,
-        run: FileRun,
-        how: Reshape,
-    ) -> Result<(), Errno> {
-        if how != Reshape::Punch {
-            return Err(Errno(95)); // EOPNOTSUPP: reservations are made with setfa.
-        }
-        let Some(is_large) = self.node(run.node).map(|state| state.is_large) else { return Ok(()) };
+    pub(super) fn reshape_run(&mut self, cx: &mut Context, run: FileRun) {
+        let Some(is_large) = self.node(run.node).map(|state| state.is_large) else { return };
         let slot = |unit| self.geometry.slot(unit, is_large);
         let (begin, count) = slot(run.first);
         let first = if begin == run.first { begin } else { begin + count };
@@ -245,7 +237,6 @@ impl QfsFs {
             self.take_away(cx, run.node, (first, end - first));
         }
         self.change_inode(cx, run.node.0, true);
-        Ok(())
     }
 }
 

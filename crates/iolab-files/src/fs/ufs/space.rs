@@ -9,7 +9,7 @@ use super::driver::{POINTER_BYTES, UfsFs};
 use super::geometry::{Geometry, indirect_path, run_of};
 use crate::api::block::{DeviceId, FileRun, Mapped, NodeId, Place};
 use crate::api::context::Context;
-use crate::api::file_system::{Reshape, Write};
+use crate::api::file_system::Write;
 use crate::fs::extent_map::FileExtent;
 
 /// Work of finding a place for a block. [assume]
@@ -303,15 +303,7 @@ impl UfsFs {
         self.forget_former(cx, node.0, (first, count));
     }
 
-    pub(super) fn reshape_run(
-        &mut self,
-        cx: &mut Context,
-        run: FileRun,
-        how: Reshape,
-    ) -> Result<(), Errno> {
-        if how != Reshape::Punch {
-            return Err(Errno(95)); // EOPNOTSUPP: there are no unwritten blocks on the device.
-        }
+    pub(super) fn reshape_run(&mut self, cx: &mut Context, run: FileRun) {
         // Whole blocks alone (`F_FREESP`).
         let first = run.first.div_ceil(8) * 8;
         let end = run.end() / 8 * 8;
@@ -320,7 +312,6 @@ impl UfsFs {
             self.take_away(cx, run.node, (first, end - first));
             self.change_inode(cx, run.node.0, true);
         }
-        Ok(())
     }
 }
 

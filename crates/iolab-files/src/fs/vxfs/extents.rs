@@ -7,7 +7,7 @@ use super::driver::VxFs;
 use super::geometry::Geometry;
 use crate::api::block::{DeviceId, FileRun, Mapped, NodeId, Place};
 use crate::api::context::Context;
-use crate::api::file_system::{Reshape, Write};
+use crate::api::file_system::Write;
 
 /// Work of finding a place for an extent. [assume]
 const PLACE_WORK: Ns = Ns(10_000);
@@ -220,15 +220,7 @@ impl VxFs {
         }
     }
 
-    pub(super) fn reshape_run(
-        &mut self,
-        cx: &mut Context,
-        run: FileRun,
-        how: Reshape,
-    ) -> Result<(), Errno> {
-        if how != Reshape::Punch {
-            return Err(Errno(95)); // EOPNOTSUPP: reservations are made with setext.
-        }
+    pub(super) fn reshape_run(&mut self, cx: &mut Context, run: FileRun) {
         // Whole blocks alone (`F_FREESP`).
         let block = self.geometry.block;
         let (first, end) = (run.first.next_multiple_of(block), run.end() / block * block);
@@ -237,6 +229,5 @@ impl VxFs {
             self.take_away(cx, run.node, (first, end - first));
             self.change_inode(cx, run.node.0, true);
         }
-        Ok(())
     }
 }

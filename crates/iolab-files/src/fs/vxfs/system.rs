@@ -139,14 +139,15 @@ impl FileSystem for VxFs {
         &mut self,
         cx: &mut Context,
         run: FileRun,
-        how: Reshape,
+        _: Reshape,
         _: Bytes,
     ) -> Result<(), Errno> {
-        self.reshape_run(cx, run, how)
+        self.reshape_run(cx, run);
+        Ok(())
     }
 
-    fn can_allocate(&self) -> bool {
-        false
+    fn can_reshape(&self, how: Reshape) -> bool {
+        how == Reshape::Punch
     }
 
     fn opened(&mut self, cx: &mut Context, node: NodeId, _: bool) {

@@ -9,7 +9,7 @@ use super::metadata::MetaKey;
 use super::options::BLOCK;
 use crate::api::block::{DeviceId, FileRun, Mapped, NodeId, Place};
 use crate::api::context::{Context, Tid};
-use crate::api::file_system::{Reshape, Step, Write};
+use crate::api::file_system::{Step, Write};
 
 /// Work of a write in a record: a transaction, its reservation, buffers. [fit: the 144 KB/s that D5
 /// prints for writes of one byte, less its calls]
@@ -192,20 +192,10 @@ impl Zfs {
         self.touch_metadata(cx, MetaKey::dnode(node.0));
     }
 
-    pub(super) fn reshape_run(
-        &mut self,
-        cx: &mut Context,
-        run: FileRun,
-        how: Reshape,
-    ) -> Result<(), Errno> {
-        if how != Reshape::Punch {
-            // Space cannot be reserved where nothing stays in its place.
-            return Err(Errno::EOPNOTSUPP);
-        }
+    pub(super) fn reshape_run(&mut self, cx: &mut Context, run: FileRun) {
         // What is not a whole record would be filled with zeros; here its blocks go as well.
         self.cut_places(run.node, run.first, run.count);
         self.change(cx, Change::Hole(run));
         self.touch_metadata(cx, MetaKey::dnode(run.node.0));
-        Ok(())
     }
 }
