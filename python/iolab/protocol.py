@@ -1648,6 +1648,7 @@ class Capabilities(TypedDict):
     has_store: bool
     has_stream: bool
     has_vectors: bool
+    has_zeroing: bool
     is_asynchronous: bool
     is_simulated: bool
     keeps_nothing: bool

@@ -127,6 +127,8 @@ def test_what_is_read_is_what_was_written_and_no_time_depends_on_looking(
         done = iolab("compare", *on, *where, *work, *more)
         assert done.returncode == 0, done.stderr
         rows = [line.split(",") for line in iolab("export", out, "--csv").stdout.splitlines()]
+        told = "what was read was checked against what was written: no difference"
+        assert (told in " ".join(done.stdout.split())) == (verify != "none")
         # The order of trials is drawn anew.
         tables.append(sorted(",".join(row[4:]) for row in rows[1:]))
     assert tables[0] == tables[1] == tables[2]
@@ -156,3 +158,39 @@ def test_data_for_which_there_is_no_memory_are_not_kept(iolab: Run, tmp_path: Pa
     assert done.returncode == 1, done.stdout
     assert "keeps the data of all files in memory: 3t" in done.stderr
     assert not (tmp_path / "run").exists()
+
+
+_ZEROING = """\
+[[file_sets]]
+name = "data"
+files = 1
+file_bytes = 1048576
+
+[[tenants]]
+name = "one"
+
+[tenants.program]
+limit = { passes = 9 }
+
+[[tenants.program.steps]]
+id = "clear"
+does = "zero"
+file = { by = "next", set = "data" }
+at = { pick = "uniform", unit = "4k" }
+size = 4096
+"""
+
+
+@pytest.mark.parametrize("fs", ["ext2", "ext3", "ext4", "xfs", "ufs", "vxfs", "qfs", "zfs"])
+def test_a_range_is_cleared_where_that_is_possible_and_refused_before_it_runs(
+    iolab: Run, tmp_path: Path, fs: str
+) -> None:
+    (tmp_path / "zeroing.toml").write_text(_ZEROING)
+    work = ("--workload", tmp_path / "zeroing.toml", "--rounds", "1", "--out", tmp_path / "run")
+    done = iolab("compare", "--on", _stack(tmp_path, fs), *work)
+    if fs in {"ext4", "xfs"}:
+        assert done.returncode == 0, done.stderr
+    else:
+        assert done.returncode == 1, done.stdout
+        assert "a range is cleared without writing on ext4 and xfs alone" in done.stderr
+        assert not (tmp_path / "run").exists()

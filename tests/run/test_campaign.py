@@ -7,6 +7,7 @@ import pytest
 
 from iolab.errors import TestbedError
 from iolab.run.campaign import Campaign, Start
+from iolab.run.conduct import mismatch_error
 from iolab.store.db import Origin, Store
 from iolab.testbed.agent import AgentError
 
@@ -228,6 +229,10 @@ def test_wrong_data_is_kept_apart_from_other_failures(lab, plan_of):
     assert lab.runner.trials == ids(1, 4)
     assert (outcome.ending, outcome.n_ok, outcome.n_failed) == ("complete", 3, 1)
     assert outcome.mismatches == ("t0002: read: file iozone.0, torn write",)
+    on_a_device, simulated = (mismatch_error(outcome, is_simulated=it) for it in (False, True))
+    assert "do not trust this device" in on_a_device.hint
+    assert "the simulation gave back other data" in str(simulated)
+    assert "report this" in simulated.hint
 
 
 def test_a_study_with_looks_ends_at_a_look_if_all_is_decided(lab, plan_of):

@@ -225,7 +225,7 @@ def test_flags_are_known_by_name():
     flags = find_factor("flags")
     assert flags.parse("dsync,nowait") == ("dsync,nowait",)
     assert flags.parse("defaults") == ("defaults",)
-    with pytest.raises(ValueError, match=r"'dsnyc' is none of .*did you mean 'dsync'"):
+    with pytest.raises(ValueError, match=r"'dsnyc' is not one of .*did you mean 'dsync'"):
         flags.parse("dsnyc")
 
 

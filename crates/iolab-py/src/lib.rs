@@ -11,6 +11,7 @@ mod refusals;
 mod run;
 mod schema;
 mod simulate;
+mod simulated_data;
 mod simulated_trace;
 mod trace;
 mod trace_ring;

@@ -10,6 +10,7 @@ use iolab_drive::pump::{Part, run_simulated};
 use iolab_drive::record::{
     CounterSeries, DeviceRecord, PhaseRecord, PlacedFiles, RequestCounters, Warning,
 };
+use iolab_drive::verify::told::{mismatches, verifying};
 use iolab_model::op::FlagName;
 use iolab_model::target::Limit;
 use iolab_model::{Bytes, Error, Ns, Sector, Seed, Target, VirtualTime as _};
@@ -30,7 +31,7 @@ use iolab_sim::{Hz, SchedulerContext};
 use iolab_trace::source::Facts;
 use iolab_workload::Workload;
 use iolab_workload::spec::{Phase, Tenant};
-use iolab_workload::verify::{self, Books};
+use iolab_workload::verify::Books;
 use pyo3::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Crosses, Told, study_error};
 use crate::mechanism::mechanism;
 use crate::refusals::{Asked, refusals_of};
+use crate::simulated_data::{allowed_bytes, target_of};
 use crate::simulated_trace::SimulatedTrace;
 
 /// The trial spec of the agent protocol, as far as a simulation has a use for it.
@@ -119,14 +121,6 @@ fn checked(py: Python<'_>, stack: &Stack) -> PyResult<String> {
     let built = stack.build(&QueueOverrides::default(), Seed(0));
     built.map_err(|e| study_error(py, e))?;
     serde_json::to_string(stack).map_err(|e| study_error(py, e))
-}
-
-/// Half of what the kernel could give without swapping (proc(5), `MemAvailable`).
-fn allowed_bytes() -> u64 {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kib = line.and_then(|rest| rest.trim().split(' ').next()?.parse::<u64>().ok());
-    kib.map_or(u64::MAX, |kib| kib * 1024 / 2)
 }
 
 /// Size, title, facts and provenance of the parameters of a stack, as JSON.
@@ -289,6 +283,7 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
         }
     }
     let mut warnings = target.inspect(warnings);
+    warnings.extend(phases.iter().flat_map(|record| mismatches(record, true)));
     let (trace, ends_early) = observer.end_trace().unzip();
     warnings.extend(ends_early.flatten());
     let mut facts: BTreeMap<String, String> = facts.into_iter().collect();
@@ -324,44 +319,6 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
         images: Vec::new(),
         session: None,
     })
-}
-
-const GIB: u64 = 1 << 30;
-
-/// Memory for the data of files: pages and the device may hold different ones, and both have a
-/// table of their sectors.
-const fn kept_bytes(data: u64) -> u64 {
-    data.saturating_mul(2).saturating_add(data / 2)
-}
-
-/// Bytes in words, in whole GiB from one of them on.
-const fn in_words(bytes: u64) -> Bytes {
-    Bytes(if bytes < GIB { bytes } else { bytes / GIB * GIB })
-}
-
-/// A target that keeps the data of files where a workload verifies them.
-fn target_of(
-    simulation: Simulation,
-    facts: Vec<(String, String)>,
-    workload: &Workload,
-) -> Result<SimTarget, TrialError> {
-    let target = SimTarget::new(simulation, facts);
-    if !workload.verification().is_on() {
-        return Ok(target);
-    }
-    let data = verify::bytes_of_files(workload);
-    let (needed, allowed) = (kept_bytes(data.0), allowed_bytes());
-    if needed > allowed {
-        let problem = format!(
-            "verify: a simulation keeps the data of all files in memory: {data} of them may need \
-             {}, and it takes at most half of the free memory, {}",
-            in_words(needed),
-            in_words(allowed)
-        );
-        let remedy = "use smaller files, verify none, or a testbed on the running kernel";
-        return Err(TrialError::Workload(Error::BadWorkload { problem, remedy: remedy.into() }));
-    }
-    Ok(target.keeping_data())
 }
 
 /// The trace that a trial asks for, of all queues of its stack.
@@ -415,6 +372,7 @@ fn run_phase(
     let part = Part { workload, phase, books: books.clone() };
     let outcome = run_simulated(target, part, directory, observer)?;
     let mut record = PhaseRecord::new(outcome, phase, target.capabilities().default_access);
+    record.warnings.extend(verifying(workload.verification(), phase, true));
     let has_files = target.inspect(|simulation| simulation.machine().is_some());
     let method = if has_files { "simulated" } else { "none" };
     method.clone_into(&mut record.cache.method);

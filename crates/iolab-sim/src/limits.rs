@@ -86,6 +86,22 @@ pub const LIMITS: &[Limit] = &[
         "leave it out, or use a file system, as in --fs ext4 or [files] of a stack file",
     ),
     limit(
+        "allocate",
+        "room is allocated without writing where files have extents alone",
+        "leave the step out, or use --fs ext4 or xfs",
+    ),
+    limit(
+        "deallocate",
+        "blocks are given back by a device that discards, or by a file system that can: not by ext2 \
+         and ext3 of kernels up to 4.2",
+        "leave the step out, or use --fs ext4 or xfs",
+    ),
+    limit(
+        "zero",
+        "a range is cleared without writing on ext4 and xfs alone",
+        "write zeros, or use --fs ext4 or xfs",
+    ),
+    limit(
         "control_groups",
         "control groups are not simulated yet",
         "leave cgroup_weight and the limits out; priority is simulated",

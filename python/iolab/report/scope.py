@@ -43,8 +43,19 @@ def workload_text(data: StudyData, most: int | None = None) -> str:
     if len(shown) < len(said):
         text += f"; and {len(said) - len(shown)} more"
     if modes == {True}:
-        return f"{text}; direct I/O"
-    return f"{text}; through the page cache" if modes == {False} else text
+        text += "; direct I/O"
+    elif modes == {False}:
+        text += "; through the page cache"
+    return text + _compared(data)
+
+
+def _compared(data: StudyData) -> str:
+    """Say that data were compared, and that none was wrong; what was wrong is told elsewhere."""
+    is_compared = any(c.code == "verifying" for m in data.measurements for c in m.caveats)
+    is_wrong = any(c.code == "verify_failed" for trial in data.trials for c in trial.caveats)
+    if not is_compared or is_wrong:
+        return ""
+    return "; what was read was checked against what was written: no difference"
 
 
 def device_text(data: StudyData, *, is_short: bool = False) -> str:

@@ -367,17 +367,24 @@ def announcement_text(prepared: Prepared) -> str:
     )
 
 
+def mismatch_error(outcome: Outcome, *, is_simulated: bool) -> MismatchError:
+    """Error about data that came back and are not those that were written; whose fault it is."""
+    trials = {text.partition(":")[0] for text in outcome.mismatches}
+    who, advice = "storage", "do not trust this device or its file system before you know why"
+    if is_simulated:
+        who, advice = "the simulation", "the simulator has lost them: report this, with the study"
+    return MismatchError(
+        f"{who} gave back other data than was written, in {len(trials)} of "
+        f"{counted(outcome.n_ok + outcome.n_failed, 'trial')}; first: {outcome.mismatches[0]}",
+        f"the other trials are kept; {advice}",
+    )
+
+
 def _error_of(outcome: Outcome | None, prepared: Prepared) -> IolabError | None:
     if outcome is None:
         return None
     if outcome.mismatches:
-        trials = {text.partition(":")[0] for text in outcome.mismatches}
-        return MismatchError(
-            f"storage gave back other data than was written, in {len(trials)} of "
-            f"{counted(outcome.n_ok + outcome.n_failed, 'trial')}; first: {outcome.mismatches[0]}",
-            "the other trials are kept; do not trust this device or its file system before you "
-            "know why",
-        )
+        return mismatch_error(outcome, is_simulated=prepared.testbed.is_simulated)
     if outcome.ending == "interrupted":
         kept = f"finished trials are kept; continue with {prepared.way_on}"
         return StoppedError(outcome.message, kept)

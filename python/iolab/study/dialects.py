@@ -105,7 +105,7 @@ class Dialect:
         typed = {letter for word in words if set(word[1:]) <= letters for letter in word[1:]}
         missing = [flag for flag in self.direct_flags if flag[-1] not in typed]
         if self.direct_flags and not missing:
-            return self.direct_hint.rpartition(", or ")[2]
+            return self.direct_hint.partition(", or ")[2]
         return self.direct_hint.format(flags=" ".join(missing))
 
     @property
@@ -131,7 +131,8 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect(
         "iozone",
         _plan_of_words("iozone"),
-        direct_hint="add -I, select tests with -i 0 to -i 5, or use --on loop:1g",
+        direct_hint="add {flags}, or select tests with -i 0 to -i 5, or use --on loop:1g",
+        direct_flags=("-I",),
         file_hint="name one that exists, make it with -i 0 -w -f FILE, or add -i 0",
     ),
     Dialect(

@@ -129,7 +129,7 @@ class FactorDefinition:
         for option in text.split(",") if self.choices and text != DEFAULT_OPTIONS else ():
             if option.strip() not in self.choices:
                 raise ValueError(
-                    f"'{option}' is none of {', '.join(self.choices)}"
+                    f"'{option}' is not one of {', '.join(self.choices)}"
                     f"{nearest(option, self.choices)}"
                 )
         return text
@@ -145,7 +145,7 @@ class FactorDefinition:
                     f"'{today}' instead (nothing was changed)"
                 )
         raise ValueError(
-            f"'{text}' is none of {', '.join(self.choices)}{nearest(text, self.choices)}"
+            f"'{text}' is not one of {', '.join(self.choices)}{nearest(text, self.choices)}"
         )
 
 

@@ -6,7 +6,6 @@ use iolab_model::op::Access;
 use iolab_model::{Capabilities, Erased, Target};
 use iolab_real::Engine;
 use iolab_workload::spec::Phase;
-use iolab_workload::verify::Verify;
 
 /// From this share of bytes that never reached the device a number is the page cache's.
 const CACHE_SHARE: f64 = 0.5;
@@ -18,11 +17,6 @@ const CPU_SHARE: f64 = 0.9;
 const DEPTH_SHARE: f64 = 0.5;
 /// Shorter timed regions are dominated by start-up and clock ticks.
 const SHORT_NS: u64 = 20_000_000;
-
-/// Code of the warnings that say what came back wrong; the front end's exit code follows from it.
-const VERIFY_FAILED: &str = "verify_failed";
-/// Mismatches of a phase that become warnings; all that were described are in the record.
-const MISMATCHES_MAX: usize = 8;
 
 /// All caveats of a phase.
 pub fn caveats(record: &PhaseRecord, phase: &Phase, target: &Erased<'_>) -> Vec<Warning> {
@@ -71,37 +65,6 @@ fn page_cache(record: &PhaseRecord) -> Option<Warning> {
     };
     let hint = "to measure the device use direct I/O, or a cold cache and timed flushes";
     Some(Warning::new("page_cache", message, hint))
-}
-
-/// Warning about work of verification in the numbers of a phase.
-pub fn verifying(verify: Verify, phase: &Phase) -> Option<Warning> {
-    let what = match verify {
-        Verify::None => return None,
-        Verify::Headers => "headers of all blocks were written and checked",
-        Verify::Full => "all bytes were made anew for each write and compared after each read",
-    };
-    Some(Warning::new(
-        "verifying",
-        format!(
-            "{}: {what}; throughput includes that work, times of operations do not",
-            phase.name
-        ),
-        "compare it only with runs of the same verify setting; for speed use verify none",
-    ))
-}
-
-/// One warning for each block that came back wrong, as far as they were described.
-pub fn mismatches(record: &PhaseRecord) -> Vec<Warning> {
-    let workers = record.tenants.iter().flat_map(|tenant| &tenant.workers);
-    let found = workers.flat_map(|worker| &worker.mismatches);
-    let warning = |mismatch: &iolab_workload::verify::Mismatch| {
-        Warning::new(
-            VERIFY_FAILED,
-            format!("{}: {}", record.name, mismatch.message),
-            "keep the device out of use until you know why; see the how-to on verification",
-        )
-    };
-    found.take(MISMATCHES_MAX).map(warning).collect()
 }
 
 /// A stream is always buffered, whatever was asked for: said with its number, not in a manual.
@@ -223,6 +186,7 @@ mod tests {
     use iolab_drive::record::DeviceRecord;
     use iolab_drive::recorder::ClassHistograms;
     use iolab_drive::series::Series;
+    use iolab_drive::verify::told::mismatches;
     use iolab_model::Ns;
     use iolab_workload::StreamReport;
     use iolab_workload::operation::OperationKind;
@@ -288,7 +252,7 @@ mod tests {
     #[test]
     fn what_came_back_wrong_is_a_warning_per_block_and_not_more_than_eight() {
         let mut record = record(1, 1);
-        assert_eq!(mismatches(&record), Vec::new());
+        assert_eq!(mismatches(&record, false), Vec::new());
         let mismatch = iolab_workload::verify::Mismatch {
             file: "data.0".into(),
             offset_bytes: 4096,
@@ -298,7 +262,7 @@ mod tests {
             kept: None,
         };
         record.tenants[0].workers[0].mismatches = vec![mismatch; 9];
-        let warnings = mismatches(&record);
+        let warnings = mismatches(&record, false);
         assert_eq!(warnings.len(), 8);
         assert_eq!(warnings[0].code, "verify_failed");
         assert!(warnings[0].message.starts_with("read: file data.0"), "{}", warnings[0].message);

@@ -14,6 +14,7 @@ use iolab_drive::overhead::harness_ns_per_op;
 use iolab_drive::pump::{Part, Seat, Workplace, run_threads};
 use iolab_drive::record::{PhaseRecord, Warning};
 use iolab_drive::target::{Memory, Null};
+use iolab_drive::verify::told::{mismatches, verifying};
 use iolab_model::op::Access;
 use iolab_model::{Error, Ns, Target};
 use iolab_real::clock::LaneClock;
@@ -29,7 +30,7 @@ use crate::request::check_name;
 use crate::semaphores::Passed;
 use crate::trial::are_handed_over;
 
-use super::caveats::{caveats, mismatches, verifying};
+use super::caveats::caveats;
 use super::clients::{self, has_clients, known_store};
 use super::counters::{device_records, read_devices};
 use super::observer::{IS_INTERRUPTED, PhaseObserver, tell_interim};
@@ -393,7 +394,7 @@ impl Trial<'_> {
             match ended {
                 Ok(ended) => {
                     (answer.status, answer.error) = (ended.status, ended.why);
-                    answer.warnings.extend(mismatches(&ended.record));
+                    answer.warnings.extend(mismatches(&ended.record, false));
                     if self.request.interim.is_some() && index + 1 < phases.len() {
                         tell_interim(self.request, phase, "ended", ended.record.clone());
                     }
@@ -500,7 +501,7 @@ impl Trial<'_> {
         let record = &mut ended.record;
         record.harness_ns_per_op = harness_ns_per_op;
         record.warnings.extend(caveats(record, phase, &target));
-        record.warnings.extend(verifying(workload.verification(), phase));
+        record.warnings.extend(verifying(workload.verification(), phase, false));
         Ok(ended)
     }
 

@@ -473,7 +473,7 @@ impl<H: Host> Lowering<'_, H> {
         let is_made = |path: &Path| before.iter().any(|work| work.paths.contains(path));
         if job.verifies_earlier() {
             if let Some(path) = paths.iter().find(|path| !is_made(path)) {
-                let what = format!("{} has not what is to be verified", path.text());
+                let what = format!("{} does not hold what is to be verified", path.text());
                 let remedy = "write it first, with the same file, sizes and verify=";
                 return self.at(job, ("verify", Problem::new(what, remedy)));
             }

@@ -11,6 +11,7 @@ pub mod guarded;
 pub mod hash;
 pub mod lane;
 pub mod plan;
+pub mod told;
 
 pub use guarded::{Guard, Guarding, Unguarded};
 pub use lane::VerifyingLane;

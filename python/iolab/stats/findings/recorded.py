@@ -101,7 +101,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
     FindingKind(
         "verifying",
         GENERATOR,
-        "reads were compared with what was written; throughput includes that work",
+        "reads were compared with what was written; on the kernel throughput includes that work",
         "compare only with the same `verify` level",
         severity="note",
     ),

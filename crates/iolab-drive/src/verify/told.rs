@@ -1,0 +1,45 @@
+//! What a record says of the comparison of data: that there was one, and which blocks came back
+//! wrong.
+
+use iolab_workload::spec::Phase;
+use iolab_workload::verify::{Mismatch, Verify};
+
+use crate::record::{PhaseRecord, Warning};
+
+/// Code of the warnings that say what came back wrong; the front end's exit code follows from it.
+const VERIFY_FAILED: &str = "verify_failed";
+/// Mismatches of a phase that become warnings; all that were described are in the record.
+const MISMATCHES_MAX: usize = 8;
+
+/// Warning about a phase whose data are compared.
+pub fn verifying(verify: Verify, phase: &Phase, is_simulated: bool) -> Option<Warning> {
+    let what = match verify {
+        Verify::None => return None,
+        Verify::Headers => "headers of all blocks were written and checked",
+        Verify::Full => "all bytes were made anew for each write and compared after each read",
+    };
+    let (cost, hint) = if is_simulated {
+        ("which takes no simulated time", "nothing is to be done")
+    } else {
+        (
+            "throughput includes that work, times of operations do not",
+            "compare it only with runs of the same verify setting; for speed use verify none",
+        )
+    };
+    Some(Warning::new("verifying", format!("{}: {what}; {cost}", phase.name), hint))
+}
+
+/// One warning for each block that came back wrong, as far as they were described.
+pub fn mismatches(record: &PhaseRecord, is_simulated: bool) -> Vec<Warning> {
+    let workers = record.tenants.iter().flat_map(|tenant| &tenant.workers);
+    let found = workers.flat_map(|worker| &worker.mismatches);
+    let hint = if is_simulated {
+        "the simulator has lost them: report this, with the study and the stack"
+    } else {
+        "keep the device out of use until you know why; see the how-to on verification"
+    };
+    let warning = |mismatch: &Mismatch| {
+        Warning::new(VERIFY_FAILED, format!("{}: {}", record.name, mismatch.message), hint)
+    };
+    found.take(MISMATCHES_MAX).map(warning).collect()
+}
