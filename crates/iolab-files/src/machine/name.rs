@@ -408,7 +408,8 @@ impl Machine {
         if to < from {
             // Before anything of it is written.
             self.tree.node_mut(owner).size = to;
-            self.clear(owner, (to, from));
+            // Up to the end of its page, whatever lies behind its end.
+            self.clear(owner, (to, from.next_multiple_of(4096)));
             self.dirty_edges(index, owner, &[to]);
         }
         let runner = self.task(index).runner;
