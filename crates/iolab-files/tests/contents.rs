@@ -116,12 +116,21 @@ fn random_records_of_a_file_that_is_larger_than_memory_come_back() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
-/// A test that finds nothing wrong must be able to: each fault is found by some seed.
+/// A test that finds nothing wrong must be able to: each fault is found by some seed, except where
+/// there is nothing to be wrong about.
 #[test]
 fn a_wrong_file_system_is_found_out() {
-    for fault in FAULTS {
-        let is_found =
-            (0..effort().0).any(|seed| difference(("ext4", "", ""), fault, seed).is_err());
-        assert!(is_found, "{fault:?} was not found");
+    let cannot_be = |(name, mkfs, _): (&str, &str, &str), fault| match fault {
+        // No block is given before it is written.
+        Fault::Unwritten => ["ext2", "ext3", "zfs"].contains(&name),
+        // No record lies wholly in what is given back.
+        Fault::Kept => mkfs == "-O recordsize=1m",
+        _ => false,
+    };
+    for mount in MOUNTS {
+        for fault in FAULTS {
+            let is_found = (0..30).any(|seed| difference(mount, fault, seed).is_err());
+            assert_ne!(is_found, cannot_be(mount, fault), "{mount:?} {fault:?}");
+        }
     }
 }
