@@ -124,7 +124,7 @@ def test_a_dry_run_says_what_would_be_simulated(iolab, tmp_path):
             ["--fs", "vxfs", "--mkfs-options=-o bsize=3000"],
             "vxfs: mkfs option -o bsize=3000: must be 1024 or 2048 or 4096 or 8192",
         ),
-        (["--fs", "vxfs", "--mkfs-options=-a 16"], "vxfs: mkfs option `-a 16` is not modelled"),
+        (["--fs", "vxfs", "--mkfs-options=-a 16"], "vxfs: there is no mkfs option `-a 16`"),
         (["--fs", "ext4", "--mount-options", "nodelaloc"], "is not modelled (did you mean"),
         (["--memory-limit", "1g"], "no memory that could be limited"),
         (["--cache", "warm"], "a simulation has no page cache"),

@@ -3,14 +3,25 @@
 use iolab_model::nearest::did_you_mean;
 use thiserror::Error as ThisError;
 
+/// The option that was probably meant: of mkfs also one whose letter, or whose word, was left out.
+fn suggestion(name: &str, known: &[String]) -> String {
+    let is_part = |one: &&String| {
+        one.split_once(' ').is_some_and(|(letter, word)| letter == name || word == name)
+    };
+    match known.iter().find(is_part) {
+        Some(whole) => format!(" (did you mean `{whole}`?)"),
+        None => did_you_mean(name, known.iter().map(String::as_str)),
+    }
+}
+
 /// A file system that cannot be made or mounted.
 #[non_exhaustive]
 #[derive(Debug, ThisError, PartialEq, Eq)]
 pub enum FilesError {
     /// An option that the model does not know.
     #[error(
-        "{file_system}: {kind} option `{name}` is not modelled{}; known: {}",
-        did_you_mean(.name, .known.iter().map(String::as_str)),
+        "{file_system}: there is no {kind} option `{name}`, or it is not modelled{}; known: {}",
+        suggestion(.name, .known),
         .known.join(", ")
     )]
     UnknownOption {

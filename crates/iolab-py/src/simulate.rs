@@ -282,8 +282,7 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
             break;
         }
     }
-    let mut warnings = target.inspect(warnings);
-    warnings.extend(phases.iter().flat_map(|record| mismatches(record, true)));
+    let mut warnings = target.inspect(|simulation| warnings(simulation, &phases));
     let (trace, ends_early) = observer.end_trace().unzip();
     warnings.extend(ends_early.flatten());
     let mut facts: BTreeMap<String, String> = facts.into_iter().collect();
@@ -351,14 +350,16 @@ fn begin_trace(
     begun.map(Some).map_err(|problem| refused((problem, "see who writes there")))
 }
 
-/// Failures inside the stack, with their times, as caveats of the record.
-fn warnings(simulation: &Simulation) -> Vec<Warning> {
+/// Failures inside the stack, with their times, and data that came back wrong, as caveats of the
+/// record.
+fn warnings(simulation: &Simulation, phases: &[PhaseRecord]) -> Vec<Warning> {
     let warning = |incident: Incident| {
         let seconds = incident.at.since(Simulation::EPOCH).as_seconds();
         let message = format!("{} ({seconds:.6} s after the beginning)", incident.message);
         Warning::new(incident.code, message, incident.hint)
     };
-    simulation.incidents().into_iter().map(warning).collect()
+    let wrong = phases.iter().flat_map(|record| mismatches(record, true));
+    simulation.incidents().into_iter().map(warning).chain(wrong).collect()
 }
 
 fn run_phase(

@@ -75,7 +75,7 @@ impl FilesSpec {
         if let Some(limit) = self.limit.filter(|limit| *limit < MEMORY_MIN) {
             return Err(SimError::Inconsistent {
                 subject: format!("memory limit {limit}"),
-                problem: format!("is less than the {MEMORY_MIN} that simulated memory has"),
+                problem: "is too small for a simulation".into(),
                 remedy: format!("give it at least {MEMORY_MIN}"),
             });
         }

@@ -92,8 +92,8 @@ pub const LIMITS: &[Limit] = &[
     ),
     limit(
         "deallocate",
-        "blocks are given back by a device that discards, or by a file system that can: not by ext2 \
-         and ext3 of kernels up to 4.2",
+        "blocks are given back by a device that discards, or by a file system that can: not by \
+         ext2 and ext3 of kernels up to 4.2",
         "leave the step out, or use --fs ext4 or xfs",
     ),
     limit(

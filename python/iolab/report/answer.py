@@ -12,6 +12,7 @@ from iolab.frozen import frozen, replace
 from iolab.report.charts.common import noise_floor
 from iolab.report.conditions import Condition
 from iolab.report.costs import cost_text
+from iolab.report.scope import stored_spec
 from iolab.stats.calibration import STUDIES_WANTED, rate_told
 from iolab.stats.effect_words import percent, size_of_effect
 from iolab.stats.findings import kind_of
@@ -25,6 +26,7 @@ from iolab.stats.sentence import (
     rounds_text,
     unit_of,
 )
+from iolab.stats.trade_offs import NOT_UNIFORM, TRADE_OFF
 from iolab.stats.verdict import Comparison, StudyVerdict
 from iolab.stats.winners import standing
 from iolab.store.continuing import (
@@ -317,9 +319,9 @@ def _less_noise(data: StudyData) -> str:
 def _settle(data: StudyData, verdict: StudyVerdict) -> list[tuple[str, str]]:
     """Say how to use the answer, and where it does not reach."""
     steps: list[tuple[str, str]] = []
-    if any(text.startswith("Trade-off") for text in verdict.trade_offs):
+    if any(text.startswith(TRADE_OFF) for text in verdict.trade_offs):
         steps.append(("Decide what counts more: the metrics point different ways.", ""))
-    elif verdict.trade_offs:
+    elif any(text.startswith(NOT_UNIFORM) for text in verdict.trade_offs):
         text = "Look at your own sizes and operations below: levels are not alike in all cells."
         steps.append((text, ""))
     is_aa = is_mere_label(verdict.compared_factor, verdict.baseline)
@@ -376,6 +378,9 @@ def _elsewhere(data: StudyData) -> str:
         and set(levels) & dict(find_factor(study.compared_factor).former_choices).keys()
     ):
         return ""  # Today's kernels lack a level.
-    is_bare = study.is_simulated and study.settings.get("fs", "none") == "none"
-    where = "dir:PATH" if is_bare and "fs" not in study.factors else "device:/dev/DISK"
+    # A directory keeps its file system: a study that names one, or that there is to be none,
+    # cannot lie there.
+    settings = stored_spec(study).get("settings")
+    names_one = "fs" in study.factors or isinstance(settings, dict) and "fs" in settings
+    where = "dir:PATH" if study.is_simulated and not names_one else "device:/dev/DISK"
     return f"iolab run {PLACE} --on {where}"

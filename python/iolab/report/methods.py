@@ -9,13 +9,13 @@ which are not stored; they follow from the version of iolab.
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from statistics import median
 from typing import Final, TypeAlias, cast
 
 from iolab import units
+from iolab.report.scope import stored_spec
 from iolab.stats.caveats_of_simulation import MECHANISM
 from iolab.stats.findings import kind_of
 from iolab.stats.metrics import METRIC_BY_NAME
@@ -146,11 +146,7 @@ def _combinations(data: StudyData) -> tuple[int, int]:
 
 def _workloads(data: StudyData) -> Iterator[str]:
     """Say what ran, as far as the stored study file can still be read."""
-    try:
-        spec = tomllib.loads(data.study.spec_toml)
-    except (tomllib.TOMLDecodeError, RecursionError):
-        spec = dict[str, object]()
-    found = spec.get("workloads")
+    found = stored_spec(data.study).get("workloads")
     tables = cast("list[object]", found) if isinstance(found, list) else []
     program = data.study.command[0] if data.study.command else ""
     said = [

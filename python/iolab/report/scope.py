@@ -15,7 +15,7 @@ from iolab import units
 from iolab.stats.metrics.metric import format_ns
 from iolab.stats.sentence import testbed_name
 from iolab.store.machine import machine_text
-from iolab.store.rows import StudyData, TrialRow
+from iolab.store.rows import StudyData, StudyRow, TrialRow
 from iolab.study.testbeds import testbed_kind
 from iolab.wording import profile_text
 
@@ -32,6 +32,14 @@ _VERBS: Final = {"read": "reads", "write": "writes"}
 _DEVICES_MAX: Final = 2
 _PAUSE_NS: Final = 60 * 10**9
 """Time without a trial from which on a study was interrupted."""
+
+
+def stored_spec(study: StudyRow) -> Table:
+    """Tables of the study file as it was stored; empty if it can no longer be read."""
+    try:
+        return tomllib.loads(study.spec_toml)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return dict[str, object]()
 
 
 def workload_text(data: StudyData, most: int | None = None) -> str:
@@ -55,6 +63,8 @@ def _compared(data: StudyData) -> str:
     is_wrong = any(c.code == "verify_failed" for trial in data.trials for c in trial.caveats)
     if not is_compared or is_wrong:
         return ""
+    if {detail["nature"].kind for detail in data.phase_details} == {"write"}:
+        return "; nothing was read, and so nothing was checked against what was written"
     return "; what was read was checked against what was written: no difference"
 
 
@@ -145,11 +155,7 @@ def _rounded(ns: int) -> str:
 
 
 def _workloads(data: StudyData) -> list[str]:
-    try:
-        spec = tomllib.loads(data.study.spec_toml)
-    except (tomllib.TOMLDecodeError, RecursionError):
-        spec = dict[str, object]()
-    found = spec.get("workloads")
+    found = stored_spec(data.study).get("workloads")
     tables = cast("list[object]", found) if isinstance(found, list) else []
     said = [_workload(cast("Table", one), data) for one in tables if isinstance(one, dict)]
     return said or list(data.study.workloads)

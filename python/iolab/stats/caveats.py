@@ -333,7 +333,7 @@ def about_gaps(ledger: Ledger, verdict: StudyVerdict) -> Iterator[Finding]:
 def past_the_cache(data: StudyData, verdict: StudyVerdict) -> tuple[str, str] | None:
     """Return the next step where cells of the headline measure memory."""
     cached = [c for c in verdict.headline if c.page_cache_cells]
-    if not cached:
+    if not cached or decides_cache(verdict.compared_factor):
         return None
     if data.study.is_simulated and all(c.is_direct for c in cached):
         text = "Use a file larger than memory, or make records durable: this file system serves"

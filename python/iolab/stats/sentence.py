@@ -530,7 +530,9 @@ def _listed(
         f" ({bounds_text(metric, c.effect, form, rounds=c.rounds_used)})"
         for c in found[:named]
     ]
-    return _with_rest(texts, len(found), found[0].effect.word)
+    rest = [c.effect.word for c in found[named:]]
+    words = [f"{rest.count(word)} more {word}" for word in dict.fromkeys(rest)]
+    return ", ".join(texts + words)
 
 
 def _undecided_list(

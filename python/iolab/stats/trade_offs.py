@@ -1,8 +1,9 @@
-"""Metrics or cells that point different ways: one sentence each, for every level."""
+"""Metrics or cells that differ in what they say of a level: one sentence each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from iolab.frozen import replace
 from iolab.stats.effect_words import (
@@ -19,13 +20,19 @@ from iolab.stats.sentence import bounds_text, form_of_effects, size_text
 from iolab.stats.verdict import CellComparison, Comparison, Effect
 
 
+TRADE_OFF: Final = "Trade-off"
+"""First word of a sentence about a level that is better by one metric and worse by another."""
+NOT_UNIFORM: Final = "Not uniform"
+"""First words of a sentence about a level that is better in some cells and worse in others."""
+
+
 def trade_offs(
     pooled: Sequence[Comparison],
     secondary: Sequence[Comparison],
     cells: Sequence[CellComparison],
     compared_factor: str,
 ) -> list[str]:
-    """Name every level whose metrics, or whose cells, point different ways.
+    """Name every level whose metrics, or whose cells, say different things.
 
     Latencies of different record sizes are not set against throughput: moving more bytes takes
     longer. A secondary metric counts if it is clearly better or worse while the primary one has
@@ -66,8 +73,11 @@ def _trade_off(main: Comparison, other: Comparison, factor: str) -> str:
         form = form_of_effects([other.effect, replace(main.effect, interval_95=None)])
         claim = amount_of_effect(metric, ratio_of(main.effect), form)
     whose = f" ({other.kind})" if other.kind and other.kind != main.kind else ""
+    # Where the one is settled and neither better nor worse, nothing is given up for the other.
+    is_chosen = {main.effect.word, other.effect.word} == {"better", "worse"}
+    opening, joint = (TRADE_OFF, ", but") if is_chosen else ("Besides", ";")
     return (
-        f"Trade-off in {main.workload}: {subject} gives {claim}, but its {beside.label}{whose} is"
+        f"{opening} in {main.workload}: {subject} gives {claim}{joint} its {beside.label}{whose} is"
         f" {size_text(beside, other.effect, form)} ({bounds_text(beside, other.effect, form)})."
     )
 
@@ -94,7 +104,7 @@ def _disagreement(main: Comparison, cells: list[CellComparison], factor: str) ->
     worst = min(worse, key=lambda c: ratio_of(c.effect))
     form = form_of([ratio_of(best.effect), ratio_of(worst.effect)])
     return [
-        f"Not uniform in {main.workload}: {level_text(factor, main.level)} is better in"
+        f"{NOT_UNIFORM} in {main.workload}: {level_text(factor, main.level)} is better in"
         f" {len(better)} and worse in {len(worse)} of {len(cells)} cells (from"
         f" {size_of_effect(metric, ratio_of(worst.effect), form)} in {worst.label} to"
         f" {size_of_effect(metric, ratio_of(best.effect), form)} in {best.label})."

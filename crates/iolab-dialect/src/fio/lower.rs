@@ -474,7 +474,8 @@ impl<H: Host> Lowering<'_, H> {
         if job.verifies_earlier() {
             if let Some(path) = paths.iter().find(|path| !is_made(path)) {
                 let what = format!("{} does not hold what is to be verified", path.text());
-                let remedy = "write it first, with the same file, sizes and verify=";
+                let remedy = "write it first, with the same file, sizes and verify=: by a job \
+                              before it, or, where files stay (no --on), by a command before";
                 return self.at(job, ("verify", Problem::new(what, remedy)));
             }
             return Ok(Opening::Existing);

@@ -25,29 +25,39 @@ fn wrong<T>(name: &'static str, what: &str, remedy: &str) -> Result<T, Wrong> {
 
 /// Tell whether a unit of this job is a program.
 pub fn is_needed(job: &Job, engine: Engine) -> bool {
+    engine.is_of_names || culprit(job).is_some()
+}
+
+/// Option that makes a unit of this job a program, and what a stream could do in its place.
+pub fn culprit(job: &Job) -> Option<&'static str> {
     let sizes = job.sizes();
     let is_used = |place: usize| if place == 0 { job.rw.reads() } else { job.rw.writes() };
-    let varies = (0..2)
-        .filter(|place| is_used(*place))
-        .any(|place| sizes[place].0 != sizes[place].1 || job.bssplit.is_some());
+    let varies =
+        (0..2).filter(|place| is_used(*place)).any(|place| sizes[place].0 != sizes[place].1);
     let is_odd = |percent: &Option<u64>| percent.is_some_and(|percent| percent % 100 != 0);
     let [reads, writes, _] = job.percentage_random;
-    engine.is_of_names
-        || varies
-        || (job.rw.is_mixed() && sizes[0] != sizes[1])
-        || job.rw_more.is_some()
-        || job.distribution != "random"
-        || (job.rw.is_random() && (is_odd(&reads) || is_odd(&writes)))
-        || (job.rw.is_mixed() && reads != writes)
-        || job.filename.len() > 1
-        || (job.nrfiles > 1 && job.filename.is_empty())
-        || job.filesize.is_some_and(|(low, high)| low != high)
-        || job.is_poisson
-        || job.rw.trims()
-        || (job.rw.is_random() && job.align != [None; 3])
-        || job.is_strided == Some(true)
-        || job.flow > 0
-        || job.replay.file.is_some()
+    let random = job.rw.is_random() && (is_odd(&reads) || is_odd(&writes))
+        || job.rw.is_mixed() && reads != writes;
+    let is_split = job.bssplit.is_some() && (is_used(0) || is_used(1));
+    let several_sizes = varies || job.rw.is_mixed() && sizes[0] != sizes[1];
+    let several_files = job.filename.len() > 1 || job.nrfiles > 1 && job.filename.is_empty();
+    [
+        (is_split, "use one size: leave bssplit out"),
+        (several_sizes, "use one size: bs= in place of a range or two sizes"),
+        (job.rw_more.is_some(), "leave the number behind rw= out"),
+        (job.distribution != "random", "leave random_distribution out"),
+        (random, "leave percentage_random out"),
+        (several_files, "use one file: nrfiles=1, or one filename"),
+        (job.filesize.is_some_and(|(low, high)| low != high), "use one filesize"),
+        (job.is_poisson, "leave rate_process=poisson out"),
+        (job.rw.trims(), "leave trims out"),
+        (job.rw.is_random() && job.align != [None; 3], "leave blockalign out"),
+        (job.is_strided == Some(true), "leave zonemode=strided out"),
+        (job.flow > 0, "leave flow out"),
+        (job.replay.file.is_some(), "leave read_iolog out"),
+    ]
+    .into_iter()
+    .find_map(|(is_asked, remedy)| is_asked.then_some(remedy))
 }
 
 /// Tell whether the cached pages of a file are dropped between two passes, as by fio.
@@ -181,7 +191,9 @@ fn refuse_what_programs_lack(job: &Job) -> Result<(), Wrong> {
         ("dedupe_percentage", job.dedupe_percent > 0),
     ];
     match refused.into_iter().find(|(_, is_asked)| *is_asked) {
-        Some((name, _)) => wrong(name, &format!("{name} {beside}"), "use one file and one size"),
+        Some((name, _)) => {
+            wrong(name, &format!("{name} {beside}"), culprit(job).unwrap_or("leave it out"))
+        }
         None => tenant::check_flushes(job),
     }
 }

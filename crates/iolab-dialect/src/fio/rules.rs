@@ -270,7 +270,7 @@ pub fn refuse(job: &Job) -> Result<(), Wrong> {
     let what = format!(
         "{name} beside several files or sizes, or places by a distribution, is not done yet"
     );
-    Err((name, Problem::new(what, "use one file and one size")))
+    Err((name, Problem::new(what, super::program::culprit(job).unwrap_or("leave it out"))))
 }
 
 /// Way in which the rules of a unit are told.

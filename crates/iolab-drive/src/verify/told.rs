@@ -1,5 +1,4 @@
-//! What a record says of the comparison of data: that there was one, and which blocks came back
-//! wrong.
+//! Caveats about the comparison of data: that there was one, and which blocks came back wrong.
 
 use iolab_workload::spec::Phase;
 use iolab_workload::verify::{Mismatch, Verify};
@@ -19,7 +18,7 @@ pub fn verifying(verify: Verify, phase: &Phase, is_simulated: bool) -> Option<Wa
         Verify::Full => "all bytes were made anew for each write and compared after each read",
     };
     let (cost, hint) = if is_simulated {
-        ("which takes no simulated time", "nothing is to be done")
+        ("that takes no simulated time", "the numbers are those of a run without it")
     } else {
         (
             "throughput includes that work, times of operations do not",

@@ -1,4 +1,4 @@
-//! Which write a sector may hold, when several processes write to it at the same time.
+//! Writes that a sector may hold, when several processes write to it at the same time.
 
 /// Size of a sector.
 pub const SECTOR: usize = 512;
@@ -51,7 +51,7 @@ impl History {
         }
     }
 
-    /// It has ended: what ended before it began is not to be seen again.
+    /// A write has ended: what ended before it began is not to be seen again.
     pub fn ends(&mut self, number: u32, (at, length): (u64, u64)) {
         let now = self.tick();
         for sector in Self::range(at, length) {
@@ -62,7 +62,8 @@ impl History {
         }
     }
 
-    /// First byte of a range that no write which may be seen has written; the reader began at `since`.
+    /// First byte of a range that no write which may be seen has written, and its content; the
+    /// reader began at `since`.
     pub fn wrong(&self, at: u64, found: &[u8], since: u64) -> Option<(usize, u32)> {
         Self::range(at, found.len() as u64).zip(found.chunks(SECTOR)).find_map(|(sector, bytes)| {
             let versions = &self.sectors[sector];
