@@ -77,7 +77,7 @@ def test_equal_throughput_beside_another_latency_is_no_equal_decision(
     done = iolab("compare", *on, "--out", run, *words, *more)
     assert done.returncode == 0, done.stderr
     told = iolab("report", run, "--full").stdout
-    assert "Trade-off" in told, told
+    assert "Besides in iozone" in told, told
     assert "the model decided the same" not in told, told
 
 
@@ -85,7 +85,7 @@ def test_equal_throughput_beside_another_latency_is_no_equal_decision(
     ("more", "words", "told"),
     [
         ('memory = "80t"', (), "write a smaller `memory` in [files]"),
-        ("", ("--memory-limit", "8m"), "memory limit 8m: is less than the 16m"),
+        ("", ("--memory-limit", "8m"), "memory limit 8m: is too small for a simulation"),
         ('mount_options = ["commit=5s"]', (), "must be a number from 0 to 3600"),
         ('mount_options = ["delalloc", "nodelalloc"]', (), "delalloc and nodelalloc at once"),
         ('mount_options = "noatime"', (), 'write a list, as in ["noatime"]'),
@@ -194,3 +194,111 @@ def test_a_range_is_cleared_where_that_is_possible_and_refused_before_it_runs(
         assert done.returncode == 1, done.stdout
         assert "a range is cleared without writing on ext4 and xfs alone" in done.stderr
         assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("fs", ["ext2", "ext4", "xfs", "ufs", "zfs"])
+def test_mapped_files_of_an_engine_are_mapped(iolab: Run, tmp_path: Path, fs: str) -> None:
+    tables = list[list[str]]()
+    for words in ((), ("-B",)):
+        line = ("-s", "1m", "-r", "16k", "-i", "0", "-i", "1", *words)
+        stack = _stack(tmp_path, fs)
+        done = iolab("iozone", "--on", stack, "--out", tmp_path / f"run{len(tables)}", *line)
+        assert done.returncode == 0, done.stderr
+        rows = done.stdout.splitlines()
+        tables.append([row for row in rows if row.split()[:2] == ["1024", "16"]])
+    assert len(tables[0]) == 1
+    assert tables[0] != tables[1], "faults are no system calls"
+
+
+def test_engines_are_compared_in_simulation_where_their_files_differ(
+    iolab: Run, tmp_path: Path
+) -> None:
+    line = ("--fs", "ext4", "--buffered", "--test", "write,random-read", "--file-size", "1m")
+    on = ("compare", "--on", "sim:fixed-100us", *line, "--rounds", "1")
+    done = iolab(*on, "--engine", "psync,mmap", "--out", tmp_path / "different")
+    assert done.returncode == 0, done.stderr
+    done = iolab(*on, "--engine", "psync,io_uring", "--out", tmp_path / "alike")
+    assert done.returncode == 1
+    assert "psync and io_uring cannot be compared" in done.stderr
+    done = iolab("compare", "--on", "sim:fixed-100us", "--engine", "mmap", "--test", "read")
+    assert done.returncode == 1
+    assert "a simulation has none without a file system" in done.stderr
+
+
+_CUT_WHILE_MAPPED = """\
+[[file_sets]]
+name = "d"
+files = 1
+file_size = "160k"
+
+[[tenants]]
+name = "w"
+
+[tenants.program]
+limit = { ops = 300 }
+
+[[tenants.program.steps]]
+does = "write"
+path = "mapped"
+file = { by = "existing", set = "d" }
+at = { pick = "uniform", unit = "4k" }
+size = "8k"
+
+[[tenants.program.steps]]
+does = "truncate"
+file = { by = "existing", set = "d" }
+size = "80k"
+"""
+_READERS_OF_A_SPARSE_FILE = """\
+verify = "full"
+
+[[file_sets]]
+name = "d"
+files = 1
+file_size = "1m"
+fill = "sparse"
+
+[[tenants]]
+name = "writer"
+program.limit = { ops = 100 }
+[[tenants.program.steps]]
+does = "write"
+path = "direct"
+file = { by = "existing", set = "d" }
+at = { pick = "uniform", unit = "8k" }
+size = "8k"
+
+[[tenants]]
+name = "readers"
+workers = 4
+program.limit = { ops = 50 }
+[[tenants.program.steps]]
+does = "read"
+path = "direct"
+file = { by = "existing", set = "d" }
+at = { pick = "uniform", unit = "256k" }
+size = "256k"
+"""
+
+
+@pytest.mark.parametrize("fs", ["ext3", "ext4", "xfs", "ufs"])
+def test_a_store_behind_the_end_of_a_mapped_file_fails_as_in_the_kernel(
+    iolab: Run, tmp_path: Path, fs: str
+) -> None:
+    (tmp_path / "cut.toml").write_text(_CUT_WHILE_MAPPED)
+    small = ("--mkfs-options", "-b 1024") if fs.startswith("ext") else ()
+    work = ("--workload", tmp_path / "cut.toml", "--rounds", "1", "--out", tmp_path / "run")
+    done = iolab("compare", "--on", "sim:fixed-100us", "--fs", fs, *small, *work)
+    assert done.returncode == 1, done.stdout
+    assert "Input/output error" in done.stderr
+    assert "a mapped file was cut" in done.stderr
+
+
+@pytest.mark.parametrize("fs", ["ext2", "ext4", "xfs", "ufs", "zfs"])
+def test_a_read_that_races_the_first_write_may_find_nothing(
+    iolab: Run, tmp_path: Path, fs: str
+) -> None:
+    (tmp_path / "sparse.toml").write_text(_READERS_OF_A_SPARSE_FILE)
+    work = ("--workload", tmp_path / "sparse.toml", "--rounds", "1", "--out", tmp_path / "run")
+    done = iolab("compare", "--on", "sim:fixed-100us", "--fs", fs, *work)
+    assert done.returncode == 0, done.stderr

@@ -79,8 +79,8 @@ def test_an_open_headline_says_class_point_interval_and_then_rounds(canned):
 @pytest.mark.parametrize(
     ("word", "claim"),
     [
-        ("same", "gives the same throughput, but its p99 latency"),
-        ("trivial", "gives a throughput that hardly differs, but its p99 latency"),
+        ("same", "gives the same throughput; its p99 latency"),
+        ("trivial", "gives a throughput that hardly differs; its p99 latency"),
     ],
 )
 def test_a_trade_off_keeps_the_words_apart_and_says_lower_in_percent(canned, word, claim):

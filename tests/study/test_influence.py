@@ -7,6 +7,7 @@ from iolab.study.influence import inert_parts
 from iolab.study.load import parse_study
 from iolab.study.names import TESTS
 from iolab.study.plan import make_plan
+from iolab.study.names import ENGINES
 from iolab.study.simulated import ALIKE
 
 SIM = "sim:fixed-100us"
@@ -28,7 +29,7 @@ def codes(found):
 @pytest.mark.parametrize(
     ("factors", "reason"),
     [
-        ('engine = ["psync", "sync"]', "all engines submit alike: engine cannot be compared"),
+        ('engine = ["psync", "sync"]', "submit alike: psync and sync cannot be compared"),
         ('workers_as = ["threads", "processes"]', "workers_as cannot be compared"),
         ('lock = ["none", "record"]', "simulated files have no locks"),
         ('vectors = [1, 4]\nengine = ["pvsync"]', "vectors cannot be compared"),
@@ -46,12 +47,14 @@ def test_what_is_not_simulated_is_not_compared_in_simulation(factors, reason):
 def test_one_level_of_what_is_not_simulated_may_be_held():
     found = plan('scheduler = ["noop", "deadline"]', testbed=SIM, settings='engine = "sync"')
     assert len(found.treatments) == 2
-    assert "engine" in {row.factor for row in ALIKE if not row.levels}
+    assert "workers_as" in {row.factor for row in ALIKE if not row.levels}
+    alike = next(row for row in ALIKE if row.factor == "engine").levels
+    assert set(alike) == {engine.name for engine in ENGINES if engine.default_access == "plain"}
 
 
 @pytest.mark.parametrize("engine", ["mmap", "stdio"])
 def test_simulation_refuses_engines_without_direct_access_as_a_machine_does(engine):
-    reasons = {SIM: "engines that can do direct I/O", "dir:/tmp": "always goes through the page"}
+    reasons = {SIM: "has none without a file system", "dir:/tmp": "always goes through the page"}
     for testbed, reason in reasons.items():
         with pytest.raises(StudyError, match=reason):
             plan('record_size = ["4k", "8k"]', testbed=testbed, settings=f'engine = "{engine}"')

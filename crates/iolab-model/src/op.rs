@@ -150,6 +150,18 @@ pub enum Access {
     Stdio,
 }
 
+impl Access {
+    /// Files of an engine of this name, unless a worker asks for something else. Every target has
+    /// the engines, the simulated one as well.
+    pub fn of_engine(name: &str) -> Self {
+        match name {
+            "mmap" => Self::Mapped,
+            "stdio" => Self::Stdio,
+            _ => Self::Plain,
+        }
+    }
+}
+
 /// Promise of a write that returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Durability {

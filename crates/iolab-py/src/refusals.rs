@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use iolab_drive::needs::{Refusal, refusals};
-use iolab_model::Capabilities;
+use iolab_model::op::Access;
 use iolab_model::target::Limit;
+use iolab_model::{Capabilities, Target as _};
 use iolab_protocol::agent::{Cache, IoGroup, KnobChange, Stack};
+use iolab_sim::target::SimTarget;
 use iolab_workload::Workload;
 use pyo3::prelude::*;
 use schemars::JsonSchema;
@@ -39,9 +41,16 @@ pub(crate) struct Asked {
     io_groups: Vec<IoGroup>,
 }
 
-/// Requests that a target with these abilities and limits cannot fulfil.
-pub(crate) fn refusals_of(can: &Capabilities, limits: &[Limit], asked: &Asked) -> Vec<Refusal> {
-    let mut found = refusals(("simulation", can, limits), &asked.workload);
+/// Requests that a simulated target with these limits cannot fulfil, phase by phase: each has the
+/// files of its engine.
+pub(crate) fn refusals_of(target: &SimTarget, limits: &[Limit], asked: &Asked) -> Vec<Refusal> {
+    let (can, mut found) = (target.capabilities(), Vec::new());
+    for phase in &asked.workload.phases {
+        let engine = phase.engine.as_ref().unwrap_or(&asked.workload.engine);
+        let can = target.with_access(Access::of_engine(engine)).capabilities();
+        let alone = Workload { phases: vec![phase.clone()], ..asked.workload.clone() };
+        found.extend(refusals(("simulation", &can, limits), &alone));
+    }
     let around = [
         (
             "warm_cache",

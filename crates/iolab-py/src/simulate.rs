@@ -11,7 +11,7 @@ use iolab_drive::record::{
     CounterSeries, DeviceRecord, PhaseRecord, PlacedFiles, RequestCounters, Warning,
 };
 use iolab_drive::verify::told::{mismatches, verifying};
-use iolab_model::op::FlagName;
+use iolab_model::op::{Access, FlagName};
 use iolab_model::target::Limit;
 use iolab_model::{Bytes, Error, Ns, Sector, Seed, Target, VirtualTime as _};
 use iolab_protocol::agent::{
@@ -215,7 +215,7 @@ pub fn sim_refusals(py: Python<'_>, stack_json: &str, trial_json: &str) -> PyRes
     let simulation = stack.build(&overrides, Seed(0)).map_err(|e| study_error(py, e))?;
     let target = target_of(simulation, Vec::new(), &asked.workload);
     let target = target.map_err(|e| study_error(py, e))?;
-    let found = refusals_of(&target.capabilities(), LIMITS, &asked);
+    let found = refusals_of(&target, LIMITS, &asked);
     serde_json::to_string(&found).map_err(|e| study_error(py, e))
 }
 
@@ -367,6 +367,8 @@ fn run_phase(
     (workload, phase, books): (&Workload, &Phase, &Books),
     observer: &mut Watch<'_>,
 ) -> Result<PhaseRecord, Error> {
+    let engine = phase.engine.as_ref().unwrap_or(&workload.engine);
+    let target = &target.with_access(Access::of_engine(engine));
     observer.marks.clear();
     observer.readings = None;
     let directory = Path::new(DIRECTORY);

@@ -30,8 +30,8 @@ pub const LIMITS: &[Limit] = &[
     ),
     limit(
         "engine",
-        "the simulator has the calls of engines that can do direct I/O",
-        "use another engine, or --on loop:1g",
+        "mapped files and streams are buffered, and a simulation has none without a file system",
+        "use another engine, or a file system, as in --fs ext4 or [files] of a stack file",
     ),
     limit(
         "append",
@@ -139,7 +139,7 @@ const fn possible(
 /// Factors of which a simulated stack cannot do every level.
 pub const LEVELS: &[Possible] = &[
     possible("external_journal", Some(&["false"]), "external_journal", false),
-    possible("engine", None, "engine", false),
+    possible("engine", None, "engine", true),
     possible("direct", Some(&["true"]), "page_cache", true),
     possible("cache", Some(&["cold", "as_is"]), "warm_cache", true),
     possible("memory_limit", Some(&["none"]), "memory_limit", true),
@@ -167,9 +167,31 @@ const fn alike(factor: &'static str, reason: &'static str, is_without_files: boo
     Alike { factor, levels: &[], reason, hint, is_without_files }
 }
 
+/// Engines whose files are plain ones (`iolab_real::Engine`).
+const ENGINES_ALIKE: &[&str] = &[
+    "sync",
+    "psync",
+    "vsync",
+    "pvsync",
+    "pvsync2",
+    "splice",
+    "io_uring",
+    "io_uring_fixed",
+    "io_uring_sqpoll",
+    "io_uring_poll",
+    "libaio",
+    "posixaio",
+];
+
 /// Factors that are accepted at one level and cannot be compared.
 pub const ALIKE: &[Alike] = &[
-    alike("engine", "all engines submit alike", false),
+    Alike {
+        factor: "engine",
+        levels: ENGINES_ALIKE,
+        reason: "all engines that neither map files nor open streams submit alike",
+        hint: "compare one of them with mmap, hold it at one level, or use --on loop:1g",
+        is_without_files: false,
+    },
     alike("workers_as", "threads and processes are alike", false),
     alike("verify", "comparing what was read takes no simulated time", false),
     alike("vectors", "parts of a record cost nothing", false),

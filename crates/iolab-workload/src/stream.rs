@@ -567,7 +567,9 @@ fn in_words(size: Bytes) -> String {
 fn advice(errno: Errno) -> &'static str {
     const READ_ONLY: Errno = Errno(30);
     match errno {
-        Errno::EIO => "; the storage below failed: see the kernel's log (dmesg)",
+        Errno::EIO => {
+            "; the storage below failed: see the kernel's log (dmesg); or a mapped file was cut"
+        }
         Errno::ENOSPC => "; free some space, or use smaller files",
         READ_ONLY => {
             "; the file system protects itself after an error: see the kernel's log (dmesg), \

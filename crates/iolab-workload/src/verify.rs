@@ -17,7 +17,7 @@ use crate::spec::{Direction, Limit, Opening, Pattern, Phase, Tenant, Workload, i
 
 pub mod ledger;
 
-pub use ledger::{Book, Books, FilePlan, Known, SharedBook};
+pub use ledger::{Book, Books, FilePlan, Known, Meanwhile, RangeUse, SharedBook};
 
 /// Largest unit of verification.
 pub(crate) const UNIT_MAX: u64 = 4096;

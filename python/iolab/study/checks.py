@@ -400,7 +400,7 @@ def _without_effect(study: Study, treatments: Sequence[Treatment]) -> list[PlanN
         is_bare = all(_is_bare(study, treatment) for treatment in treatments)
         alike = study.testbed.row.why_alike(name, factor.levels, is_bare=is_bare)
         if alike is not None:
-            what = " and ".join(alike.levels) or name
+            what = " and ".join(factor.levels) if alike.levels else name
             raise StudyError(
                 f"{alike.reason}: {what} cannot be compared on {study.testbed.text}",
                 alike.hint,

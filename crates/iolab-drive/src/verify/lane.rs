@@ -11,7 +11,7 @@ use std::sync::{MutexGuard, PoisonError};
 use iolab_model::op::{Handle, Op, PathId, Position, Submission, Token};
 use iolab_model::seed::Stream;
 use iolab_model::{Accepted, Bytes, Completion, Error, Lane, Ns, error::Errno};
-use iolab_workload::verify::{Book, Known};
+use iolab_workload::verify::{Book, Known, Meanwhile, RangeUse};
 
 use super::block::{Fault, Generation, Place, swap_header};
 use super::plan::{Expected, Findings, LanePlan, Wrong};
@@ -174,7 +174,14 @@ impl<L: Lane> VerifyingLane<L> {
     fn begin(&self, token: Token, slot: &Slot) {
         if slot.kind != Kind::Idle {
             let range = (slot.at, slot.length);
-            self.book(slot.file).begin(self.owner(token), range, slot.kind != Kind::Read);
+            let unit = self.plan.files[slot.file].unit.0;
+            let blocks = slot.at / unit..slot.at.saturating_add(slot.length) / unit;
+            let usage = match slot.kind {
+                Kind::Write => RangeUse::Writes,
+                Kind::Erase => RangeUse::Erases,
+                Kind::Read | Kind::Idle => RangeUse::Reads,
+            };
+            self.book(slot.file).begin(self.owner(token), range, usage, blocks);
         }
     }
 
@@ -201,9 +208,9 @@ impl<L: Lane> VerifyingLane<L> {
                 Kind::Write => self.wrote(completion.token, &slot, completion.outcome),
                 Kind::Erase => self.erased(completion.token, &slot),
                 Kind::Read => {
-                    let has_raced = self.look_up(completion.token, &slot);
+                    let meanwhile = self.look_up(completion.token, &slot);
                     if let Ok(moved) = completion.outcome
-                        && !self.examine(completion.token, &slot, moved.0, has_raced)
+                        && !self.examine(completion.token, &slot, moved.0, meanwhile)
                     {
                         completion.outcome = Err(Errno::EILSEQ);
                     }
@@ -217,7 +224,7 @@ impl<L: Lane> VerifyingLane<L> {
         let unit = self.plan.files[slot.file].unit.0;
         let generation = Generation::new(self.plan.step, self.plan.writer, slot.sequence);
         let mut book = self.book(slot.file);
-        let has_raced = book.end(self.owner(token));
+        let has_raced = book.end(self.owner(token)).has_raced;
         let is_certain =
             outcome == Ok(Bytes(slot.length)) && !has_raced && slot.at.is_multiple_of(unit);
         for block in slot.at / unit..(slot.at + slot.length).div_ceil(unit) {
@@ -237,24 +244,24 @@ impl<L: Lane> VerifyingLane<L> {
         book.forget(slot.at / unit, slot.at.saturating_add(slot.length).div_ceil(unit));
     }
 
-    /// Ends a read in its book; whether writes came in between. What is known of its blocks stays
-    /// in `known`.
-    fn look_up(&mut self, token: Token, slot: &Slot) -> bool {
+    /// Ends a read in its book; what happened meanwhile. What is known of its blocks stays in
+    /// `known`.
+    fn look_up(&mut self, token: Token, slot: &Slot) -> Meanwhile {
         let unit = self.plan.files[slot.file].unit.0;
         let mut known = std::mem::take(&mut self.known);
         let mut book = self.book(slot.file);
-        let has_raced = book.end(self.owner(token));
+        let meanwhile = book.end(self.owner(token));
         known.clear();
         let blocks = slot.at / unit..(slot.at + slot.length) / unit;
         known.extend(blocks.map(|block| book.known(block as usize)));
         drop(book);
         self.known = known;
-        has_raced
+        meanwhile
     }
 
     /// True if all that was read is as it should be; differences are noted.
     #[inline]
-    fn examine(&mut self, token: Token, slot: &Slot, moved: u64, has_raced: bool) -> bool {
+    fn examine(&mut self, token: Token, slot: &Slot, moved: u64, meanwhile: Meanwhile) -> bool {
         let plan = &self.plan;
         let file = &plan.files[slot.file];
         let unit = file.unit.0;
@@ -283,7 +290,8 @@ impl<L: Lane> VerifyingLane<L> {
             let offset = slot.at + index as u64 * unit;
             let check = Check {
                 place: Place { file: file.identity, offset, kind: plan.kind },
-                is_racing: has_raced || file.trust.is_contended,
+                is_racing: meanwhile.has_raced || file.trust.is_contended,
+                was_empty: meanwhile.was_empty,
                 may_be_mixed: file.trust.may_be_mixed,
                 floor: file.trust.floor,
                 known: self.known.get(index).copied().unwrap_or(Known::Nothing),
@@ -305,6 +313,8 @@ impl<L: Lane> VerifyingLane<L> {
 struct Check {
     place: Place,
     is_racing: bool,
+    /// Perhaps nothing was there when a read began that raced.
+    was_empty: bool,
     may_be_mixed: bool,
     floor: Option<u16>,
     known: Known,
@@ -338,7 +348,9 @@ impl Check {
 
     /// A part of a file that perhaps was never written may be empty.
     fn judge(&self, fault: Fault) -> Result<(), Wrong> {
-        let may_be_empty = self.floor.is_none() && !matches!(self.known, Known::Write(_));
+        let is_written =
+            matches!(self.known, Known::Write(_)) && !(self.is_racing && self.was_empty);
+        let may_be_empty = self.floor.is_none() && !is_written;
         match fault {
             Fault::Zeros if may_be_empty => Ok(()),
             // Somebody is filling it just now.

@@ -171,10 +171,7 @@ impl Machine {
         (at, end): (u64, u64),
         is_direct: bool,
     ) -> Result<(), Errno> {
-        if end > self.facts.file_bytes_max {
-            // File too large (asm-generic/errno-base.h).
-            return Err(Errno(27));
-        }
+        self.check_end(end)?;
         let block = u64::from(self.facts.block_bytes);
         let node = self.tree.node(owner);
         // Whole units are written, and so they need a place, up to the end of the file.

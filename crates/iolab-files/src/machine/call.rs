@@ -205,7 +205,8 @@ impl Machine {
             return Ok(Work::Burn(Ns(0)));
         }
         let bypass = self.facts.clusters.map_or(Bypass::NONE, |clusters| clusters.bypass);
-        let is_there = !is_write || self.can_go_past(owner, (at, end), is_appending);
+        let range = (at, end);
+        let is_there = self.can_go_past(owner, range, is_write, is_appending);
         let is_aligned = (at | transfer.length.0).is_multiple_of(512);
         let is_forced = bypass.takes(transfer.length, asked.is_some());
         if is_forced && is_aligned && is_there && how.access != Access::Mapped {
@@ -217,10 +218,11 @@ impl Machine {
                     .appending(is_appending),
             ));
         }
-        match self.way_of(owner, (at, end), how.access, is_write) {
-            Access::Direct if !is_there => Ok(Work::Write(
-                WriteWork::new(owner, lane, at, end).promising(promise).appending(is_appending),
-            )),
+        let way = match how.access {
+            Access::Direct if !is_there => Access::Plain,
+            access => self.way_of(owner, range, access, is_write),
+        };
+        match way {
             Access::Direct if !(at | transfer.length.0).is_multiple_of(512) => Err(Errno::EINVAL),
             Access::Direct => Ok(Work::Direct(
                 DirectWork::new(owner, (at, end), is_write)
@@ -274,6 +276,7 @@ impl Machine {
         if let Some(info) = self.handle_mut(lane, handle) {
             info.mapped = length.0;
         }
+        self.tree.node_mut(owner).mappings += u32::from(length.0 > 0);
         Ok(Vec::new())
     }
 
@@ -285,6 +288,7 @@ impl Machine {
         if let Some(info) = self.handle_mut(lane, handle) {
             info.mapped = 0;
         }
+        self.tree.node_mut(owner).mappings -= 1;
         self.cache.unmap(owner);
         Ok(Vec::new())
     }
@@ -394,39 +398,59 @@ impl Machine {
             }
             Op::Stat { .. } | Op::StatTarget { .. } => Naming::Stat(path(call.path)?.into()),
             Op::Truncate { handle, length } => {
-                let owner = self.handle(lane, handle)?.owner;
+                let HandleInfo { owner, how, .. } = self.handle(lane, handle)?;
+                if !how.is_writable {
+                    return Err(Errno::EINVAL);
+                }
+                self.check_end(length.0)?;
                 Naming::Truncate { owner, to: length.0 }
             }
             Op::Allocate { handle, at, length, keeps_length } => {
-                let owner = self.handle(lane, handle)?.owner;
-                self.reshaping(owner, (at.0, length.0), Reshape::Allocate, keeps_length)?
+                let range = (at.0, length.0);
+                self.reshaping((lane, handle), range, Reshape::Allocate, keeps_length)?
             }
             Op::Deallocate { handle, at, length, how } => {
-                let owner = self.handle(lane, handle)?.owner;
                 let how = match how {
                     Deallocation::Zero => Reshape::Zero,
                     // In a file a discard makes a hole.
                     Deallocation::Punch | Deallocation::Discard => Reshape::Punch,
                 };
-                self.reshaping(owner, (at.0, length.0), how, true)?
+                self.reshaping((lane, handle), (at.0, length.0), how, true)?
             }
             _ => return Err(Errno::EOPNOTSUPP),
         };
         Ok(vec![Work::Name(NameWork::new(naming))])
     }
 
+    /// Source: Linux fs/open.c (`vfs_fallocate`).
     fn reshaping(
         &self,
-        owner: u32,
+        (lane, handle): (u32, Handle),
         (at, length): (u64, u64),
         how: Reshape,
         keeps_length: bool,
     ) -> Result<Naming, Errno> {
+        let info = self.handle(lane, handle)?;
+        let end = at.checked_add(length).filter(|_| length > 0).ok_or(Errno::EINVAL)?;
+        if !info.how.is_writable {
+            return Err(Errno::EBADF);
+        }
         if !self.can_reshape(how) {
             return Err(Errno::EOPNOTSUPP);
         }
-        let end = at.checked_add(length).ok_or(Errno::EINVAL)?;
-        Ok(Naming::Reshape { owner, range: (at, end), how, keeps_length })
+        if how == Reshape::Allocate {
+            self.check_end(end)?;
+        }
+        Ok(Naming::Reshape { owner: info.owner, range: (at, end), how, keeps_length })
+    }
+
+    /// Refuses a longer file than the file system has.
+    pub(super) const fn check_end(&self, end: u64) -> Result<(), Errno> {
+        if end > self.facts.file_bytes_max {
+            // File too large (asm-generic/errno-base.h).
+            return Err(Errno(27));
+        }
+        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Mapped files: faults, and stores that make pages dirty.
 
 use iolab_model::Bytes;
+use iolab_model::error::Errno;
 
 use super::engine::{BACKING, Machine};
 use super::task::{Flow, TaskIndex};
@@ -56,6 +57,10 @@ impl Machine {
                 return Flow::Done;
             }
             let page = work.at / 4096;
+            if page >= self.pages_of(work.owner) {
+                // Cut off since it was mapped: SIGBUS, which ends the copy.
+                return Flow::Failed(Errno::EIO);
+            }
             let is_mapped = self.is_mapped(work, page);
             if let Some(flow) = (!is_mapped).then(|| self.fault(index, work, page)).flatten() {
                 return flow;

@@ -278,6 +278,7 @@ impl Machine {
         let dirty_blocks = self.cache.file(info.owner).dirty() * self.blocks_per_page();
         let node = self.tree.node_mut(info.owner);
         node.handles -= 1;
+        node.mappings -= u32::from(info.mapped > 0);
         node.writers -= u32::from(info.how.is_writable);
         let was_writer = info.how.is_writable;
         let (id, writers, handles) = (node.id, node.writers, node.handles);

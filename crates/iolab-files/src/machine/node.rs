@@ -24,6 +24,8 @@ pub(super) struct Node {
     pub links: u32,
     pub handles: u32,
     pub writers: u32,
+    /// Handles that have it mapped.
+    pub mappings: u32,
     pub lock: FileLock,
     /// Read-ahead state of rules that keep it per file; here of its mappings.
     pub mapped: ReadState,
@@ -69,6 +71,7 @@ impl Node {
             links: 1,
             handles: 0,
             writers: 0,
+            mappings: 0,
             lock: FileLock::default(),
             mapped: ReadState::default(),
             clustered: ClusterState::default(),

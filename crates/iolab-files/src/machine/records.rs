@@ -63,15 +63,21 @@ impl Machine {
         if is_past { Access::Direct } else { Access::Plain }
     }
 
-    /// Tell whether a write can go past the cache: into blocks that it has, where direct I/O gives
-    /// none.
+    /// Tell whether a transfer can go past the cache. Where the file system decides itself what
+    /// does, no transfer of a mapped file, and no write of blocks that it has not yet, unless
+    /// direct I/O gives them.
     pub(super) fn can_go_past(
         &self,
         owner: u32,
         (at, end): (u64, u64),
+        is_write: bool,
         is_appending: bool,
     ) -> bool {
-        if self.facts.clusters.is_none_or(|clusters| clusters.bypass.extends) {
+        let Some(clusters) = self.facts.clusters else { return true };
+        if self.tree.node(owner).mappings > 0 {
+            return false;
+        }
+        if !is_write || clusters.bypass.extends {
             return true;
         }
         let block = u64::from(self.facts.block_bytes);

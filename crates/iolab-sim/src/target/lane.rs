@@ -38,12 +38,21 @@ const DEPTH_MAX: u32 = 65_536;
 pub struct SimTarget {
     simulation: Rc<RefCell<Simulation>>,
     facts: Vec<(String, String)>,
+    default_access: Access,
 }
 
 impl SimTarget {
     /// A target of a fresh simulation; `facts` are stored with every result.
     pub fn new(simulation: Simulation, facts: Vec<(String, String)>) -> Self {
-        Self { simulation: Rc::new(RefCell::new(simulation)), facts }
+        let simulation = Rc::new(RefCell::new(simulation));
+        Self { simulation, facts, default_access: Access::Plain }
+    }
+
+    /// The same target for the workers of an engine whose files are this, unless they ask for
+    /// something else.
+    #[must_use]
+    pub fn with_access(&self, default_access: Access) -> Self {
+        Self { default_access, ..self.clone() }
     }
 
     /// Keeps the data of files, so that what is read is what was written. No time depends on it.
@@ -133,9 +142,11 @@ impl Target for SimTarget {
     fn capabilities(&self) -> Capabilities {
         let simulation = self.simulation.borrow();
         let can_verify = simulation.names.keeps_data();
+        let default_access = self.default_access;
         if let Some(machine) = simulation.machine() {
             return Capabilities {
                 can_verify,
+                default_access,
                 has_allocate: machine.can_reshape(Reshape::Allocate),
                 has_deallocate: machine.can_reshape(Reshape::Punch),
                 has_zeroing: machine.can_reshape(Reshape::Zero),
@@ -143,7 +154,7 @@ impl Target for SimTarget {
             };
         }
         let has_deallocate = simulation.info().can_discard;
-        Capabilities { can_verify, has_deallocate, ..CAPABILITIES }
+        Capabilities { can_verify, default_access, has_deallocate, ..CAPABILITIES }
     }
 
     fn facts(&self) -> Vec<(String, String)> {

@@ -547,7 +547,9 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
                 "; this target cannot do that: leave the step out, or use another testbed"
             }
             Errno::ENOSPC => "; free some space, or use smaller files",
-            Errno::EIO => "; the storage below failed: see the kernel's log (dmesg)",
+            Errno::EIO => {
+                "; the storage below failed: see the kernel's log (dmesg); or a mapped file was cut"
+            }
             _ => "",
         };
         self.fail(|| format!("{name}{on}: {reason}{hint}"));

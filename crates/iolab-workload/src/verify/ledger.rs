@@ -6,6 +6,7 @@
 //! Left out: what other processes write ([`super::Trust`]).
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,15 +30,45 @@ pub enum Known {
     Contested,
 }
 
+/// Use that an operation makes of its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RangeUse {
+    /// Leaves it alone.
+    Reads,
+    /// Puts data there.
+    Writes,
+    /// May leave it empty.
+    Erases,
+}
+
 /// An operation in flight.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     owner: u64,
     at: u64,
     end: u64,
-    changes: bool,
-    /// Another one that changes the same bytes was in flight meanwhile.
-    has_raced: bool,
+    usage: RangeUse,
+    meanwhile: Meanwhile,
+}
+
+/// Circumstances in which an operation ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Meanwhile {
+    /// Another one that changes the same pages was in flight.
+    pub has_raced: bool,
+    /// A part of its range was perhaps empty at its beginning, or was emptied meanwhile.
+    pub was_empty: bool,
+}
+
+/// Bytes that are not independent of each other: of one page of memory the part that is changed
+/// past the cache and the part that is changed in it overwrite each other (open(2), `O_DIRECT`).
+const PAGE: u64 = 4096;
+
+impl Flight {
+    fn meets(&mut self, other: RangeUse) {
+        self.meanwhile.has_raced |= other != RangeUse::Reads;
+        self.meanwhile.was_empty |= other == RangeUse::Erases;
+    }
 }
 
 /// Blocks of one file.
@@ -48,23 +79,32 @@ pub struct Book {
 }
 
 impl Book {
-    /// An operation begins: whose it is, its range, and whether it changes what is there.
-    pub fn begin(&mut self, owner: u64, (at, length): (u64, u64), changes: bool) {
-        let mut own =
-            Flight { owner, at, end: at.saturating_add(length), changes, has_raced: false };
+    /// An operation begins: whose it is, its range, its use, and the blocks of its range.
+    pub fn begin(
+        &mut self,
+        owner: u64,
+        (at, length): (u64, u64),
+        usage: RangeUse,
+        mut blocks: Range<u64>,
+    ) {
+        let end = at.saturating_add(length).checked_next_multiple_of(PAGE).unwrap_or(u64::MAX);
+        let is_unknown = |block: u64| !matches!(self.known(block as usize), Known::Write(_));
+        let was_empty = usage == RangeUse::Reads && blocks.any(is_unknown);
+        let meanwhile = Meanwhile { has_raced: false, was_empty };
+        let mut own = Flight { owner, at: at / PAGE * PAGE, end, usage, meanwhile };
         for other in &mut self.flights {
             if own.at < other.end && other.at < own.end {
-                other.has_raced |= own.changes;
-                own.has_raced |= other.changes;
+                other.meets(own.usage);
+                own.meets(other.usage);
             }
         }
         self.flights.push(own);
     }
 
-    /// An operation has ended; answers whether another one changed its bytes meanwhile.
-    pub fn end(&mut self, owner: u64) -> bool {
+    /// An operation has ended; answers what happened to its range meanwhile.
+    pub fn end(&mut self, owner: u64) -> Meanwhile {
         let found = self.flights.iter().position(|flight| flight.owner == owner);
-        found.is_some_and(|place| self.flights.swap_remove(place).has_raced)
+        found.map_or_else(Meanwhile::default, |place| self.flights.swap_remove(place).meanwhile)
     }
 
     /// Block number `block` was written by the write of this generation.
@@ -158,16 +198,33 @@ mod tests {
     #[test]
     fn only_what_changes_bytes_makes_a_race() {
         let mut book = Book::default();
-        book.begin(1, (0, 4096), false);
-        book.begin(2, (0, 4096), false);
-        book.begin(3, (2048, 4096), true);
-        book.begin(4, (4096, 4096), false);
-        assert!(!book.end(3), "readers do not change what is written");
-        assert!(book.end(1) && book.end(2) && book.end(4), "a write came in between");
-        book.begin(5, (0, 8), true);
-        book.begin(6, (4, 8), true);
-        assert!(book.end(5) && book.end(6));
-        assert!(!book.end(7), "who is not in flight has not raced");
+        book.begin(1, (0, 4096), RangeUse::Reads, 0..1);
+        book.begin(2, (0, 4096), RangeUse::Reads, 0..1);
+        book.begin(3, (2048, 4096), RangeUse::Writes, 0..2);
+        book.begin(4, (4096, 4096), RangeUse::Reads, 1..2);
+        assert!(!book.end(3).has_raced, "readers do not change what is written");
+        assert!([1, 2, 4].iter().all(|owner| book.end(*owner).has_raced), "a write came between");
+        book.begin(5, (0, 8), RangeUse::Writes, 0..1);
+        book.begin(6, (512, 8), RangeUse::Writes, 0..1);
+        book.begin(8, (4096, 8), RangeUse::Writes, 1..2);
+        assert!(book.end(5).has_raced && book.end(6).has_raced, "in one page");
+        assert!(!book.end(8).has_raced, "another page");
+        assert!(!book.end(7).has_raced, "who is not in flight has not raced");
+    }
+
+    #[test]
+    fn what_was_empty_when_a_read_began_may_be_so() {
+        let mut book = Book::default();
+        book.wrote(0, 7);
+        book.begin(1, (0, 4096), RangeUse::Reads, 0..1);
+        book.begin(2, (0, 8192), RangeUse::Reads, 0..2);
+        book.begin(3, (0, 8192), RangeUse::Writes, 0..2);
+        book.wrote(1, 8);
+        assert_eq!(book.end(1), Meanwhile { has_raced: true, was_empty: false });
+        assert_eq!(book.end(2), Meanwhile { has_raced: true, was_empty: true });
+        book.begin(4, (0, 4096), RangeUse::Reads, 0..1);
+        book.begin(5, (0, 512), RangeUse::Erases, 0..1);
+        assert!(book.end(4).was_empty, "emptied meanwhile");
     }
 
     #[test]

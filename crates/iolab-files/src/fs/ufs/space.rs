@@ -302,17 +302,6 @@ impl UfsFs {
         }
         self.forget_former(cx, node.0, (first, count));
     }
-
-    pub(super) fn reshape_run(&mut self, cx: &mut Context, run: FileRun) {
-        // Whole blocks alone (`F_FREESP`).
-        let first = run.first.div_ceil(8) * 8;
-        let end = run.end() / 8 * 8;
-        if end > first {
-            self.keep(cx, run.node.0);
-            self.take_away(cx, run.node, (first, end - first));
-            self.change_inode(cx, run.node.0, true);
-        }
-    }
 }
 
 /// Blocks of a file that an indirect block maps: the first one, and how many.

@@ -139,19 +139,14 @@ impl FileSystem for UfsFs {
         Ok(())
     }
 
-    fn reshape(
-        &mut self,
-        cx: &mut Context,
-        run: FileRun,
-        _: Reshape,
-        _: Bytes,
-    ) -> Result<(), Errno> {
-        self.reshape_run(cx, run);
-        Ok(())
+    fn reshape(&mut self, _: &mut Context, _: FileRun, _: Reshape, _: Bytes) -> Result<(), Errno> {
+        Err(Errno::EOPNOTSUPP)
     }
 
-    fn can_reshape(&self, how: Reshape) -> bool {
-        how == Reshape::Punch
+    /// Source: illumos `uts/common/fs/ufs/ufs_vnops.c` (`ufs_space`): files are cut at their end
+    /// alone.
+    fn can_reshape(&self, _: Reshape) -> bool {
+        false
     }
 
     fn opened(&mut self, cx: &mut Context, node: NodeId, _: bool) {
