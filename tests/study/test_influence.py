@@ -5,9 +5,8 @@ import pytest
 from iolab.errors import StudyError
 from iolab.study.influence import inert_parts
 from iolab.study.load import parse_study
-from iolab.study.names import TESTS
+from iolab.study.names import ENGINES, TESTS
 from iolab.study.plan import make_plan
-from iolab.study.names import ENGINES
 from iolab.study.simulated import ALIKE
 
 SIM = "sim:fixed-100us"

@@ -381,6 +381,6 @@ def _elsewhere(data: StudyData) -> str:
     # A directory keeps its file system: a study that names one, or that there is to be none,
     # cannot lie there.
     settings = stored_spec(study).get("settings")
-    names_one = "fs" in study.factors or isinstance(settings, dict) and "fs" in settings
+    names_one = "fs" in study.factors or (isinstance(settings, dict) and "fs" in settings)
     where = "dir:PATH" if study.is_simulated and not names_one else "device:/dev/DISK"
     return f"iolab run {PLACE} --on {where}"

@@ -19,7 +19,6 @@ from iolab.stats.metrics import METRIC_BY_NAME, Metric
 from iolab.stats.sentence import bounds_text, form_of_effects, size_text
 from iolab.stats.verdict import CellComparison, Comparison, Effect
 
-
 TRADE_OFF: Final = "Trade-off"
 """First word of a sentence about a level that is better by one metric and worse by another."""
 NOT_UNIFORM: Final = "Not uniform"
