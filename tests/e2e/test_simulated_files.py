@@ -302,3 +302,33 @@ def test_a_read_that_races_the_first_write_may_find_nothing(
     work = ("--workload", tmp_path / "sparse.toml", "--rounds", "1", "--out", tmp_path / "run")
     done = iolab("compare", "--on", "sim:fixed-100us", "--fs", fs, *work)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_rest_of_a_list_is_told_by_its_own_word(iolab: Run, tmp_path: Path) -> None:
+    work = ("--test", "write,read", "--file-size", "8m", "--record-size", "4k", "--buffered")
+    on = ("--on", "sim:sata-2009", "--fs", "ext2,ext3,ufs,vxfs,qfs,zfs", "--rounds", "3")
+    done = iolab("compare", *on, *work, "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    told = " ".join(iolab("report", tmp_path / "run", "--full").stdout.split())
+    # The three largest differences have both signs, the other two levels are worse.
+    assert "qfs is 2.0 times as fast" in told, told
+    assert "2 more worse." in told, told
+
+
+def test_what_nobody_read_was_not_checked(iolab: Run, tmp_path: Path) -> None:
+    work = ("--test", "write", "--file-size", "1m", "--verify", "full", "--rounds", "1")
+    done = iolab("compare", "--on", "sim:fixed-100us", *work, "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    told = " ".join(done.stdout.split())
+    assert "nothing was read, and so nothing was checked against what was written" in told, told
+
+
+def test_what_could_not_have_shown_is_not_called_equal(iolab: Run, tmp_path: Path) -> None:
+    words = ("--mount-options", "data=writeback", "--mount-options", "data=ordered")
+    work = ("--fs", "ext3", "--test", "write,read", "--file-size", "8m", "--record-size", "4k")
+    on = ("--on", "sim:sata-2009", *work, *words, "--buffered", "--rounds", "3")
+    done = iolab("compare", *on, "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    told = " ".join(iolab("report", tmp_path / "run", "--full").stdout.split())
+    assert "withheld: the page cache was the limit" in told, told
+    assert "iozone, buffered I/O, memory: all levels are equally good" not in told, told

@@ -163,7 +163,9 @@ def pooled_tables(
             # A simulation has no other mode, and a line has 80 columns.
             mode = kind_word(data.study) or mode_text(verdict.compared_factor, is_direct)
             label = metric_label(verdict, members)
-            said = f"(1 = {verdict.baseline}, above 1 = better) [{level_shown(verdict)}]"
+            rest = f", above 1 = better) [{level_shown(verdict)}]"
+            base = fit_text(verdict.baseline, max(NAME_MIN, width // 2 - len(rest) - 5))
+            said = f"(1 = {base.rstrip()}{rest}"
             header = _header((workload, mode, kind, label), said, width)
             span = bar_span([c.effect for c in rows if c.metric == metric])
             is_primary = members[0] in verdict.pooled
@@ -187,7 +189,6 @@ def pooled_tables(
 def _header(parts: tuple[str, str, str, str], said: str, width: int) -> str:
     """Head of a table: workload, mode, class and metric, cut so that the explanation is whole."""
     workload, mode, kind, label = parts
-    said = said if len(said) <= width // 2 else fit_text(said, width // 2).rstrip()
     room = width - len(said) - 1
     title = ", ".join(dict.fromkeys(t for t in parts if t))
     if len(title) > room and mode:
@@ -281,6 +282,9 @@ def _effect_lines(
         drawn = bar(c.effect, verdict.margin, bar_room, glyphs, span)
         line = f"{fit_text(name, name_room)} {_numbers(c.effect):<{number_room}} {drawn} {word}"
         lines.append(line[:width].rstrip())
+    withheld = (c.effect.reason for c in members if c.effect.word == "undecided")
+    for reason in dict.fromkeys(reason for reason in withheld if reason):
+        lines.append(fold_text(f"  withheld: {reason}", width, " " * 4))
     return lines
 
 

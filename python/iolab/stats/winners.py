@@ -83,6 +83,8 @@ def winner_text(verdict: StudyVerdict, group: Group) -> str:
         return ""
     if all(c.effect.is_further_rounds_at_least for c in pooled):
         return ""  # Too few rounds to judge by are too few to name the best.
+    if any(c.effect.word == "undecided" and c.effect.reason for c in pooled):
+        return ""  # What could not have shown a difference shows no equality.
     if len(found.winners) == len(levels) + 1:
         return "all levels are equally good within the margin"
     how = "95 % confidence, all levels jointly" if found.is_joint else "95 % confidence"
