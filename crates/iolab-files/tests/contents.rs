@@ -116,6 +116,17 @@ fn random_records_of_a_file_that_is_larger_than_memory_come_back() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
+/// A mapped file that is larger than memory, written again and again, and read.
+#[test]
+fn a_mapped_file_that_is_larger_than_memory_holds_what_was_stored_last() {
+    let mut found = Vec::new();
+    for (name, mkfs, mount) in MOUNTS {
+        let what = twins::bytes::mapped_and_larger_than_memory(made(name, mkfs, mount));
+        found.extend(what.map_err(|what| format!("{name} {mkfs} {mount}: {what}")).err());
+    }
+    assert!(found.is_empty(), "{found:#?}");
+}
+
 /// A test that finds nothing wrong must be able to: each fault is found by some seed, except where
 /// there is nothing to be wrong about.
 #[test]

@@ -113,7 +113,8 @@ impl Machine {
         self.spend(index, cost.page_ns);
         self.counts.faults_minor += 1;
         if work.is_write {
-            let frame = self.cache.frame(work.owner, page)?;
+            // What was read with it has pushed it out of memory: the fault comes again.
+            let Some(frame) = self.cache.frame(work.owner, page) else { return Some(Flow::More) };
             let flags = &mut self.cache.frames[frame].flags;
             flags.set(FrameFlags::WRITABLE);
             flags.set(FrameFlags::MAPPED);
@@ -164,7 +165,13 @@ impl Machine {
             return self.read_record(work.owner, page, (page, page + 1), runner);
         }
         if let Some(clusters) = self.facts.clusters {
-            return self.clustered_fault(work.owner, page, work.hint, (clusters, runner));
+            self.clustered_fault(work.owner, page, work.hint, (clusters, runner));
+            let first = page / unit * unit;
+            if self.lacks_page(work.owner, first) {
+                let range = (first * 4096, (first + unit) * 4096);
+                self.read_range(work.owner, range, (page, page + 1), runner);
+            }
+            return;
         }
         let access = self.access_of(work, page);
         let mut state = self.tree.node(work.owner).mapped;
