@@ -157,6 +157,15 @@ impl EngineVisitor for Abilities {
 mod tests {
     use super::*;
 
+    /// The simulated target has no engines, only their names.
+    #[test]
+    fn engines_have_the_same_files_in_simulation() {
+        for engine in Engine::ALL {
+            let (real, simulated) = (abilities(*engine), Access::of_engine(engine.name()));
+            assert_eq!(real.default_access, simulated, "{}", engine.name());
+        }
+    }
+
     #[test]
     fn every_name_is_one_that_the_agent_takes() {
         let names: Vec<&str> = knobs().map(|entry| entry.name).collect();

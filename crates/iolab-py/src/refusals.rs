@@ -45,10 +45,8 @@ pub(crate) struct Asked {
 /// files of its engine.
 pub(crate) fn refusals_of(target: &SimTarget, limits: &[Limit], asked: &Asked) -> Vec<Refusal> {
     let (can, mut found) = (target.capabilities(), Vec::new());
-    for phase in &asked.workload.phases {
-        let engine = phase.engine.as_ref().unwrap_or(&asked.workload.engine);
+    for (engine, alone) in phases_alone(&asked.workload) {
         let can = target.with_access(Access::of_engine(engine)).capabilities();
-        let alone = Workload { phases: vec![phase.clone()], ..asked.workload.clone() };
         found.extend(refusals(("simulation", &can, limits), &alone));
     }
     let around = [
@@ -80,6 +78,15 @@ pub(crate) fn refusals_of(target: &SimTarget, limits: &[Limit], asked: &Asked) -
     found
 }
 
+/// Each phase as a workload of its own, with its engine.
+fn phases_alone(workload: &Workload) -> impl Iterator<Item = (&str, Workload)> {
+    let without = Workload { phases: Vec::new(), ..workload.clone() };
+    workload.phases.iter().map(move |phase| {
+        let engine = phase.engine.as_ref().unwrap_or(&workload.engine);
+        (engine.as_str(), Workload { phases: vec![phase.clone()], ..without.clone() })
+    })
+}
+
 /// Everything in a workload that its engine cannot do, as JSON: a list of refusals.
 ///
 /// `abilities_json` maps names of engines to their abilities, as `iolab-agent names` prints them.
@@ -93,11 +100,9 @@ pub fn workload_refusals(
         serde_json::from_str(abilities_json).map_err(|e| study_error(py, e))?;
     let workload: Workload = serde_json::from_str(workload_json).map_err(|e| study_error(py, e))?;
     let mut found = Vec::new();
-    for phase in &workload.phases {
-        let engine = phase.engine.as_ref().unwrap_or(&workload.engine);
+    for (engine, alone) in phases_alone(&workload) {
         // Engines without a device (null, memory) are no rows of that list.
         if let Some(can) = abilities.get(engine) {
-            let alone = Workload { phases: vec![phase.clone()], ..workload.clone() };
             found.extend(refusals((engine, can, &[]), &alone));
         }
     }

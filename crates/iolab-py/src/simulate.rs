@@ -375,7 +375,7 @@ fn run_phase(
     let part = Part { workload, phase, books: books.clone() };
     let outcome = run_simulated(target, part, directory, observer)?;
     let mut record = PhaseRecord::new(outcome, phase, target.capabilities().default_access);
-    record.warnings.extend(verifying(workload.verification(), phase, true));
+    record.warnings.extend(verifying(workload.verification(), true));
     let has_files = target.inspect(|simulation| simulation.machine().is_some());
     let method = if has_files { "simulated" } else { "none" };
     method.clone_into(&mut record.cache.method);

@@ -225,9 +225,9 @@ def _verdicts(verdict: StudyVerdict, whole: Markup | None) -> Part:
     if verdict.trade_offs:
         listed = tag("ul", *(tag("li", t) for t in verdict.trade_offs))
         if len(verdict.trade_offs) > COMPARISONS_SHOWN:
-            summary = f"{len(verdict.trade_offs)} trade-offs"
+            summary = f"{len(verdict.trade_offs)} sentences"
             listed = tag("details", tag("summary", summary), listed)
-        trade_offs = join(tag("h3", "Trade-offs"), listed)
+        trade_offs = join(tag("h3", "Other metrics and cells"), listed)
     if whole is not None:
         whole = tag("details", tag("summary", "every level of every workload"), whole)
     return Part("Verdicts", join(*(p for p in (whole, table, trade_offs) if p is not None)))

@@ -501,7 +501,7 @@ impl Trial<'_> {
         let record = &mut ended.record;
         record.harness_ns_per_op = harness_ns_per_op;
         record.warnings.extend(caveats(record, phase, &target));
-        record.warnings.extend(verifying(workload.verification(), phase, false));
+        record.warnings.extend(verifying(workload.verification(), false));
         Ok(ended)
     }
 

@@ -291,7 +291,7 @@ impl<L: Lane> VerifyingLane<L> {
             let check = Check {
                 place: Place { file: file.identity, offset, kind: plan.kind },
                 is_racing: meanwhile.has_raced || file.trust.is_contended,
-                was_empty: meanwhile.was_empty,
+                was_empty: meanwhile.has_raced && meanwhile.was_empty,
                 may_be_mixed: file.trust.may_be_mixed,
                 floor: file.trust.floor,
                 known: self.known.get(index).copied().unwrap_or(Known::Nothing),
@@ -313,7 +313,7 @@ impl<L: Lane> VerifyingLane<L> {
 struct Check {
     place: Place,
     is_racing: bool,
-    /// Perhaps nothing was there when a read began that raced.
+    /// The read raced, and perhaps nothing was there when it began.
     was_empty: bool,
     may_be_mixed: bool,
     floor: Option<u16>,
@@ -348,8 +348,7 @@ impl Check {
 
     /// A part of a file that perhaps was never written may be empty.
     fn judge(&self, fault: Fault) -> Result<(), Wrong> {
-        let is_written =
-            matches!(self.known, Known::Write(_)) && !(self.is_racing && self.was_empty);
+        let is_written = matches!(self.known, Known::Write(_)) && !self.was_empty;
         let may_be_empty = self.floor.is_none() && !is_written;
         match fault {
             Fault::Zeros if may_be_empty => Ok(()),

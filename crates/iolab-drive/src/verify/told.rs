@@ -1,6 +1,5 @@
 //! Caveats about the comparison of data: that there was one, and which blocks came back wrong.
 
-use iolab_workload::spec::Phase;
 use iolab_workload::verify::{Mismatch, Verify};
 
 use crate::record::{PhaseRecord, Warning};
@@ -10,8 +9,8 @@ const VERIFY_FAILED: &str = "verify_failed";
 /// Mismatches of a phase that become warnings; all that were described are in the record.
 const MISMATCHES_MAX: usize = 8;
 
-/// Warning about a phase whose data are compared.
-pub fn verifying(verify: Verify, phase: &Phase, is_simulated: bool) -> Option<Warning> {
+/// Warning about phases whose data are compared.
+pub fn verifying(verify: Verify, is_simulated: bool) -> Option<Warning> {
     let what = match verify {
         Verify::None => return None,
         Verify::Headers => "headers of all blocks were written and checked",
@@ -25,7 +24,7 @@ pub fn verifying(verify: Verify, phase: &Phase, is_simulated: bool) -> Option<Wa
             "compare it only with runs of the same verify setting; for speed use verify none",
         )
     };
-    Some(Warning::new("verifying", format!("{}: {what}; {cost}", phase.name), hint))
+    Some(Warning::new("verifying", format!("{what}; {cost}"), hint))
 }
 
 /// One warning for each block that came back wrong, as far as they were described.

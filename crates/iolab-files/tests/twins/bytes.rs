@@ -381,28 +381,30 @@ pub fn larger_than_memory(file_system: Box<dyn FileSystem>, record: u64) -> Resu
     Ok(())
 }
 
-/// Writes a mapped file that is larger than memory twice, record by record, and reads it; says what
-/// is wrong first.
-pub fn mapped_and_larger_than_memory(file_system: Box<dyn FileSystem>) -> Result<(), String> {
+/// Writes a mapped file that is larger than memory three times, record by record, and reads it;
+/// says what is wrong first.
+pub fn mapped_and_larger_than_memory(
+    file_system: Box<dyn FileSystem>,
+    record: u64,
+) -> Result<(), String> {
     const FILE: u64 = 4 << 20;
-    const RECORD: u64 = 16 << 10;
     let mut mounted = Mounted::new(file_system, 5 << 19);
     let handle = Handle(0);
     mounted.open("a", 0, Twin::how(Access::Mapped), true);
     let told = |errno: Errno| format!("errno {}", errno.0);
     mounted.ask(Op::Truncate { handle, length: Bytes(FILE) }, None, &mut []).map_err(told)?;
     mounted.ask(Op::Map { handle, length: Bytes(FILE) }, None, &mut []).map_err(told)?;
-    let touch = |at, is_write| Op::Touch { handle, at: Bytes(at), length: Bytes(RECORD), is_write };
+    let touch = |at, is_write| Op::Touch { handle, at: Bytes(at), length: Bytes(record), is_write };
     for pass in 1..4 {
-        for at in (0..FILE).step_by(RECORD as usize) {
-            let mut content = vec![pass * 64 + (at / RECORD % 61) as u8; RECORD as usize];
+        for at in (0..FILE).step_by(record as usize) {
+            let mut content = vec![pass * 64 + (at / record % 61) as u8; record as usize];
             mounted.ask(touch(at, true), None, &mut content).map_err(told)?;
         }
     }
-    for at in (0..FILE).step_by(RECORD as usize) {
-        let mut content = vec![0; RECORD as usize];
+    for at in (0..FILE).step_by(record as usize) {
+        let mut content = vec![0; record as usize];
         mounted.ask(touch(at, false), None, &mut content).map_err(told)?;
-        let expected = 3 * 64 + (at / RECORD % 61) as u8;
+        let expected = 3 * 64 + (at / record % 61) as u8;
         if let Some(wrong) = content.iter().position(|byte| *byte != expected) {
             return Err(format!(
                 "byte {} is {}, not {expected}",

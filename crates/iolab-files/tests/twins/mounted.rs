@@ -23,8 +23,11 @@ const EVENTS_MAX: u32 = 1_000_000;
 /// Time of a request.
 const LATENCY: Ns = Ns(20_000);
 
+/// Name of a file system, and its options of mkfs and mount.
+pub type Mount = (&'static str, &'static str, &'static str);
+
 /// A file system with these options.
-pub fn made(name: &str, mkfs: &str, mount: &str) -> Box<dyn FileSystem> {
+pub fn made((name, mkfs, mount): Mount) -> Box<dyn FileSystem> {
     let row = find(name).unwrap();
     let device = DeviceFacts {
         bytes: 512 << 20,
