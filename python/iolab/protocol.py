@@ -3030,6 +3030,7 @@ class IozoneRequest(TypedDict):
     fsync: NotRequired[FsyncChoice]
     fsync_every: NotRequired[int]
     io_size_bytes: Bytes
+    is_cold: NotRequired[bool]
     is_preallocated: NotRequired[bool]
     lock: NotRequired[LockPolicy]
     pin_cpus: NotRequired[list[int]]

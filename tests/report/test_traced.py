@@ -350,3 +350,16 @@ def test_a_picture_of_an_archive_only_shows(body: str, is_kept: bool) -> None:
     page = f"<p>before</p>{PICTURE.format(body)}<p>behind</p>"
     expected = {"trace-t0002": PICTURE.format(body)} if is_kept else {}
     assert kept_figures(page) == expected
+
+
+def test_time_that_no_stage_has_is_told(canned: ModuleType) -> None:
+    """Requests behind a flush are never queued: the parts were a quarter of the whole."""
+    held = {"stages": {"D2C": stage(1000, 10_000), "Q2C": stage(1000, 40_000)}}
+    data = canned.make_study()
+    levels = {trial.levels.get(data.study.compared_factor, "") for trial in data.trials}
+    drawn = stages_of(traced(data, **dict.fromkeys(levels, held)))[0]
+    assert "75 % of it before the device without being queued (G2D)" in drawn.caption
+    assert drawn.table is not None
+    row = dict(zip(drawn.table.columns, drawn.table.rows[0], strict=True))
+    assert (row["G2D mean (µs)"], row["Q2C mean (µs)"]) == (30, 40)
+    assert row["95 % low (µs)"] == pytest.approx(40)

@@ -208,3 +208,12 @@ def test_time_without_a_processor_is_a_share_of_the_workers_time(delays, share, 
     ]
     row = derive(record([tenant("p", workers, read=histogram(100, 1, 9))]), core).phases[0]
     assert row.metrics.get("running_share") == share
+
+
+@pytest.mark.parametrize(("sync_ns", "is_told"), [(10**6, True), (10, False)])
+def test_what_waits_for_flushes_is_no_cell_of_memory(sync_ns, is_told, core):
+    """Reads of varmail came from memory and took no time; it "compared memory, not storage"."""
+    told = record([tenant("p", [worker(0, 10**9, read=4096)], read=histogram(100, 1000, 2000))])
+    told["phases"][0]["tenants"][0]["service"]["sync"] = histogram(50, sync_ns, sync_ns)
+    caveats = [caveat.code for caveat in derive(told, core).phases[0].caveats]
+    assert ("flush_bound" in caveats) is is_told

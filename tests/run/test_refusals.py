@@ -42,8 +42,8 @@ SIM = make_testbed("sim", "fixed-100us", {})
     ("tenant", "around", "code", "part"),
     [
         ({"access": "plain"}, {}, "page_cache", "a simulation has no buffered files"),
-        ({"access": "mapped"}, {}, "mapping", "mapped files are buffered"),
-        ({"access": "stdio"}, {}, "streams", "streams are buffered"),
+        ({"access": "mapped"}, {}, "mapping", "no buffered files, and so no mapped ones"),
+        ({"access": "stdio"}, {}, "streams", "no buffered files, and so no streams"),
         ({"lock": "record"}, {}, "lock", "no locks"),
         ({"flags": ["hipri"]}, {}, "idle_flags", "nothing polls"),
         ({}, {"memory_limit_bytes": 1 << 20}, "memory_limit", "no memory"),
@@ -81,10 +81,11 @@ def test_everything_is_told_at_once_and_the_first_with_the_number_of_the_others(
         check_possible(SIM, asked, _core)
     assert caught.value.message == (
         "first on sim:fixed-100us goes through the page cache, and "
-        "a simulation has no buffered files without a file system (2 other reasons besides)"
+        "a simulation has no buffered files without a file system "
+        "(besides: first locks files; 1 other reason)"
     )
     assert caught.value.hint == (
-        "use --direct, or a file system as in --fs ext4 or [files] of a stack file"
+        "use --direct, or a file system: --fs ext4 of compare, or [files] of a stack file"
     )
 
 

@@ -158,8 +158,7 @@ def test_cells_of_page_cache_ask_for_no_more_rounds(canned):
     data = dataclasses.replace(data, measurements=cached)
     found = report_answer.answer(data, judge(data), []).steps
     assert found[0] == (
-        "Take the page cache out, with direct I/O or a file larger than memory; or ask about"
-        " memory on purpose.",
+        "Compare storage, not memory: with direct I/O, or files larger than memory.",
         "--direct",
     )
     assert not any("Measure on" in text for text, _ in found)

@@ -53,7 +53,7 @@ def test_one_level_of_what_is_not_simulated_may_be_held():
 
 @pytest.mark.parametrize("engine", ["mmap", "stdio"])
 def test_simulation_refuses_engines_without_direct_access_as_a_machine_does(engine):
-    reasons = {SIM: "has none without a file system", "dir:/tmp": "always goes through the page"}
+    reasons = {SIM: "without a file system", "dir:/tmp": "always goes through the page"}
     for testbed, reason in reasons.items():
         with pytest.raises(StudyError, match=reason):
             plan('record_size = ["4k", "8k"]', testbed=testbed, settings=f'engine = "{engine}"')

@@ -175,6 +175,13 @@ impl Common {
     pub fn stores_nothing(&self) -> bool {
         self.on.as_deref().is_some_and(|on| on.split(':').next() == Some("null"))
     }
+
+    /// Tell whether files lie on a simulated device without a file system: on a profile, for only
+    /// a stack file can name one.
+    pub fn is_bare_simulation(&self) -> bool {
+        let profile = self.on.as_deref().and_then(|on| on.strip_prefix("sim:"));
+        profile.is_some_and(|name| name.strip_suffix(".toml").is_none() && !name.contains('/'))
+    }
 }
 
 const GROUP: &str = "Of iolab";

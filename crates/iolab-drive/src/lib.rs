@@ -20,6 +20,7 @@ pub mod recorder;
 mod run_delay;
 pub mod segment;
 pub mod series;
+pub mod submission;
 pub mod target;
 pub mod verify;
 

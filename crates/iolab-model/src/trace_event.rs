@@ -97,6 +97,37 @@ pub struct TraceEvent {
     pub request: u64,
 }
 
+/// Processes that are threads of the simulated kernel; those of workloads count from 1.
+pub mod kernel_thread {
+    /// Writes dirty pages in the background.
+    pub const FLUSHER: u32 = u32::MAX;
+    /// Threads of a file system, as of its journal.
+    const OF_FILE_SYSTEM: u32 = 14;
+    /// Submits after the end of another request.
+    pub const INTERRUPT: u32 = u32::MAX - 16;
+    /// Submits what a file system queues for itself.
+    pub const ISSUE: u32 = u32::MAX - 17;
+
+    /// Number of a file system's thread.
+    #[must_use]
+    pub const fn of_file_system(thread: u8) -> u32 {
+        assert!((thread as u32) < OF_FILE_SYSTEM, "threads of file systems are few");
+        FLUSHER - 1 - thread as u32
+    }
+
+    /// Name of a process, simulated as it is, in the records of a trace.
+    #[must_use]
+    pub fn name(process: u32) -> String {
+        match FLUSHER - process {
+            0 => "simulated flusher".to_owned(),
+            thread @ 1..=OF_FILE_SYSTEM => format!("simulated fs-{}", thread - 1),
+            16 => "simulated interrupt".to_owned(),
+            17 => "simulated issue".to_owned(),
+            _ => format!("simulated {process}"),
+        }
+    }
+}
+
 /// Operation and flags of a trace event, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operation(pub u8);

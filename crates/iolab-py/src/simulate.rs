@@ -10,6 +10,7 @@ use iolab_drive::pump::{Part, run_simulated};
 use iolab_drive::record::{
     CounterSeries, DeviceRecord, PhaseRecord, PlacedFiles, RequestCounters, Warning,
 };
+use iolab_drive::submission::{as_submitted, waiting};
 use iolab_drive::verify::told::{mismatches, verifying};
 use iolab_model::op::{Access, FlagName};
 use iolab_model::target::Limit;
@@ -369,6 +370,7 @@ fn run_phase(
 ) -> Result<PhaseRecord, Error> {
     let engine = phase.engine.as_ref().unwrap_or(&workload.engine);
     let target = &target.with_access(Access::of_engine(engine));
+    let phase = &*as_submitted(engine, phase);
     observer.marks.clear();
     observer.readings = None;
     let directory = Path::new(DIRECTORY);
@@ -376,6 +378,7 @@ fn run_phase(
     let outcome = run_simulated(target, part, directory, observer)?;
     let mut record = PhaseRecord::new(outcome, phase, target.capabilities().default_access);
     record.warnings.extend(verifying(workload.verification(), true));
+    record.warnings.extend(waiting(engine, phase));
     let has_files = target.inspect(|simulation| simulation.machine().is_some());
     let method = if has_files { "simulated" } else { "none" };
     method.clone_into(&mut record.cache.method);

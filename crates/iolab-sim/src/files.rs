@@ -385,9 +385,13 @@ pub(crate) fn device_queue(
 fn without_a_file_system() -> SimError {
     let known: Vec<&str> = FILE_SYSTEMS.iter().map(|row| row.name).collect();
     SimError::Inconsistent {
-        subject: "mkfs_options, mount_options, system, log_device, meta_device".into(),
+        subject: "options of mkfs and mount, system, log_device and meta_device".into(),
         problem: "are of a file system, and the stack names none".into(),
-        remedy: format!("write fs = NAME; known: {}", known.join(", ")),
+        remedy: format!(
+            "choose one: --fs NAME of compare, or [files] and fs = \"NAME\" in a stack file; \
+             known: {}",
+            known.join(", ")
+        ),
     }
 }
 

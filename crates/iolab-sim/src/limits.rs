@@ -16,27 +16,28 @@ pub const LIMITS: &[Limit] = &[
     limit(
         "page_cache",
         "a simulation has no buffered files without a file system",
-        "use --direct, or a file system as in --fs ext4 or [files] of a stack file",
+        "use --direct, or a file system: --fs ext4 of compare, or [files] of a stack file",
     ),
     limit(
         "mapping",
-        "mapped files are buffered, and a simulation has none without a file system",
-        "use another engine, or a file system, as in --fs ext4 or [files] of a stack file",
+        "a simulation has no buffered files, and so no mapped ones, without a file system",
+        "use another engine, or a file system: --fs ext4 of compare, or [files] of a stack file",
     ),
     limit(
         "streams",
-        "streams are buffered, and a simulation has none without a file system",
-        "leave these tests out, or use a file system, as in --fs ext4 or [files] of a stack file",
+        "a simulation has no buffered files, and so no streams, without a file system",
+        "leave these tests out, or use a file system: --fs ext4 of compare, or [files] of a stack \
+         file",
     ),
     limit(
         "engine",
-        "mapped files and streams are buffered, and a simulation has none without a file system",
-        "use another engine, or a file system, as in --fs ext4 or [files] of a stack file",
+        "a simulation has no buffered files, and so no mappings and streams, without a file system",
+        "use another engine, or a file system: --fs ext4 of compare, or [files] of a stack file",
     ),
     limit(
         "append",
         "files without a file system are written at offsets",
-        "use a file system, as in --fs ext4 or [files] of a stack file",
+        "use a file system: --fs ext4 of compare, or [files] of a stack file",
     ),
     limit(
         "idle_flags",
@@ -46,7 +47,7 @@ pub const LIMITS: &[Limit] = &[
     limit(
         "small_calls",
         "a simulated record is one call without a file system",
-        "use a file system, as in --fs ext4 or [files] of a stack file",
+        "use a file system: --fs ext4 of compare, or [files] of a stack file",
     ),
     limit("lock", "simulated files have no locks", "leave out lock, or use --on loop:1g"),
     limit(
@@ -62,7 +63,7 @@ pub const LIMITS: &[Limit] = &[
     limit(
         "key_value",
         "a simulated store keeps its files in a file system",
-        "use a file system, as in --fs ext4 or [files] of a stack file, or --on loop:1g",
+        "use a file system: --fs ext4 of compare, or [files] of a stack file, or --on loop:1g",
     ),
     limit(
         "store",
@@ -72,8 +73,8 @@ pub const LIMITS: &[Limit] = &[
     limit(
         "warm_cache",
         "a simulation has no page cache without a file system",
-        "leave it out: direct I/O is cold; or use a file system, as in --fs ext4 or [files] of a \
-         stack file",
+        "leave it out: direct I/O is cold; or use a file system: --fs ext4 of compare, or [files] \
+         of a stack file",
     ),
     limit(
         "external_journal",
@@ -83,7 +84,7 @@ pub const LIMITS: &[Limit] = &[
     limit(
         "memory_limit",
         "a simulation has no memory that could be limited without a file system",
-        "leave it out, or use a file system, as in --fs ext4 or [files] of a stack file",
+        "leave it out, or use a file system: --fs ext4 of compare, or [files] of a stack file",
     ),
     limit(
         "allocate",

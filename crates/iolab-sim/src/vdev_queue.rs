@@ -12,14 +12,15 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use iolab_files::api::own_cache::{DeviceQueue, QueueClass, QueueOrder};
+use iolab_model::trace_event::kernel_thread;
 use iolab_model::{Ns, Sector, TraceEvent};
 
 use crate::api::bio::{Bio, BioId, Ended, Flags, Operation, ProcessId, Submitter};
 use crate::api::layer::{Incident, Info, Layer};
 
 /// Threads of the kernel that submit: after the end of another request, and of writes.
-const INTERRUPT_THREAD: ProcessId = ProcessId(u32::MAX - 16);
-const ISSUE_THREAD: ProcessId = ProcessId(u32::MAX - 17);
+const INTERRUPT_THREAD: ProcessId = ProcessId(kernel_thread::INTERRUPT);
+const ISSUE_THREAD: ProcessId = ProcessId(kernel_thread::ISSUE);
 
 /// Position in the order of service; smaller goes first.
 type Rank = (u64, u64, u32);

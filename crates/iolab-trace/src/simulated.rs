@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use iolab_model::TraceEvent;
-use iolab_model::trace_event::{Action as Simulated, Operation};
+use iolab_model::trace_event::{Action as Simulated, Operation, kernel_thread};
 
 use crate::error::Error;
 use crate::event::{Action, Categories, Device, Event};
@@ -130,7 +130,7 @@ impl SimulatedFile {
                 continue;
             }
             if self.named.insert(simulated.process) {
-                let name = format!("simulated {}", simulated.process);
+                let name = kernel_thread::name(simulated.process);
                 let mut note = Event::default();
                 note.set_process(simulated.process, name.as_bytes());
                 (note.time_ns, note.cpu) = (self.event.time_ns, self.event.cpu);

@@ -50,8 +50,13 @@ impl LayoutPlan {
         let made = streams.filter(|tenant| tenant.opening != Opening::Existing);
         for (tenant, name) in made.flat_map(|t| t.file_names().map(move |name| (t, name))) {
             let file = File::new(tenant, name);
-            // Tenants may share a file: the one who needs most of it decides.
-            match files.iter_mut().find(|known| known.name == file.name) {
+            // Tenants may share a file: the one who needs most of it decides. Who takes it as it is
+            // decides nothing for one who needs its data: both have their turn.
+            let is_one = |known: &File| {
+                let is_mixed = known.is_kept() && file.is_filled();
+                known.name == file.name && !is_mixed && !(known.is_filled() && file.is_kept())
+            };
+            match files.iter_mut().find(|known| is_one(known)) {
                 Some(known) if known.bytes < file.bytes => *known = file,
                 Some(_) => {}
                 None => files.push(file),

@@ -564,11 +564,12 @@ fn in_words(size: Bytes) -> String {
 }
 
 /// Advice about an errno that says something about the storage.
-fn advice(errno: Errno) -> &'static str {
+pub(crate) fn advice(errno: Errno) -> &'static str {
     const READ_ONLY: Errno = Errno(30);
     match errno {
         Errno::EIO => {
-            "; the storage below failed: see the kernel's log (dmesg); or a mapped file was cut"
+            "; the storage below failed: see the kernel's log (dmesg), or [[faults]] of a \
+             simulated stack; or a mapped file was cut"
         }
         Errno::ENOSPC => "; free some space, or use smaller files",
         READ_ONLY => {

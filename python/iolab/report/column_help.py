@@ -64,6 +64,7 @@ COLUMNS: Final[dict[str, str]] = {
     "G2I mean": "Mean time from the request to its place in the scheduler.",
     "Q2M + M2D mean": "Mean time of those that were joined with another request, spread over all.",
     "I2D mean": "Mean time in the scheduler.",
+    "G2D mean": "Mean time before the driver without being queued, as behind a flush.",
     "D2C mean": "Mean time at driver and device.",
     "Q2D p99": "Time within which 99 of 100 requests reach the driver.",
     "D2C p99": "Time within which driver and device complete 99 of 100 requests.",

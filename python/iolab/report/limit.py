@@ -43,6 +43,11 @@ _CAUSES: Final = (
         "memory was measured, not storage",
     ),
     _Cause(
+        "flushes",
+        lambda sides: all(side.is_flush_bound for side in sides),
+        "how soon the device has data for good decides",
+    ),
+    _Cause(
         "processors",
         lambda sides: any(side.is_processor_bound for side in sides),
         "a faster device would change nothing",
@@ -117,7 +122,9 @@ def _cells(data: StudyData, found: Sequence[Comparison]) -> Iterator[dict[str, S
 
 def _device(data: StudyData, verdict: StudyVerdict) -> str:
     """Say that the device was busy nearly all of the time, where that was recorded."""
-    shares = list(_busy_shares(data, verdict))
+    # Levels of a cache differ in whether they reach the device.
+    by_cache = decides_cache(verdict.compared_factor)
+    shares = [] if by_cache else list(_busy_shares(data, verdict))
     if not shares or min(shares) < BUSY:
         return ""
     least = percent(min(shares))

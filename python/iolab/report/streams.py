@@ -18,6 +18,7 @@ COLUMNS: Final = (
     ("latency_ns_p99", "p99"),
     ("latency_ns_p999", "p99.9"),
     ("latency_ns_max", "longest"),
+    ("flush_ns_p50", "flush p50"),
     ("flush_ns_p99", "flush p99"),
     ("gap_ns_max", "longest gap"),
     ("flowing_time_share", "flowing"),

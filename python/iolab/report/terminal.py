@@ -425,6 +425,7 @@ def streams(verdict: StudyVerdict, width: int) -> str:
             ("latency_ns_p99", "p99"),
             ("latency_ns_p999", "p99.9"),
             ("latency_ns_max", "longest"),
+            ("flush_ns_p50", "flush p50"),
             ("flush_ns_p99", "flush p99"),
             ("completion_ns", "done in"),
             ("on_time_share", "on time"),

@@ -40,6 +40,11 @@ def not_measured(store: Store, study: Study, way_on: str) -> IolabError | None:
 
 def _again(study: Study, way_on: str) -> str:
     """Way to go on: failed trials are repeated, as far as the budget of all starts allows."""
+    if study.testbed.row.is_simulated:
+        return (
+            "a simulation fails in the same way again: change the stack or the workload, and "
+            "measure it as a new study (--out NEW)"
+        )
     more = " and a larger --budget" if study.budget_ns is not None else ""
     return f"correct the cause, then continue with {way_on}{more}"
 

@@ -21,7 +21,13 @@ from iolab.run.contention import Grants, behind_its_rate, contention_metrics, cu
 from iolab.run.core import Core
 from iolab.run.key_values import key_value_metrics
 from iolab.run.traces import block_metrics, stage_metrics
-from iolab.store.derived import DerivedRecord, PhaseRow, SeriesPart
+from iolab.store.derived import (
+    FLUSH_BOUND,
+    FLUSH_BOUND_SHARE,
+    DerivedRecord,
+    PhaseRow,
+    SeriesPart,
+)
 from iolab.store.rows import Caveat, Nature, TrialStatus
 
 if TYPE_CHECKING:
@@ -170,7 +176,7 @@ def _steps(tenant: TenantOutcome, whole: PhaseRow, core: Core) -> list[PhaseRow]
                 operation=f"{whole.operation}/{step['id']}",
                 nature=_nature(step),
                 workers=[],
-                caveats=(),
+                caveats=tuple(caveat for caveat in whole.caveats if caveat.code == FLUSH_BOUND),
                 metrics=metrics,
             )
         )
@@ -256,6 +262,7 @@ def _operation(
             *(() if is_total else cut_off(operation, tenants[0])),
             *(() if is_total else behind_its_rate(operation, tenants[0])),
             *_grouped(phase, operation),
+            *_waits_for_flushes(operation, tenants if workers else phase["tenants"]),
         ),
         metrics=metrics,
     )
@@ -272,6 +279,32 @@ def _grouped(phase: PhaseRecord, operation: str) -> tuple[Caveat, ...]:
             f"{operation} moves up to {most} records in a call: its operations per second and "
             "latencies are those of such groups",
             "compare it with itself, or its throughput with others",
+        ),
+    )
+
+
+def _waits_for_flushes(operation: str, tenants: Sequence[TenantOutcome]) -> tuple[Caveat, ...]:
+    """Note that most of the time of an operation's workers went into flushes.
+
+    Bytes between them may come from memory, and memory still decides nothing. Operations
+    without workers of their own are parts of a loop, which flushes as a whole.
+    """
+    histograms = [tenant["service"] for tenant in tenants if tenant.get("service")]
+
+    def spent_ns(of: Sequence[Histogram | None]) -> int:
+        return sum(histogram["sum"] for histogram in of if histogram)
+
+    flushes_ns = spent_ns([one.get("sync") for one in histograms])
+    all_ns = flushes_ns + spent_ns([one for own in histograms for one in _transfers(own)])
+    share = flushes_ns / all_ns if all_ns else 0.0
+    if share < FLUSH_BOUND_SHARE:
+        return ()
+    return (
+        Caveat(
+            FLUSH_BOUND,
+            f"{share:.0%} of the time of {operation} went into flushes: how soon the device has "
+            "data for good decides it",
+            "compare it with other ways to be durable: --flush, --fsync-every, --durability",
         ),
     )
 

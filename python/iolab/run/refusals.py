@@ -6,6 +6,7 @@ the number of the others.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from iolab.errors import StudyError
@@ -23,8 +24,11 @@ from iolab.wording import counted
 if TYPE_CHECKING:
     from iolab.protocol import TrialSpec
 
-_CACHED: Final = frozenset({"page_cache", "mapping", "streams", "append"})
+_CACHED: Final = frozenset({"page_cache", "append"})
 """Codes of refusals that a dialect's own options for direct I/O avoid."""
+_STREAMS: Final = "streams"
+_TOLD_MAX: Final = 2
+_WITH_FILES: Final = 'name a file system in a stack file ([files] fs = "ext4")'
 
 
 def refusals(testbed: Testbed, spec: TrialSpec, core: RefusalCore) -> tuple[Refusal, ...]:
@@ -43,25 +47,34 @@ def refusals(testbed: Testbed, spec: TrialSpec, core: RefusalCore) -> tuple[Refu
 
 
 def check_possible(
-    testbed: Testbed, spec: TrialSpec, core: RefusalCore, cached_hint: str | None = None
+    testbed: Testbed,
+    spec: TrialSpec,
+    core: RefusalCore,
+    hints: Mapping[str, str] | None = None,
 ) -> None:
     """Refuse a trial of which the testbed cannot do something.
 
     Parameters
     ----------
     spec : trial spec of the agent protocol; only ``workload`` must be there.
-    cached_hint : how its workload is made to bypass the page cache, in the words of its dialect.
+    hints : advice in the words of its dialect, by code of refusals, where there is any.
 
     Raises
     ------
-    StudyError : names what, where and why, and what to do instead.
+    StudyError : names what, where and why, and what to do instead; up to `_TOLD_MAX` reasons.
     """
-    found = refusals(testbed, spec, core)
+    found = dict[str, Refusal]()
+    for refusal in refusals(testbed, spec, core):
+        found.setdefault(refusal.code, refusal)
     if not found:
         return
-    first, others = found[0], {refusal.code for refusal in found} - {found[0].code}
-    more = f" ({counted(len(others), 'other reason')} besides)" if others else ""
-    hint = cached_hint if cached_hint and first.code in _CACHED else first.hint
+    hints = hints or {}
+    first, *others = sorted(found.values(), key=lambda refusal: refusal.code not in hints)
+    told = [f"{other.phase or 'the trial'} {other.what}" for other in others[: _TOLD_MAX - 1]]
+    left = len(others) - len(told)
+    told += [counted(left, "other reason")] if left else []
+    more = f" (besides: {'; '.join(told)})" if told else ""
+    hint = hints.get(first.code, first.hint)
     raise StudyError(first.text(testbed.text) + more, hint)
 
 
@@ -75,14 +88,20 @@ def check_plan(testbed: Testbed, plan: Plan, core: Core) -> None:
     check_places(testbed, plan)
     for trial, spec in zip(plan.round_trials(1), check_specs(plan, core), strict=True):
         workload = trial.treatment.workload
-        hint = _way_past_the_cache(workload) if isinstance(workload, DialectWorkload) else None
-        check_possible(testbed, spec, core, hint)
+        hints = _hints(testbed, workload) if isinstance(workload, DialectWorkload) else None
+        check_possible(testbed, spec, core, hints)
         waits = workload.request.get("waits") if isinstance(workload, DialectWorkload) else None
         if testbed.is_simulated and waits:
             raise StudyError(f"-y on {testbed.text}: a simulation waits for nobody", "leave it out")
 
 
-def _way_past_the_cache(workload: DialectWorkload) -> str:
-    """Advice on words that would bypass the page cache; those of a file are not looked at."""
+def _hints(testbed: Testbed, workload: DialectWorkload) -> dict[str, str]:
+    """Advice by code of refusals: on words of the command; those of a file are not looked at."""
     own = find_dialect(workload.dialect)
-    return own.way_past_the_cache(() if own.has_file else words_of(workload.text))
+    hint = own.way_past_the_cache(() if own.has_file else words_of(workload.text))
+    hints = dict.fromkeys(_CACHED, hint)
+    if own.streams_hint:
+        hints[_STREAMS] = own.streams_hint
+    if not testbed.is_simulated:
+        return hints
+    return {code: f"{hint}, or {_WITH_FILES}" for code, hint in hints.items()}

@@ -330,6 +330,11 @@ def about_gaps(ledger: Ledger, verdict: StudyVerdict) -> Iterator[Finding]:
     )
 
 
+_PAST_BY_DIRECT: Final = (
+    "Compare storage, not memory: with direct I/O, or files larger than memory."
+)
+
+
 def past_the_cache(data: StudyData, verdict: StudyVerdict) -> tuple[str, str] | None:
     """Return the next step where cells of the headline measure memory."""
     cached = [c for c in verdict.headline if c.page_cache_cells]
@@ -338,14 +343,10 @@ def past_the_cache(data: StudyData, verdict: StudyVerdict) -> tuple[str, str] | 
     if data.study.is_simulated and all(c.is_direct for c in cached):
         text = "Use a file larger than memory, or make records durable: this file system serves"
         return f"{text} direct I/O from its cache.", ""
-    text = (
-        "Take the page cache out, with direct I/O or a file larger than memory; or ask about memory"
-    )
-    text += " on purpose."
     option = option_past_the_cache(data.study)
     if data.study.command and option:
-        option = f"{command_again(data.study)} {option}"
-    return text, option
+        return _PAST_BY_DIRECT, f"{command_again(data.study)} {option}"
+    return (_PAST_BY_DIRECT, option) if option else (device_hint(data.study), "")
 
 
 def past_the_generator(_: StudyData, __: StudyVerdict) -> tuple[str, str] | None:

@@ -27,7 +27,7 @@ from iolab.stats.cell_class import (
 from iolab.stats.inert import InertCells, inert_cells
 from iolab.stats.methods.log_ratio import is_usable
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
-from iolab.store.derived import PAGE_CACHE_SHARE
+from iolab.store.derived import FLUSH_BOUND, PAGE_CACHE_SHARE
 from iolab.store.rows import Measurement, StudyData, TrialRow
 
 SEGMENT = "@"
@@ -68,6 +68,8 @@ class Samples:
     """Values, and those of trials in which much of the time was the load generator's own."""
     n_processor: int = 0
     """Values of trials in which the processors were the limit."""
+    n_flushes: int = 0
+    """Values of operations that waited for flushes most of the time."""
     shares_total: float = 0.0
     shares_known: int = 0
     """Shares of bytes that never reached the device: sum and number; the mean is asked often."""
@@ -86,8 +88,18 @@ class Samples:
         """Tell whether the processors were the limit in most of the trials behind it."""
         return self.n_processor * 2 > self.n_all
 
+    @property
+    def is_flush_bound(self) -> bool:
+        """Tell whether flushes took most of the time in most of the trials behind it."""
+        return self.n_flushes * 2 > self.n_all
+
     def add(
-        self, m: Measurement, *, is_generator: bool = False, is_processor: bool = False
+        self,
+        m: Measurement,
+        *,
+        is_generator: bool = False,
+        is_processor: bool = False,
+        is_flushes: bool = False,
     ) -> None:
         """Put a measurement into its round.
 
@@ -96,8 +108,10 @@ class Samples:
         m : the measurement.
         is_generator : the load generator took much of its time.
         is_processor : the processors were its limit.
+        is_flushes : flushes took most of its time.
         """
         self.n_all += 1
+        self.n_flushes += is_flushes
         self.n_generator += is_generator
         self.n_processor += is_processor
         known = self.by_round.get(m.round)
@@ -114,8 +128,13 @@ class Samples:
         return [m for r in sorted(self.by_round) for m in self.by_round[r]]
 
     def cache_share(self) -> float | None:
-        """Mean share of bytes that never reached the device; None if never known."""
-        return self.shares_total / self.shares_known if self.shares_known else None
+        """Mean share of bytes that never reached the device; None if never known.
+
+        None also where flushes took the time: then memory decides nothing.
+        """
+        if self.is_flush_bound or not self.shares_known:
+            return None
+        return self.shares_total / self.shares_known
 
 
 Cells = dict[CellKey, dict[str, Samples]]
@@ -308,7 +327,8 @@ def _build(data: StudyData) -> Ledger:
     cells: dict[str, Cells] = {}
     rejected: Counter[str] = Counter()
     unknown: dict[str, None] = {}
-    is_ok, is_bound, is_busy, here = True, False, False, dict[str, Samples]()
+    is_ok, is_bound, is_busy, is_flushes = True, False, False, False
+    here = dict[str, Samples]()
     by_place: dict[tuple[CellKey, str], dict[str, Samples]] = {}
     places: dict[tuple[str, str, bool | None, int], dict[str, Samples]] = {}
     last: Measurement | None = None
@@ -333,6 +353,7 @@ def _build(data: StudyData) -> Ledger:
             here = known
             is_bound = m.trial_id in bound or _has(m.caveats, "generator_bound")
             is_busy = _has(m.caveats, "cpu_bound")
+            is_flushes = _has(m.caveats, FLUSH_BOUND)
         if not is_ok:
             continue
         if not is_usable(m.value):
@@ -341,7 +362,7 @@ def _build(data: StudyData) -> Ledger:
         samples = here.get(m.metric)
         if samples is None:
             samples = here[m.metric] = Samples()
-        samples.add(m, is_generator=is_bound, is_processor=is_busy)
+        samples.add(m, is_generator=is_bound, is_processor=is_busy, is_flushes=is_flushes)
     for (key, level), by_metric in by_place.items():
         for metric, samples in by_metric.items():
             cells.setdefault(metric, {}).setdefault(key, {})[level] = samples

@@ -10,6 +10,8 @@ from typing import Final, cast
 
 from iolab import units
 from iolab.store.rows import StudyRow, TrialRow, TrialStatus
+from iolab.study.influence import PAGE_CACHE_FACTORS
+from iolab.study.names import ENGINES
 from iolab.study.words import PAST_THE_CACHE, without_options
 from iolab.wording import counted
 
@@ -19,6 +21,8 @@ PLACE = "DIR"
 """Stands in reports for the directory that holds the study; what is printed names it."""
 _RESERVE: Final = 1.2
 """A budget is advised for trials that take so many times as long as those before."""
+_OF_MEMORY: Final = frozenset(engine.name for engine in ENGINES if not engine.has_direct)
+"""Engines of mappings and streams."""
 _MINUTE_NS: Final = 60_000_000_000
 
 
@@ -107,8 +111,22 @@ def named(text: str, directory: Path) -> str:
 
 
 def option_past_the_cache(study: StudyRow) -> str:
-    """Return the option that the study's command has for direct I/O; empty if it has none."""
-    return PAST_THE_CACHE.get(study.command[0], "") if study.command else "--direct"
+    """Return the option for direct I/O of the study, or of its command; empty if it has none.
+
+    Direct I/O takes away what a study compares where only buffered files feel it, engines of
+    mappings and streams refuse it, and workloads in words of a dialect say it themselves.
+    """
+    if study.command:
+        return PAST_THE_CACHE.get(study.command[0], "")
+    engines = {*study.factors.get("engine", ()), study.settings.get("engine", "")}
+    is_refused = study.compared_factor in PAGE_CACHE_FACTORS or engines & _OF_MEMORY
+    return "" if is_refused or dialects_of(study) else "--direct"
+
+
+def dialects_of(study: StudyRow) -> set[str]:
+    """Return the dialects in whose words workloads of the study are written."""
+    workloads = cast("list[Mapping[str, object]]", _spec(study).get("workloads", []))
+    return {str(one["dialect"]) for one in workloads if "dialect" in one}
 
 
 def is_continuable(study: StudyRow) -> bool:
@@ -191,6 +209,9 @@ def _spec(study: StudyRow) -> dict[str, object]:
 
 def device_hint(study: StudyRow) -> str:
     """Say how to measure the device instead of memory."""
+    own = [PAST_THE_CACHE[name] for name in sorted(dialects_of(study)) if name in PAST_THE_CACHE]
     option = option_past_the_cache(study)
-    ways = "--direct, a cold cache, or " if not study.command else f"{option} or " if option else ""
+    ways = f"{option} or " if option else f"{' or '.join(own)} in its command, or " if own else ""
+    if option and not study.command:
+        ways = f"{option}, a cold cache, or "
     return f"Use {ways}files larger than memory to measure the device."

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 LIST_NAME: Final = "made"
 _SYSTEM_STATE: Final = Path("/var/lib/iolab")
-_ENTRIES_MAX: Final = 1000
+_ENTRIES_MAX: Final = 20_000
+"""A job of fio may have 16384 files."""
 _BYTES_MAX: Final = 8 << 20
 _MARK_FIELDS: Final = 5
 _BIRTH_FIELDS: Final = 3
@@ -38,7 +39,7 @@ _BIRTH_FIELDS: Final = 3
 Numbers = list[int]
 """Fields of the `Mark` or the `Birth` of a file, told apart by how many there are.
 
-A list has a thousand entries, of which a command asks about a few.
+A list has thousands of entries, of which a command asks about a few.
 """
 
 
@@ -118,7 +119,7 @@ def state_directory(environment: Mapping[str, str] = os.environ) -> Path | None:
 
 def is_made(status: os.stat_result) -> bool:
     """Tell whether iolab made a file and nobody has changed it since."""
-    return Mark.of(status).numbers() in _read().values()
+    return tuple(Mark.of(status).numbers()) in _marks(_content())
 
 
 def birth_of(path: Path) -> Birth | None:
@@ -202,12 +203,28 @@ def _line(path: str, numbers: Numbers) -> str:
 
 def _read() -> Mapping[str, Numbers]:
     """The list as far as it can be understood; one that others may write is none."""
+    return _understood(_content())
+
+
+def _content() -> bytes:
+    """The list; read again only if it was changed, for a job may ask about thousands of files."""
     place = state_directory()
-    content = b""
     if place is not None:
-        with suppress(OSError, OutputError), Folder.opened(place) as folder:
-            content = folder.read(LIST_NAME, _BYTES_MAX)
-    return _understood(content)
+        with suppress(OSError, OutputError):
+            status = (place / LIST_NAME).lstat()
+            return _content_of(place, (status.st_ino, status.st_size, status.st_ctime_ns))
+    return b""
+
+
+@lru_cache(maxsize=1)
+def _content_of(place: Path, _: tuple[int, ...]) -> bytes:
+    with Folder.opened(place) as folder:
+        return folder.read(LIST_NAME, _BYTES_MAX)
+
+
+@lru_cache(maxsize=1)
+def _marks(content: bytes) -> frozenset[tuple[int, ...]]:
+    return frozenset(map(tuple, _understood(content).values()))
 
 
 @lru_cache(maxsize=1)

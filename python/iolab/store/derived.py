@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 PAGE_CACHE_SHARE: Final = 0.5
 """From this share of bytes on a cell is labelled "page cache" (most bytes came from there)."""
+FLUSH_BOUND: Final = "flush_bound"
+"""Code of the note of operations that wait for flushes most of the time."""
+FLUSH_BOUND_SHARE: Final = 0.5
 
 
 @frozen

@@ -21,12 +21,13 @@ from iolab.study.factors import (
     scheduler_of,
 )
 from iolab.study.influence import (
+    NEVER,
     Inert,
     inert_parts,
     parts_of,
 )
 from iolab.study.model import DialectWorkload, IozoneWorkload, MixedWorkload, Study
-from iolab.study.names import ENGINES, KNOBS
+from iolab.study.names import ENGINES, KNOBS, EngineName
 from iolab.study.operations import operations_of
 from iolab.study.testbeds import NO_FILE_SYSTEM
 from iolab.study.treatment import DEEP_ENGINE, Treatment, depth_max
@@ -276,20 +277,10 @@ def _check_calls(study: Study, treatments: Sequence[Treatment]) -> None:
             )
         if kind.flags is not None:
             _check_flags(study, treatment, kind.flags)
+        if not _is_bare(study, treatment) or not kind.is_simulated:
+            _check_memory_engine(treatment, engine)
         if kind.is_simulated:
             continue
-        if treatment.is_direct and not engine.has_direct:
-            raise StudyError(
-                f"{workload.name}: engine {engine.name} always goes through the page cache",
-                "use --buffered (direct = false), or another engine",
-            )
-        durability = treatment.effective.get("durability", "none")
-        if durability != "none" and engine.default_access != "plain":
-            raise StudyError(
-                f"{workload.name}: engine {engine.name} cannot make each write durable "
-                f"(durability {durability}): it writes to memory",
-                "use --fsync-every 1, or another engine",
-            )
         for need, is_asked in _calls_asked(treatment).items():
             able = [row.name for row in ENGINES if getattr(row, f"has_{need}")]
             if is_asked and engine.name not in able:
@@ -297,6 +288,40 @@ def _check_calls(study: Study, treatments: Sequence[Treatment]) -> None:
                     f"{workload.name}: engine {engine.name} makes no calls with {need}",
                     f"use engine {' or '.join(able)}" if able else "leave it out",
                 )
+
+
+def _check_memory_engine(treatment: Treatment, engine: EngineName) -> None:
+    """Tell what an engine of mappings or streams cannot do, and what only one of mappings can."""
+    workload = treatment.workload
+    if treatment.is_direct and not engine.has_direct:
+        raise StudyError(
+            f"{workload.name}: engine {engine.name} always goes through the page cache",
+            "use --buffered (direct = false), or another engine",
+        )
+    durability = treatment.effective.get("durability", "none")
+    if durability != "none" and engine.default_access != "plain":
+        raise StudyError(
+            f"{workload.name}: engine {engine.name} cannot make each write durable "
+            f"(durability {durability}): it writes to memory",
+            "use --fsync-every 1, or another engine",
+        )
+    flush = next((name for name in _flushes_asked(treatment) if name.startswith("msync")), None)
+    if flush is not None and engine.default_access != "mapped":
+        mapping = [row.name for row in ENGINES if row.default_access == "mapped"]
+        raise StudyError(
+            f"{workload.name}: {flush} flushes a mapped file, and engine {engine.name} maps none",
+            f"use --flush fsync, or --engine {' or '.join(mapping)} with --buffered",
+        )
+
+
+def _flushes_asked(treatment: Treatment) -> list[str]:
+    """Calls that flush between the operations of a treatment."""
+    workload, effective = treatment.workload, treatment.effective
+    if isinstance(workload, MixedWorkload):
+        return [stream.flush for stream in workload.streams if stream.fsync_every]
+    if effective.get("fsync_every", NEVER) == NEVER:
+        return []
+    return [effective["flush"]] if "flush" in effective else []
 
 
 def _check_flags(study: Study, treatment: Treatment, known: frozenset[str]) -> None:

@@ -81,7 +81,8 @@ class Dialect:
     direct_hint: str = 'write path = "direct" where files are opened, or use --on loop:1g'
     """Advice on bypassing the page cache; `{flags}` are those of `direct_flags` not typed."""
     direct_flags: tuple[str, ...] = ()
-
+    streams_hint: str = ""
+    """Advice on leaving out the streams of the C library; empty: it has none, or no way."""
     file_hint: str = "name one that exists"
     """Advice where a file that is read is missing."""
     is_told_by_records: bool = False
@@ -131,8 +132,9 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect(
         "iozone",
         _plan_of_words("iozone"),
-        direct_hint="add {flags}, or select tests with -i 0 to -i 5, or use --on loop:1g",
+        direct_hint="add {flags}, or use --on loop:1g",
         direct_flags=("-I",),
+        streams_hint="select tests with -i 0 to -i 5",
         file_hint="name one that exists, make it with -i 0 -w -f FILE, or add -i 0",
     ),
     Dialect(

@@ -127,6 +127,11 @@ class FactorDefinition:
     def _checked_options(self, text: str) -> str:
         """Only known options, where they are known; those of mkfs and mount are not."""
         for option in text.split(",") if self.choices and text != DEFAULT_OPTIONS else ():
+            if option.strip() == DEFAULT_OPTIONS:
+                raise ValueError(
+                    f"'{DEFAULT_OPTIONS}' stands for none of them and so stands alone: "
+                    "levels to compare are written one by one, each with the option's name"
+                )
             if option.strip() not in self.choices:
                 raise ValueError(
                     f"'{option}' is not one of {', '.join(self.choices)}"

@@ -49,7 +49,7 @@ _OF_WRITES: Final = {
 _FLAGS_OF_WRITES: Final = frozenset({"dsync", "sync"})
 _POLLING_ENGINES: Final = frozenset({"io_uring_poll"})
 _POLLING_FLAG: Final = "hipri"
-_NEVER: Final = "never"
+NEVER: Final = "never"
 _ALL: Final = ""
 """Stands for everything that a workload of streams does."""
 _TRANSFERS: Final = frozenset({"read", "write", "mixed", "update"})
@@ -101,7 +101,7 @@ def _why_inert(
         return Inert(PAGE_CACHE_FACTORS[factor], hint)
     if factor == "io_poll" and not _polls(treatment):
         return Inert("only requests that ask for polling feel it", "use --engine io_uring_poll")
-    if factor == "flush" and treatment.effective.get("fsync_every") == _NEVER:
+    if factor == "flush" and treatment.effective.get("fsync_every") == NEVER:
         return Inert("flush is never called: fsync_every is missing", "add --fsync-every N")
     if all(_is_unaffected(operation, factor) for operation in operations):
         return Inert(

@@ -242,8 +242,9 @@ def simulated_testbed(
         stack_json = simulator.sim_profile_stack(argument)
     if options.get(_DIGEST, _digest(stack_json)) != _digest(stack_json):
         raise TestbedError(
-            f"{argument} is not the stack that the study was made for",
-            f"restore the file, or take {_DIGEST} out of the study's testbed",
+            f"{argument} was changed since the study was made",
+            f"restore it, or measure the new one as another study (--out NEW; in a study file "
+            f"without {_DIGEST} in its testbed)",
         )
     return SimTestbed(argument, stack_json, read_json(simulator.sim_describe(stack_json)))
 

@@ -2,6 +2,7 @@
 //! reached.
 
 use iolab_drive::record::{PhaseRecord, Warning};
+use iolab_drive::submission::waiting;
 use iolab_model::op::Access;
 use iolab_model::{Capabilities, Erased, Target};
 use iolab_real::Engine;
@@ -26,7 +27,7 @@ pub fn caveats(record: &PhaseRecord, phase: &Phase, target: &Erased<'_>) -> Vec<
         generator(record),
         processor(record),
         depth(record, phase, target.capabilities()),
-        buffered_libaio(engine, phase),
+        waiting(target.name(), phase),
         kernel_threads(engine, phase),
         short(record),
         ignored(phase),
@@ -142,17 +143,6 @@ fn depth(record: &PhaseRecord, phase: &Phase, capabilities: Capabilities) -> Opt
         }
     }
     None
-}
-
-/// `io_submit(2)` waits for I/O that goes through the page cache.
-fn buffered_libaio(engine: Option<Engine>, phase: &Phase) -> Option<Warning> {
-    let buffered = phase.tenants.iter().find(|tenant| tenant.access != Access::Direct);
-    let tenant = buffered.filter(|_| engine == Some(Engine::Libaio))?;
-    Some(Warning::new(
-        "libaio_buffered",
-        format!("{}: libaio is asynchronous with direct I/O only; each call waited", tenant.name),
-        "use --direct, or --engine io_uring",
-    ))
 }
 
 /// A thread that looks for submissions is work that another engine does not need.
@@ -280,10 +270,10 @@ mod tests {
     #[test]
     fn an_engine_with_a_price_says_so() {
         let (direct, plain) = (phase(Access::Direct), phase(Access::Plain));
-        let libaio = Some(Engine::Libaio);
-        assert_eq!(buffered_libaio(libaio, &plain).unwrap().code, "libaio_buffered");
-        assert_eq!(buffered_libaio(libaio, &direct), None);
-        assert_eq!(buffered_libaio(Some(Engine::Psync), &plain), None);
+        let (libaio, psync) = (Engine::Libaio.name(), Engine::Psync.name());
+        assert_eq!(waiting(libaio, &plain).unwrap().code, "libaio_buffered");
+        assert_eq!(waiting(libaio, &direct), None);
+        assert_eq!(waiting(psync, &plain), None);
         let warning = kernel_threads(Some(Engine::IoUringSqpoll), &direct).unwrap();
         assert!(warning.message.starts_with("3 kernel threads"), "{}", warning.message);
         assert_eq!(kernel_threads(Some(Engine::IoUring), &direct), None);

@@ -5,7 +5,7 @@ use iolab_model::op::{Durability, RangeSync};
 use iolab_model::{Bytes, Ns};
 use iolab_workload::program::{
     Amount, Course, DataPath, Deed, Every, FileBy, FileChoice, FileSet, Fill, Flow, Limits, Node,
-    Pace, Pick, Place, Program, Reuse, Spread, Tree, WhenNone, Zones,
+    OPEN_MAX, Pace, Pick, Place, Program, Reuse, Spread, Tree, WhenNone, Zones,
 };
 use iolab_workload::spec::{LockPolicy, Manner, Opening, Tenant};
 
@@ -112,6 +112,12 @@ pub fn program_of(
         of_transfers(job, unit, engine, set, &work)?
     };
     let is_null = engine.name == "null";
+    if !engine.is_of_names && paths.len() as u64 > OPEN_MAX {
+        let what = format!("{} files of all clones are open at once", paths.len());
+        let remedy = format!("use at most {OPEN_MAX}, or jobs after one another (stonewall)");
+        let name = if job.filename.is_empty() { "nrfiles" } else { "filename" };
+        return Err((name, Problem::new(what, remedy)));
+    }
     let names: Vec<String> = paths.iter().map(|path| path.name.clone()).collect();
     let files = FileSet {
         name: set.to_owned(),

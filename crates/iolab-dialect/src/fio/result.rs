@@ -417,6 +417,23 @@ fn entry<'a>(unit: &'a UnitShow, row: &RowResult) -> Entry<'a> {
     found
 }
 
+/// Adds CPU time and events, which only phases know: of all that ran at once a part as long as the
+/// work of a tenant.
+fn add_cpu(found: &mut Entry<'_>, phase: &PhaseResult, tenant: &TenantResult) {
+    let of = &phase.cpu;
+    let workers = phase.tenants.iter().flat_map(|tenant| &tenant.workers);
+    let busy = workers.map(|worker| worker.elapsed_ns).sum::<u64>().max(1);
+    let percent = |ns: u64| 100.0 * ns as f64 / busy as f64;
+    let (user, system) = (percent(of.user_ns), percent(of.system_ns));
+    found.cpu = (found.cpu.0.max(user), found.cpu.1.max(system));
+    let mine: u64 = tenant.workers.iter().map(|worker| worker.elapsed_ns).sum();
+    for (sum, all) in
+        found.events.iter_mut().zip([of.context_switches, of.major_faults, of.minor_faults])
+    {
+        *sum += (u128::from(all) * u128::from(mine) / u128::from(busy)) as u64;
+    }
+}
+
 /// Adds what a tenant did in a phase.
 fn add(found: &mut Entry<'_>, unit: &UnitShow, phase: &PhaseResult, tenant: &TenantResult) {
     let ramp = tenant.segments.iter().find(|part| unit.ramp_ns > 0 && part.from_ns > 0);
@@ -438,6 +455,7 @@ fn add(found: &mut Entry<'_>, unit: &UnitShow, phase: &PhaseResult, tenant: &Ten
         ),
     ];
     let all = moved.0 + moved.1;
+    let counted: u64 = tenant.series.ops.iter().sum();
     for (place, (latency, bytes, response, whole)) in classes.into_iter().enumerate() {
         let Some(latency) = latency.as_ref().filter(|latency| latency.count() > 0) else {
             continue;
@@ -451,26 +469,19 @@ fn add(found: &mut Entry<'_>, unit: &UnitShow, phase: &PhaseResult, tenant: &Ten
             latency: Some(latency.clone()),
             apart: apart(tenant, place, latency),
             response: response.cloned(),
-            ..samples(&tenant.series, (unit.ramp_ns, longest), bytes as f64 / all.max(1) as f64)
+            ..samples(
+                &tenant.series,
+                (unit.ramp_ns, longest),
+                // Flushes are in the slices, too; fio counts no I/O of them.
+                (bytes as f64 / all.max(1) as f64, all_ios as f64 / counted.max(1) as f64),
+            )
         };
         found.sides[place].add(&one);
     }
     add_operations(found, unit, tenant, measured_ns);
     add_times(&mut found.sync, service.sync.as_ref());
     found.runtime_ms += milliseconds(measured_ns);
-    let busy: u64 =
-        phase.tenants.iter().flat_map(|tenant| &tenant.workers).map(|w| w.elapsed_ns).sum();
-    let percent = |ns: u64| 100.0 * ns as f64 / busy.max(1) as f64;
-    let cpu = (percent(phase.cpu.user_ns), percent(phase.cpu.system_ns));
-    found.cpu = (found.cpu.0.max(cpu.0), found.cpu.1.max(cpu.1));
-    // Of all that ran at once: a part as long as this tenant's work.
-    let mine: u64 = tenant.workers.iter().map(|worker| worker.elapsed_ns).sum();
-    let of = &phase.cpu;
-    for (sum, all) in
-        found.events.iter_mut().zip([of.context_switches, of.major_faults, of.minor_faults])
-    {
-        *sum += (u128::from(all) * u128::from(mine) / u128::from(busy.max(1))) as u64;
-    }
+    add_cpu(found, phase, tenant);
     for worker in &tenant.workers {
         found.rules.add(worker);
         let error = match &worker.first_error {
@@ -519,17 +530,21 @@ fn add_operations(found: &mut Entry<'_>, unit: &UnitShow, tenant: &TenantResult,
     }
 }
 
-/// Rates in the whole slices of a run, of a share of all transfers.
-fn samples(series: &Series, (ramp_ns, longest_ns): (u64, u64), share: f64) -> Side {
+/// Rates in the whole slices of a run, of shares of the bytes and of the operations in them.
+fn samples(series: &Series, (ramp_ns, longest_ns): (u64, u64), (bytes, ops): (f64, f64)) -> Side {
     let width = series.interval_ns.max(1);
     let (first, end) = (ramp_ns.div_ceil(width), longest_ns / width);
-    let slices = |values: &[u64], unit: f64| -> Vec<f64> {
+    let slices = |values: &[u64], share: f64, unit: f64| -> Vec<f64> {
         let seconds = width as f64 / 1e9;
         let range = first as usize..(end as usize).min(values.len()).max(first as usize);
         let whole = values.get(range).unwrap_or_default();
         whole.iter().map(|value| *value as f64 * share / unit / seconds).collect()
     };
-    Side { bw: slices(&series.bytes, 1024.0), iops: slices(&series.ops, 1.0), ..Side::default() }
+    Side {
+        bw: slices(&series.bytes, bytes, 1024.0),
+        iops: slices(&series.ops, ops, 1.0),
+        ..Side::default()
+    }
 }
 
 /// Smallest, largest, mean and deviation of values.

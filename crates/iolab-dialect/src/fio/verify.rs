@@ -112,6 +112,8 @@ pub fn verifier(tenant: &Tenant) -> Tenant {
             submission_group: own.submission_group,
             verified: own.verified,
             advice: own.advice,
+            // Opened again, so dropped again: what is dirty stays, and is on its way to the device.
+            drops_cache_first: own.drops_cache_first,
             nice: own.nice,
             rules: TenantRules { tolerance, ..TenantRules::default() },
             ..Manner::default()

@@ -206,6 +206,7 @@ impl Build<'_> {
                 _ => LockPolicy::None,
             },
             is_preallocated: false,
+            is_cold: false,
             seed: Seed(u64::from(how.verify.unwrap_or(0)) + 1),
             stride: how.stride,
             depth: how.depth.map_or(1, |(_, depth)| depth),

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use iolab_model::Bytes;
+use iolab_model::op::Access;
 use iolab_model::target::Content;
 use iolab_workload::file_set::{FileAction, FileOrder, FileSetWork, LinkKind};
 use iolab_workload::spec::{Direction, FsyncPolicy, Opening, Tenant};
@@ -44,14 +45,22 @@ pub fn lower(typed: &Typed, common: Common) -> Result<Plan, Problem> {
         return Err(Problem::new("a size and at least one file are needed", usage));
     };
     let (directory, files) = places(&typed.files)?;
-    let rows = files.iter().map(|name| row(typed, name, bytes)).collect::<Result<Vec<_>, _>>()?;
+    let access = if common.is_bare_simulation() { Access::Direct } else { Access::Plain };
+    let rows = files.iter().map(|name| row(typed, name, (bytes, access)));
+    let rows = rows.collect::<Result<Vec<_>, _>>()?;
     let mut notes = Vec::new();
     if !typed.is_sparse && !typed.is_synced && bytes > 0 && !common.stores_nothing() {
-        notes.push(
-            "mkfile flushes nothing: the time is that of the page cache unless the files are \
-             larger than memory; --sync flushes inside the time"
-                .into(),
-        );
+        let note = match access {
+            Access::Direct => {
+                "a simulated disk has no page cache: each block of 4 KiB is written to the device \
+                 by itself; [files] of a stack file brings a file system and its cache"
+            }
+            _ => {
+                "mkfile flushes nothing: the time is that of the page cache unless the files are \
+                 larger than memory; --sync flushes inside the time"
+            }
+        };
+        notes.push(note.into());
     }
     Ok(Plan {
         dialect: "mkfile".into(),
@@ -96,9 +105,9 @@ fn places(files: &[String]) -> Result<(String, Vec<String>), Problem> {
     Ok((directory.unwrap_or_default(), names))
 }
 
-fn row(typed: &Typed, name: &str, bytes: u64) -> Result<Row, Problem> {
+fn row(typed: &Typed, name: &str, (bytes, access): (u64, Access)) -> Result<Row, Problem> {
     let content = if typed.is_random { Content::Incompressible } else { Content::Zero };
-    let tenants = vec![tenant_of(typed, name, bytes)];
+    let tenants = vec![Tenant { access, ..tenant_of(typed, name, bytes) }];
     let workload = workload("mkfile", 0, content, vec![phase("mkfile", tenants)]);
     workload.check().map_err(|error| Problem::new(error.to_string(), "use another name"))?;
     let needed = if typed.is_sparse { BLOCK } else { bytes.max(BLOCK) };

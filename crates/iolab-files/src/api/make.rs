@@ -53,7 +53,7 @@ impl FromStr for Kernel {
             }
             _ => Err(FilesError::Inconsistent {
                 subject: format!("kernel {text:?}"),
-                problem: "is no version from 2.6 on".into(),
+                problem: "is no version with two numbers, from 2.6 on".into(),
                 remedy: "write it as in kernel = \"6.18\"".into(),
             }),
         }

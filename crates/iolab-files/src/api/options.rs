@@ -12,6 +12,8 @@ use crate::error::FilesError;
 pub enum Values {
     /// None: the word itself. mkfs: `name`, or `^name` for off.
     Flag,
+    /// None, or 1 for the word itself and 0 for its opposite, which has `no` before it.
+    Switch,
     /// A whole number.
     Number {
         /// Least.
@@ -44,6 +46,11 @@ pub struct FsOption {
 /// An option without a value.
 pub const fn flag(name: &'static str, help: &'static str) -> FsOption {
     FsOption { name, values: Values::Flag, help }
+}
+
+/// An option without a value, or with 0 or 1; the opposite word is a row, too.
+pub const fn switch(name: &'static str, help: &'static str) -> FsOption {
+    FsOption { name, values: Values::Switch, help }
 }
 
 /// An option with a whole number.
@@ -249,7 +256,13 @@ impl Reader<'_> {
             None => Err(bad(format!("must be a number from {min} to {max}"))),
         };
         let read = match (row.values, text) {
-            (Values::Flag, None) => Value::Flag(true),
+            (Values::Flag | Values::Switch, None) | (Values::Switch, Some("1")) => {
+                Value::Flag(true)
+            }
+            (Values::Switch, Some("0")) => {
+                return Ok((self.row(&format!("no{name}"))?.name, Value::Flag(true)));
+            }
+            (Values::Switch, Some(_)) => return Err(bad("must be 0 or 1, or left out".into())),
             (Values::Flag, Some(_)) => return Err(bad("takes no value".into())),
             (_, None) => return Err(bad("needs a value".into())),
             (Values::Number { min, max }, Some(text)) => within(text.parse().ok(), min, max)?,
@@ -279,6 +292,8 @@ mod tests {
     const MOUNT: &[FsOption] = &[
         FsOption { name: "delalloc", values: Values::Flag, help: "" },
         FsOption { name: "nodelalloc", values: Values::Flag, help: "" },
+        FsOption { name: "barrier", values: Values::Switch, help: "" },
+        FsOption { name: "nobarrier", values: Values::Flag, help: "" },
         FsOption { name: "commit", values: Values::Number { min: 1, max: 900 }, help: "" },
         FsOption { name: "data", values: Values::Choice(&["ordered", "journal"]), help: "" },
     ];
@@ -306,6 +321,21 @@ mod tests {
         assert_eq!(again.contradiction(), Some(("commit=5".to_owned(), "commit=9".to_owned())));
         let same = FsOptions::mount("ext4", MOUNT, &owned(&["commit=5,delalloc,commit=5"]));
         assert_eq!(same.unwrap().contradiction(), None);
+    }
+
+    #[test]
+    fn a_switch_has_a_number_or_its_opposite_word() {
+        let found = |word: &str| {
+            let options = FsOptions::mount("ext4", MOUNT, &owned(&[word]));
+            options.map(|options| options.either("barrier", "nobarrier"))
+        };
+        for (word, is_on) in
+            [("barrier", true), ("barrier=1", true), ("barrier=0", false), ("nobarrier", false)]
+        {
+            assert_eq!(found(word).unwrap(), Some(is_on), "{word}");
+        }
+        assert!(found("barrier=2").unwrap_err().to_string().contains("must be 0 or 1"));
+        assert!(found("nobarrier=1").unwrap_err().to_string().contains("takes no value"));
     }
 
     #[test]

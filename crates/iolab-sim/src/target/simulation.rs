@@ -7,6 +7,7 @@ use std::rc::Rc;
 use iolab_files::api::block::DeviceId;
 use iolab_files::machine::{Machine, MachineEnded, Outgoing, OutgoingId, OutgoingKind, RunBy};
 use iolab_model::op::Token;
+use iolab_model::trace_event::kernel_thread;
 use iolab_model::{Bytes, Completion, Ns, Sector, TraceEvent};
 use serde::{Deserialize, Serialize};
 
@@ -568,9 +569,9 @@ impl Simulation {
                 (ProcessId(lane + 1), priority, self.cpu_of(lane))
             }
             // Threads of the kernel: numbers that no lane has.
-            RunBy::Flusher => (ProcessId(u32::MAX), Priority::default(), 0),
+            RunBy::Flusher => (ProcessId(kernel_thread::FLUSHER), Priority::default(), 0),
             RunBy::FileSystem(thread) => {
-                (ProcessId(u32::MAX - 1 - u32::from(thread)), Priority::default(), 0)
+                (ProcessId(kernel_thread::of_file_system(thread)), Priority::default(), 0)
             }
         };
         let bio = Bio {

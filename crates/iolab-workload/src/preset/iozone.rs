@@ -222,6 +222,10 @@ pub struct IozoneRequest {
     pub lock: LockPolicy,
     #[serde(default)]
     pub is_preallocated: bool,
+    /// Nothing is read before the clock starts, as a cold page cache asks for; `IOzone` itself
+    /// reads record 0.
+    #[serde(default)]
+    pub is_cold: bool,
     pub seed: Seed,
     #[serde(default = "seventeen")]
     pub stride: u64,
@@ -398,7 +402,7 @@ fn tenant(request: &IozoneRequest, test: IozoneTest, is_first: bool) -> Tenant {
             _ if is_first => Opening::LaidOut,
             _ => Opening::Existing,
         },
-        primes_first_record: is_sequential_read && request.workers == 1,
+        primes_first_record: is_sequential_read && request.workers == 1 && !request.is_cold,
         rate_ops_per_s: None,
         think_ns: Ns(0),
         share: None,
@@ -440,6 +444,13 @@ mod tests {
         let openings: Vec<Opening> = workload.phases.iter().map(|p| p.tenants[0].opening).collect();
         assert_eq!(openings, [Opening::LaidOut, Opening::Existing]);
         assert!(workload.phases[0].tenants[0].primes_first_record);
+    }
+
+    #[test]
+    fn nothing_is_read_before_a_cold_read() {
+        let cold = IozoneRequest { is_cold: true, ..request("\"read\",\"reread\"", 1) };
+        let phases = iozone(&cold).unwrap().phases;
+        assert!(phases.iter().all(|phase| !phase.tenants[0].primes_first_record));
     }
 
     #[test]

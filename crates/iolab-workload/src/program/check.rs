@@ -643,5 +643,5 @@ impl Checker<'_> {
     }
 }
 
-/// Most files that a step keeps open by itself.
-const OPEN_MAX: u64 = 512;
+/// Most files that a step keeps open by itself: a quarter of the descriptors that an agent has.
+pub const OPEN_MAX: u64 = 1 << 14;

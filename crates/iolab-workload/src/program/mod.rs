@@ -36,6 +36,7 @@ mod verified;
 mod worker;
 
 pub use amount::{Amount, Spread, Weighted};
+pub use check::OPEN_MAX;
 pub use choice::{FileBy, FileChoice, KeyBy, KeyChoice, WhenNone};
 pub use course::{Course, Zones};
 pub use deed::{Deed, Group};

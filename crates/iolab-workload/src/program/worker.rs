@@ -32,6 +32,7 @@ use super::tally::Tally;
 use crate::group::{Gate, GroupState};
 use crate::report::StreamReport;
 use crate::spec::Phase;
+use crate::stream::advice;
 use crate::worker::{Step, Worker};
 use job::Job;
 use leaf::Begun;
@@ -546,11 +547,7 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
             Errno::EOPNOTSUPP => {
                 "; this target cannot do that: leave the step out, or use another testbed"
             }
-            Errno::ENOSPC => "; free some space, or use smaller files",
-            Errno::EIO => {
-                "; the storage below failed: see the kernel's log (dmesg); or a mapped file was cut"
-            }
-            _ => "",
+            other => advice(other),
         };
         self.fail(|| format!("{name}{on}: {reason}{hint}"));
     }

@@ -36,16 +36,31 @@ class _Part:
     """Part of a request's life: the stages that make it up, in words."""
 
     stages: tuple[str, ...]
+    """Empty: the rest of Q2C, which no stage of the other parts has."""
     name: str
+    clause: str
+    """The same within a sentence."""
     slot: int
 
 
 PARTS: Final = (
-    _Part(("Q2G",), "gets a request (Q2G)", 0),
-    _Part(("G2I",), "on its way to the scheduler (G2I)", 1),
-    _Part(("Q2M", "M2D"), "joined with another (Q2M, M2D)", 2),
-    _Part(("I2D",), "in the scheduler (I2D)", 3),
-    _Part(("D2C",), "driver and device (D2C)", 4),
+    _Part(("Q2G",), "gets a request (Q2G)", "until there is a request for it (Q2G)", 0),
+    _Part(("G2I",), "on its way to the scheduler (G2I)", "on its way to the scheduler (G2I)", 1),
+    _Part(
+        ("Q2M", "M2D"),
+        "joined with another (Q2M, M2D)",
+        "joined with another request (Q2M, M2D)",
+        2,
+    ),
+    _Part(("I2D",), "in the scheduler (I2D)", "in the scheduler (I2D)", 3),
+    # A request that waits for a flush of the device is issued without ever being inserted.
+    _Part(
+        (),
+        "held back, as for a flush (G2D)",
+        "before the device without being queued (G2D), as requests wait for a flush before them",
+        5,
+    ),
+    _Part(("D2C",), "driver and device (D2C)", "in driver and device (D2C)", 4),
 )
 """Together they are Q2C, from when the request was asked for to its completion."""
 
@@ -95,10 +110,12 @@ def _row(cell: TracedCell) -> _Row | None:
     total = sum(_count(phase, "Q2C") for phase in cell.phases)
     if not total:
         return None
-    means = tuple(
-        sum(_sum(phase, stage) for phase in cell.phases for stage in part.stages) / total
+    sums = {
+        part: sum(_sum(phase, stage) for phase in cell.phases for stage in part.stages)
         for part in PARTS
-    )
+    }
+    rest = sum(_sum(phase, "Q2C") for phase in cell.phases) - sum(sums.values())
+    means = tuple((sums[part] if part.stages else max(rest, 0)) / total for part in PARTS)
     by_trial = [
         _sum(phase, "Q2C") / count for phase in cell.phases if (count := _count(phase, "Q2C"))
     ]
@@ -226,7 +243,7 @@ def _caption(data: StudyData, rows: list[_Row]) -> str:
     share = longest.means_ns[place] / longest.whole_ns
     said = (
         f"{longest.name}: a request takes {format_ns(longest.whole_ns)} on average, "
-        f"{percent(share)} of it {_in_words(PARTS[place])}."
+        f"{percent(share)} of it {PARTS[place].clause}."
     )
     differs = _largest_difference(data, rows)
     return f"{said} {differs}." if differs else said
@@ -237,17 +254,6 @@ def _largest_difference(data: StudyData, rows: list[_Row]) -> str:
     if not differences:
         return ""
     return max(differences, key=lambda item: abs(item[0]))[1]
-
-
-def _in_words(part: _Part) -> str:
-    if part.stages == ("D2C",):
-        return "in driver and device (D2C)"
-    return {
-        "Q2G": "until there is a request for it (Q2G)",
-        "G2I": "on its way to the scheduler (G2I)",
-        "Q2M": "joined with another request (Q2M, M2D)",
-        "I2D": "in the scheduler (I2D)",
-    }[part.stages[0]]
 
 
 def _difference(data: StudyData, rows: list[_Row], row: _Row) -> tuple[float, str] | None:
@@ -278,7 +284,7 @@ def _difference(data: StudyData, rows: list[_Row], row: _Row) -> tuple[float, st
         f"{row.cell.cell}: a request takes {format_ns(row.whole_ns)} with {level}, "
         f"{format_ns(base.whole_ns)} with {baseline} (95 % interval of the ratio {low} to {high}, "
         f"{counted(len(ratios), 'round')}); most of the difference is the time "
-        f"{_in_words(PARTS[place])}: {format_ns(row.means_ns[place])} against "
+        f"{PARTS[place].clause}: {format_ns(row.means_ns[place])} against "
         f"{format_ns(base.means_ns[place])}{_beside_it(PARTS[place], row.cell, base.cell)}",
     )
 
@@ -326,7 +332,7 @@ def _ratios_by_round(data: StudyData, base: TracedCell, other: TracedCell) -> li
 
 
 def _columns() -> tuple[str, ...]:
-    means = tuple(f"{' + '.join(part.stages)} mean (µs)" for part in PARTS)
+    means = tuple(f"{' + '.join(part.stages) or 'G2D'} mean (µs)" for part in PARTS)
     return (
         *("cell", "level", "trials", "requests per trial", "Q2C mean (µs)"),
         *("95 % low (µs)", "95 % high (µs)"),

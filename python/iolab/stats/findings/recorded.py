@@ -62,6 +62,15 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         scope="cell",
     ),
     FindingKind(
+        "flush_bound",
+        MEMORY,
+        "50 % or more of the workers' time went into flushes: bytes of the page cache between "
+        "them do not make it a cell of memory",
+        "compare ways to be durable: `--flush`, `--fsync-every`, `--durability`",
+        severity="note",
+        scope="cell",
+    ),
+    FindingKind(
         "depth_not_reached",
         GENERATOR,
         "fewer than half of the operations asked for were in flight on average (service times "

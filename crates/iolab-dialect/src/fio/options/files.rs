@@ -69,7 +69,7 @@ pub const ROWS: &[Row] = done_rows! { "Files";
     "unique_filename": Flag, "1", T1, "names that several clients do not share",
         Ignored("only for clients and servers") => |_, _| Ok(());
     "nrfiles" | "nr_files": Count(1, 1 << 20), "1", T1, "files of each clone",
-        Differs("512 at most where data are moved: all of them stay open") => |job, value| {
+        Differs("16384 at most where data are moved: all of them stay open") => |job, value| {
             job.nrfiles = value.number();
             Ok(())
         };

@@ -41,8 +41,8 @@ fn switch(disabled: &mut [bool; 4], which: &[usize], is_off: bool) {
 pub const ROWS: &[Row] = done_rows! { "Results and verification";
     "verify": Choice(VERIFY), "0", T1, "what is written is read back and compared",
         Differs("by iolab's own headers and stamps, whatever checksum is named; the reads \
-                 begin when all jobs of the group have written; pattern compares bytes; null is \
-                 refused") =>
+                 begin when all jobs of the group have written, and each file is opened again, \
+                 its clean pages dropped; pattern compares bytes; null is refused") =>
         |job, value| {
             let name = VERIFY[value.word()];
             if name == "null" {

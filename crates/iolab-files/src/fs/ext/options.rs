@@ -3,7 +3,7 @@
 //! Source: mke2fs(8) and `mke2fs.conf` of e2fsprogs 1.47; Linux fs/ext4/super.c.
 
 use super::geometry::MkfsOrder;
-use crate::api::options::{FsOption, FsOptions, choice, flag, number};
+use crate::api::options::{FsOption, FsOptions, choice, flag, number, switch};
 use crate::error::FilesError;
 
 /// Options of mkfs.ext2, mkfs.ext3 and mkfs.ext4.
@@ -48,7 +48,7 @@ const COMMON: [FsOption; 8] = [
 const JOURNAL: [FsOption; 5] = [
     choice("data", &["ordered", "writeback", "journal"], "what a transaction says about data"),
     number("commit", 0, 3600, "seconds between commits; 0 is 5"),
-    flag("barrier", "the journal flushes the device's cache"),
+    switch("barrier", "the journal flushes the device's cache"),
     flag("nobarrier", "the journal never flushes the device's cache"),
     flag("journal_async_commit", "the commit block does not wait for the others"),
 ];
@@ -80,7 +80,7 @@ pub const MOUNT_EXT4: &[FsOption] = &join::<13, 10, 23>(
     &[
         flag("delalloc", "blocks are chosen at write-back"),
         flag("nodelalloc", "blocks are chosen at write(2)"),
-        flag("auto_da_alloc", "a file that replaces another is written at close or rename"),
+        switch("auto_da_alloc", "a file that replaces another is written at close or rename"),
         flag("noauto_da_alloc", "such a file is written like others"),
         flag("dioread_nolock", "new blocks are unwritten until the data are there"),
         flag("dioread_lock", "new blocks count as written at once"),
