@@ -157,6 +157,27 @@ pub enum Step {
     Spend(Ns),
 }
 
+/// End of a file system that a failure has stopped: nothing becomes durable any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// Answer to those who wait for something to become durable when it happens.
+    pub waiting: Errno,
+    /// Answer to calls that change or flush something, from then on.
+    pub changes: Errno,
+    /// Answer to calls that read something; none: they go on.
+    pub reads: Option<Errno>,
+}
+
+impl Stop {
+    /// Everything fails from now on (Linux xfs: forced shutdown).
+    pub const SHUT_DOWN: Self =
+        Self { waiting: Errno::EIO, changes: Errno::EIO, reads: Some(Errno::EIO) };
+    /// Reads go on (Linux ext4: aborted journal, EROFS of asm-generic/errno-base.h).
+    pub const READ_ONLY: Self = Self { waiting: Errno::EIO, changes: Errno(30), reads: None };
+    /// Reads go on, everything else fails (`ZFS`: a suspended pool with `failmode=continue`).
+    pub const SUSPENDED: Self = Self { waiting: Errno::EIO, changes: Errno::EIO, reads: None };
+}
+
 /// Flags of a write of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteFlags {
@@ -454,6 +475,18 @@ pub trait FileSystem {
     /// Pages of the device that [`super::context::Effects::dirtied`] has named were written by
     /// their age.
     fn metadata_written(&mut self, cx: &mut Context, run: BlockRun);
+
+    /// A job has failed: some of it may have reached the device. Answers the transaction up to which
+    /// those who wait are told; none: the file system does the work again by itself, and nobody is.
+    fn job_failed(&mut self, job: JobId) -> Option<Tid>;
+
+    /// Pages of the device that [`super::context::Effects::dirtied`] has named could not be
+    /// written. They are clean in memory all the same.
+    fn metadata_failed(&mut self, run: BlockRun);
+
+    /// End of the file system, if a failure has stopped it; asked for after each of these, and after
+    /// [`FileSystem::job_done`]. It is asked for no more jobs then.
+    fn stop(&self) -> Option<Stop>;
 
     /// A power cut and a mount: everything after the last durable transaction is undone, jobs are
     /// forgotten. Returns that transaction; the machine undoes names and lengths after it.

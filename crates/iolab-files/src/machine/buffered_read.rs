@@ -1,6 +1,7 @@
 //! Reads through the page cache.
 
 use iolab_model::Bytes;
+use iolab_model::error::Errno;
 
 use super::engine::Machine;
 use super::task::{Flow, RunBy, TaskIndex};
@@ -28,6 +29,8 @@ pub(super) struct ReadWork {
     pub is_sequential: bool,
     /// Bytes copied so far.
     pub done: u64,
+    /// Page that was asked for alone, since the read of several has failed.
+    alone: Option<u64>,
     /// Handle of the stream whose buffer it fills.
     stream: Option<u32>,
 }
@@ -45,6 +48,7 @@ impl ReadWork {
             looked_at: None,
             is_sequential: false,
             done: 0,
+            alone: None,
             stream: None,
         }
     }
@@ -163,6 +167,9 @@ impl Machine {
 
     pub(super) fn step_read(&mut self, index: TaskIndex, work: &mut ReadWork) -> Flow {
         if !work.is_locked {
+            if let Err(errno) = self.may_read() {
+                return Flow::Failed(errno);
+            }
             work.is_locked = true;
             self.take_lock(index, work.owner, Use::Read);
             self.look_for_place(index, work);
@@ -178,6 +185,9 @@ impl Machine {
         }
         loop {
             if let Some(batch) = work.batch.take() {
+                if let Some(flow) = self.read_again(index, work, batch) {
+                    return flow;
+                }
                 self.copy_out(index, work, batch);
             }
             let end = work.end.min(self.tree.node(work.owner).size);
@@ -189,7 +199,7 @@ impl Machine {
             if let Some(page) = batch.wait_for {
                 // The last page of the folio is the last one to come.
                 let last = batch.end.saturating_sub(1).max(page);
-                self.await_page(index, work.owner, last);
+                self.await_page_end(index, work.owner, last, false);
                 if self.task(index).pending > 0 {
                     return Flow::More;
                 }
@@ -234,6 +244,31 @@ impl Machine {
         let batch = call.batch(&rule, &mut state, page, &mut pages);
         self.set_read_state(work.lane, work.handle, state);
         batch
+    }
+
+    /// Reads a page of a batch alone whose read has failed with others; if that fails too, so does
+    /// the call, or it ends before that page.
+    ///
+    /// Source: Linux mm/filemap.c (`filemap_update_page`, `filemap_read`).
+    fn read_again(&mut self, index: TaskIndex, work: &mut ReadWork, batch: Batch) -> Option<Flow> {
+        let end = batch.end.min(self.pages_of(work.owner)).min(work.end.div_ceil(4096));
+        let mut pages = work.at / 4096..if self.has_failed_reads { end } else { 0 };
+        let page = pages.find(|&page| self.cache.frame(work.owner, page).is_none())?;
+        if work.alone.replace(page) == Some(page) {
+            if page * 4096 > work.at {
+                self.copy_out(index, work, Batch { end: page, ..batch });
+            }
+            return Some(match work.done {
+                0 => Flow::Failed(Errno::EIO),
+                _ => self.end_read(index, work),
+            });
+        }
+        let runner = self.task(index).runner;
+        let folio = NewFolio { first: page, order: 0, is_marked: false };
+        self.add_folios(work.owner, &[folio], (page, page + 1), runner);
+        self.await_page_end(index, work.owner, page, false);
+        work.batch = Some(batch);
+        Some(Flow::More)
     }
 
     fn copy_out(&mut self, index: TaskIndex, work: &mut ReadWork, batch: Batch) {

@@ -27,6 +27,8 @@ pub(super) struct WriteWork {
     pub(super) start: u64,
     /// Promise to be kept before it returns (`O_SYNC`, `O_DSYNC`, `RWF_SYNC`).
     promise: Option<Promise>,
+    /// Lane and handle that it came by.
+    by: Option<(u32, u32)>,
     pub(super) phase: Phase,
     /// The limits are to be looked at.
     looks: bool,
@@ -61,6 +63,7 @@ impl WriteWork {
             end,
             start: at,
             promise: None,
+            by: None,
             phase: Phase::Lock,
             looks: false,
             has_slept: false,
@@ -77,8 +80,8 @@ impl WriteWork {
         self
     }
 
-    pub const fn promising(mut self, promise: Option<Promise>) -> Self {
-        self.promise = promise;
+    pub const fn promising(mut self, promise: Option<Promise>, by: (u32, u32)) -> Self {
+        (self.promise, self.by) = (promise, Some(by));
         self
     }
 
@@ -171,6 +174,7 @@ impl Machine {
         (at, end): (u64, u64),
         is_direct: bool,
     ) -> Result<(), Errno> {
+        self.may_change()?;
         self.check_end(end)?;
         let block = u64::from(self.facts.block_bytes);
         let node = self.tree.node(owner);
@@ -413,7 +417,8 @@ impl Machine {
         if let Some(promise) = work.promise {
             let (from, end) = (work.start / 4096, work.end.div_ceil(4096));
             let extent = Extent { owner: work.owner, from, end };
-            let flush = FlushWork::new(Scope::Pages(extent, promise));
+            let scope = Scope::Pages(extent, promise);
+            let flush = FlushWork::new(scope).by(work.by);
             let works = &mut self.task(index).works;
             works.push(Work::Flush(flush));
             works.push(Work::Unlock(work.owner));

@@ -36,6 +36,8 @@ pub struct HandleInfo {
     pub(super) stream: Stream,
     /// Bytes of the file that are mapped; 0: none.
     pub(super) mapped: u64,
+    /// Failures of write-back up to which it was told.
+    pub(super) seen: u64,
 }
 
 /// A call of a worker.
@@ -69,6 +71,7 @@ impl Machine {
         let works = self.works_of(call)?;
         let index = self.spawn(runner, call.token);
         let task = self.task(index);
+        task.minds = !matches!(call.op, Op::SyncAll | Op::Close { .. });
         task.works.extend(call.answer.map(Work::Answer));
         task.works.extend(works.into_iter().rev());
         if self.go_on(index, self.settings.cost.call_ns, false).is_some() {
@@ -100,11 +103,13 @@ impl Machine {
                     return Ok(Vec::new());
                 }
                 let extent = self.extent(lane, handle, (at, length))?;
-                Ok(vec![Work::Flush(FlushWork::new(Scope::Pages(extent, Promise::Full)))])
+                let flush = FlushWork::new(Scope::Pages(extent, Promise::Full));
+                Ok(vec![Work::Flush(flush.by(Some((lane, handle.0))))])
             }
             Op::SyncFileRange { handle, at, length, how } => {
                 let extent = self.extent(lane, handle, (at, length))?;
-                Ok(vec![Work::Flush(FlushWork::new(Scope::Range(extent, how)))])
+                let flush = FlushWork::new(Scope::Range(extent, how));
+                Ok(vec![Work::Flush(flush.by(Some((lane, handle.0))))])
             }
             Op::SyncAll => Ok(vec![Work::Flush(FlushWork::new(Scope::All))]),
             Op::SyncDirectory { .. } => {
@@ -201,6 +206,7 @@ impl Machine {
         }
         let asked = promise_of(how.durability, transfer.flags);
         let promise = self.fs.promise(asked.filter(|_| is_write)).filter(|_| is_write);
+        let by = (lane, transfer.handle.0);
         if transfer.length.0 == 0 {
             return Ok(Work::Burn(Ns(0)));
         }
@@ -214,7 +220,7 @@ impl Machine {
             let promise = promise.or(commits.then_some(Promise::Data));
             return Ok(Work::Direct(
                 DirectWork::new(owner, (at, end), is_write)
-                    .promising(promise)
+                    .promising(promise, by)
                     .appending(is_appending),
             ));
         }
@@ -226,7 +232,7 @@ impl Machine {
             Access::Direct if !(at | transfer.length.0).is_multiple_of(512) => Err(Errno::EINVAL),
             Access::Direct => Ok(Work::Direct(
                 DirectWork::new(owner, (at, end), is_write)
-                    .promising(promise)
+                    .promising(promise, by)
                     .appending(is_appending),
             )),
             Access::Mapped => {
@@ -236,7 +242,7 @@ impl Machine {
             }
             Access::Stdio => Err(Errno::EOPNOTSUPP),
             Access::Plain | Access::Append if is_write => Ok(Work::Write(
-                WriteWork::new(owner, lane, at, end).promising(promise).appending(is_appending),
+                WriteWork::new(owner, lane, at, end).promising(promise, by).appending(is_appending),
             )),
             Access::Plain | Access::Append => {
                 Ok(Work::Read(ReadWork::new(owner, (lane, transfer.handle.0), at, end)))
@@ -247,7 +253,8 @@ impl Machine {
     fn flush_of(&mut self, lane: u32, handle: Handle, promise: Promise) -> Begun {
         let owner = self.handle(lane, handle)?.owner;
         let mut works = self.stream_flush(lane, handle).unwrap_or_default();
-        works.push(Work::Flush(FlushWork::file(self.flushable(owner)?, promise)));
+        let flush = FlushWork::file(self.flushable(owner)?, promise);
+        works.push(Work::Flush(flush.by(Some((lane, handle.0)))));
         Ok(works)
     }
 

@@ -10,7 +10,7 @@ use super::tree::DEVICE;
 use super::write_out::{Extent, Manner};
 use crate::api::block::{BlockRun, DeviceId, FileRun};
 use crate::api::context::{Caller, Context};
-use crate::api::file_system::{FsJob, Step, WriteFlags};
+use crate::api::file_system::{FsJob, JobId, Step, WriteFlags};
 use crate::api::write_back::{Chunk, ChunkEnd};
 
 /// A job of the file system, step by step.
@@ -37,12 +37,19 @@ impl FlusherWork {
     }
 }
 
+impl JobWork {
+    /// Name of the job.
+    pub const fn id(&self) -> JobId {
+        self.job.id
+    }
+}
+
 impl Machine {
     // --- Jobs ---
 
     /// Starts every job that the file system has now.
     pub(super) fn poll_jobs(&mut self) {
-        loop {
+        while self.stop.is_none() {
             let mut cx = Context::new(self.now, Caller::default());
             let job = self.fs.poll(&mut cx);
             let has_effects = !cx.effects.is_empty();
@@ -106,10 +113,13 @@ impl Machine {
         if self.task(index).pending > 0 {
             return Flow::More;
         }
-        let mut cx = self.context(RunBy::FileSystem(0));
-        self.fs.job_done(&mut cx, work.job.id);
-        self.apply_quietly(cx);
-        self.release_waits();
+        if self.stop.is_none() {
+            let mut cx = self.context(RunBy::FileSystem(0));
+            self.fs.job_done(&mut cx, work.job.id);
+            self.apply_quietly(cx);
+            self.release_waits();
+            self.look_for_stop();
+        }
         self.ask_for_room_again();
         Flow::Done
     }

@@ -19,6 +19,8 @@ pub(super) struct DirectWork {
     is_write: bool,
     is_at_end: bool,
     promise: Option<Promise>,
+    /// Lane and handle that it came by.
+    by: Option<(u32, u32)>,
     phase: u8,
     /// First and last block, where it covers a part of them only, held no data before.
     fresh: [bool; 2],
@@ -33,13 +35,14 @@ impl DirectWork {
             is_write,
             is_at_end: false,
             promise: None,
+            by: None,
             phase: 0,
             fresh: [false; 2],
         }
     }
 
-    pub const fn promising(mut self, promise: Option<Promise>) -> Self {
-        self.promise = promise;
+    pub const fn promising(mut self, promise: Option<Promise>, by: (u32, u32)) -> Self {
+        (self.promise, self.by) = (promise, Some(by));
         self
     }
 
@@ -58,6 +61,10 @@ impl Machine {
         work.phase += 1;
         match work.phase {
             1 => {
+                let may = if work.is_write { self.may_change() } else { self.may_read() };
+                if let Err(errno) = may {
+                    return Flow::Failed(errno);
+                }
                 let usage = self.usage(work);
                 self.take_lock(index, work.owner, usage);
             }
@@ -116,7 +123,11 @@ impl Machine {
             is_limited: false,
         };
         let sent = self.write_out(extent, manner);
-        self.await_writes(index, extent.owner);
+        let writes = core::mem::take(&mut self.tree.node_mut(extent.owner).writes);
+        for &id in &writes {
+            self.await_request(index, id);
+        }
+        self.tree.node_mut(extent.owner).writes = writes;
         sent.was_busy
     }
 
@@ -216,7 +227,8 @@ impl Machine {
         self.task(index).bytes = Bytes(work.end.saturating_sub(work.at));
         if let Some(promise) = work.promise {
             let works = &mut self.task(index).works;
-            works.push(Work::Flush(FlushWork::file(work.owner, promise)));
+            let flush = FlushWork::file(work.owner, promise).by(work.by);
+            works.push(Work::Flush(flush));
             works.push(Work::Unlock(work.owner));
         }
         Flow::Done

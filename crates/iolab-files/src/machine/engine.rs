@@ -18,7 +18,7 @@ use super::task::{Flow, RunBy, Task, TaskIndex, Work};
 use super::tree::{DEVICE, ROOT, Tree};
 use crate::api::block::BlockRun;
 use crate::api::context::{Caller, Context, Tid};
-use crate::api::file_system::{CacheKind, Facts, FileSystem, Lock, Use};
+use crate::api::file_system::{CacheKind, Facts, FileSystem, Lock, Stop, Use};
 use crate::api::frame::Replacement;
 use crate::api::write_back::{BackingId, DirtyView, Flusher, Throttle};
 use crate::cache::PageCache;
@@ -122,6 +122,10 @@ pub struct Machine {
     pub(super) waits: Vec<(Tid, TaskIndex)>,
     /// Writers that wait for room in a transaction, since when.
     pub(super) admissions: Vec<(TaskIndex, Ns)>,
+    /// Set once a failure has stopped the file system.
+    pub(super) stop: Option<Stop>,
+    /// A read of pages has failed: absent pages may be such.
+    pub(super) has_failed_reads: bool,
     pub(super) is_flusher_busy: bool,
     /// Task of the flusher that waits until fewer of its requests are on their way.
     pub(super) flusher_waits: Option<TaskIndex>,
@@ -180,6 +184,8 @@ impl Machine {
             ended: Vec::new(),
             waits: Vec::new(),
             admissions: Vec::new(),
+            stop: None,
+            has_failed_reads: false,
             is_flusher_busy: false,
             flusher_waits: None,
             flusher_requests: 0,
@@ -204,7 +210,7 @@ impl Machine {
     /// Time of the next event.
     pub fn next_event(&self) -> Ns {
         let daemons = if self.is_flusher_busy { Ns::MAX } else { self.flusher.next_timer() };
-        self.calendar.next_event().min(self.fs.next_timer()).min(daemons)
+        self.calendar.next_event().min(self.file_system_timer()).min(daemons)
     }
 
     /// Lets the clock reach `now`, before requests are told to have ended.
@@ -233,7 +239,7 @@ impl Machine {
                 }
             }
         }
-        if self.fs.next_timer() <= self.now {
+        if self.file_system_timer() <= self.now {
             self.poll_jobs();
         }
         if self.flusher.next_timer() <= self.now {
@@ -277,10 +283,10 @@ impl Machine {
                 self.task(index).is_waiting = true;
                 return;
             }
-            let task = self.task(index);
-            if task.error.is_some() {
-                task.works.clear();
+            if let Some(errno) = self.task(index).error {
+                self.give_up(index, errno);
             }
+            let task = self.task(index);
             let Some(mut work) = task.works.pop() else {
                 return self.finish(index);
             };
@@ -297,9 +303,13 @@ impl Machine {
     fn must_wait(&mut self, index: TaskIndex) -> bool {
         let tid = self.task(index).wait_tid.take();
         if let Some(tid) = tid.filter(|&tid| self.fs.durable() < tid) {
-            self.task(index).pending += 1;
-            self.waits.push((tid, index));
-            self.poll_jobs();
+            if let Some(stop) = self.stop {
+                self.task(index).fail(stop.waiting);
+            } else {
+                self.task(index).pending += 1;
+                self.waits.push((tid, index));
+                self.poll_jobs();
+            }
         }
         self.task(index).pending > 0
     }

@@ -25,11 +25,19 @@ pub(super) enum Scope {
 pub(super) struct FlushWork {
     scope: Scope,
     phase: u8,
+    /// Lane and handle that it came by: who is told of failures.
+    by: Option<(u32, u32)>,
 }
 
 impl FlushWork {
     pub const fn new(scope: Scope) -> Self {
-        Self { scope, phase: 0 }
+        Self { scope, phase: 0, by: None }
+    }
+
+    /// The flush, asked for by a handle of a lane.
+    pub const fn by(mut self, by: Option<(u32, u32)>) -> Self {
+        self.by = by;
+        self
     }
 
     /// A flush of a whole file.
@@ -63,7 +71,8 @@ impl Machine {
                 work.phase += 1;
                 Flow::More
             }
-            (_, Scope::Range(extent, _)) => match self.tree.node_mut(extent.owner).error.take() {
+            (_, Scope::Range(_, how)) if !how.waits_before && !how.waits_after => Flow::Done,
+            (_, Scope::Range(extent, _)) => match self.failure_of(extent.owner, work.by) {
                 Some(errno) => Flow::Failed(errno),
                 None => Flow::Done,
             },
@@ -122,7 +131,10 @@ impl Machine {
         let need = match scope {
             Scope::All | Scope::Range(..) => self.fs.sync_all(&mut cx),
             Scope::Pages(extent, promise) => {
-                if let Some(errno) = self.tree.node_mut(extent.owner).error.take() {
+                if let Some(errno) = self.failure_of(extent.owner, work.by) {
+                    return Flow::Failed(errno);
+                }
+                if let Err(errno) = self.may_change() {
                     return Flow::Failed(errno);
                 }
                 let id = self.tree.node(extent.owner).id;

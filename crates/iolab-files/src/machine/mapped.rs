@@ -22,6 +22,8 @@ pub(super) struct TouchWork {
     /// Asked the file system for space, for the page that is next.
     is_prepared: bool,
     looks: bool,
+    /// Page that was asked for, and whether alone, since the read of several has failed.
+    looked_for: Option<(u64, bool)>,
 }
 
 impl TouchWork {
@@ -36,6 +38,7 @@ impl TouchWork {
             hint: Hint::Normal,
             is_prepared: false,
             looks: false,
+            looked_for: None,
         }
     }
 
@@ -92,8 +95,17 @@ impl Machine {
     /// A fault; answers with a flow if the task has to wait or has failed.
     fn fault(&mut self, index: TaskIndex, work: &mut TouchWork, page: u64) -> Option<Flow> {
         if !self.is_page_here(work, page) {
+            if let Err(errno) = self.may_read() {
+                return Some(Flow::Failed(errno));
+            }
+            let before = work.looked_for.filter(|&(of, _)| self.has_failed_reads && of == page);
+            if let Some((_, true)) = before {
+                return Some(Flow::Failed(Errno::EIO));
+            }
+            work.looked_for = Some((page, before.is_some()));
             self.fault_in(index, work, page);
-            self.await_page(index, work.owner, page);
+            let is_linux = self.facts.clusters.is_none() && self.own_cache().is_none();
+            self.await_page_end(index, work.owner, page, !is_linux);
             if self.task(index).pending > 0 {
                 return Some(Flow::More);
             }
@@ -103,6 +115,8 @@ impl Machine {
             let size = self.tree.node(work.owner).size;
             let range = (page * 4096, ((page + 1) * 4096).min(size));
             if let Err(errno) = self.prepare(index, work.owner, range, false) {
+                // SIGBUS, where the file system cannot be written any more.
+                let errno = if self.stop.is_some() { Errno::EIO } else { errno };
                 return Some(Flow::Failed(errno));
             }
             if self.task(index).pending > 0 {
@@ -160,7 +174,8 @@ impl Machine {
             }
             return;
         }
-        self.counts.faults_major += 1;
+        let is_alone = work.looked_for == Some((page, true));
+        self.counts.faults_major += u64::from(!is_alone);
         if self.own_cache().is_some() {
             return self.read_record(work.owner, page, (page, page + 1), runner);
         }
@@ -172,6 +187,10 @@ impl Machine {
                 self.read_range(work.owner, range, (page, page + 1), runner);
             }
             return;
+        }
+        if is_alone {
+            let alone = NewFolio { first: page, order: 0, is_marked: false };
+            return self.add_folios(work.owner, &[alone], (page, page + 1), runner);
         }
         let access = self.access_of(work, page);
         let mut state = self.tree.node(work.owner).mapped;

@@ -11,6 +11,7 @@ mod edges;
 mod effects;
 mod engine;
 mod facts;
+mod failure;
 mod flush;
 mod lock;
 mod mapped;

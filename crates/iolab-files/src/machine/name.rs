@@ -60,11 +60,18 @@ pub(super) enum Naming {
 pub(super) struct NameWork {
     naming: Naming,
     phase: u8,
+    /// Lane and handle that it has opened.
+    opened: Option<(u32, u32)>,
 }
 
 impl NameWork {
     pub const fn new(naming: Naming) -> Self {
-        Self { naming, phase: 0 }
+        Self { naming, phase: 0, opened: None }
+    }
+
+    /// Lane and handle that it has opened, while something of it is still waited for.
+    pub const fn opened(&self) -> Option<(u32, u32)> {
+        self.opened
     }
 }
 
@@ -80,7 +87,7 @@ impl Machine {
                 self.look_for_names(index, naming);
                 Ok(Flow::More)
             }
-            (_, 2) => self.act(index, work),
+            (_, 2) => self.may_act(&work.naming).and_then(|()| self.act(index, work)),
             (&Naming::Truncate { owner, to }, 3) => {
                 if to < self.tree.node(owner).size && self.has_lost_page(owner, &[to]) {
                     work.phase = 1;
@@ -136,17 +143,29 @@ impl Machine {
         self.apply(index, cx);
     }
 
+    /// Refuses what a file system that was stopped does not do any more.
+    fn may_act(&self, naming: &Naming) -> Result<(), Errno> {
+        match naming {
+            Naming::Close(_) | Naming::Evict(_) => Ok(()),
+            Naming::List(_) | Naming::Stat(_) => self.may_read(),
+            Naming::Open { how, .. } if !how.is_writable && !how.is_truncating => self.may_read(),
+            _ => self.may_change(),
+        }
+    }
+
     fn act(&mut self, index: TaskIndex, work: &mut NameWork) -> Result<Flow, Errno> {
         let runner = self.task(index).runner;
         let mut cx = self.context(runner);
         let result = match &mut work.naming {
             Naming::Create { path, slot, how } => {
                 let (path, slot, how) = (take(path), *slot, *how);
-                self.create(&mut cx, &path, (slot, how)).map(|()| Flow::Done)
+                work.opened = Some(slot);
+                self.create(&mut cx, &path, (slot, how)).map(|()| Flow::More)
             }
             Naming::Open { path, slot, how } => {
                 let (path, slot, how) = (take(path), *slot, *how);
-                self.open(index, &mut cx, &path, (slot, how)).map(|()| Flow::Done)
+                work.opened = Some(slot);
+                self.open(index, &mut cx, &path, (slot, how)).map(|()| Flow::More)
             }
             Naming::Close(info) => {
                 let info = *info;
@@ -238,7 +257,8 @@ impl Machine {
         self.forget_held((lane, handle));
         let read = self.rule.opened(self.settings.read_ahead_kb / 4);
         let (hint, stream) = (Hint::Normal, Stream::default());
-        let info = HandleInfo { owner, how, position: 0, read, hint, stream, mapped: 0 };
+        let seen = self.tree.node(owner).failures.seen_at_open();
+        let info = HandleInfo { owner, how, position: 0, read, hint, stream, mapped: 0, seen };
         let handles = &mut self.lanes[lane as usize].handles;
         let slot = handle as usize;
         if handles.len() <= slot {
@@ -398,7 +418,7 @@ impl Machine {
         self.note_clean(owner);
         self.await_writes(index, owner);
         for page in self.cache.busy_pages(owner, from) {
-            self.await_page(index, owner, page);
+            self.await_page_end(index, owner, page, false);
         }
     }
 
@@ -427,7 +447,7 @@ impl Machine {
         if !busy.is_empty() || !self.tree.node(owner).writes.is_empty() {
             self.await_writes(index, owner);
             for page in busy {
-                self.await_page(index, owner, page);
+                self.await_page_end(index, owner, page, false);
             }
             return Flow::More;
         }
@@ -458,7 +478,7 @@ impl Machine {
         };
         let busy: Vec<u64> = (at / 4096..last).filter(is_busy).collect();
         for &page in &busy {
-            self.await_page(index, owner, page);
+            self.await_page_end(index, owner, page, false);
         }
         if !busy.is_empty() {
             self.await_writes(index, owner);

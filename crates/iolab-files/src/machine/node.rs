@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use iolab_model::Ns;
-use iolab_model::error::Errno;
 
+use super::failure::Failures;
 use super::lock::FileLock;
 use super::request::OutgoingId;
 use super::task::TaskIndex;
@@ -43,8 +43,8 @@ pub(super) struct Node {
     pub bytes_out: u64,
     /// Writers that the file system holds back until less is on its way.
     pub held_back: Vec<HeldBack>,
-    /// Failure of a write-back, told at the next flush.
-    pub error: Option<Errno>,
+    /// Failures of write-back, told at flushes.
+    pub failures: Failures,
     /// Name and attributes are in memory.
     pub is_known: bool,
     /// Has had dirty pages since it was last clean: the flusher knows of it.
@@ -81,7 +81,7 @@ impl Node {
             write_back: 0,
             bytes_out: 0,
             held_back: Vec::new(),
-            error: None,
+            failures: Failures::default(),
             is_known: true,
             is_queued: false,
             dirtied_at: 0,

@@ -54,18 +54,28 @@ impl Machine {
         id
     }
 
-    /// A task waits for a request.
+    /// A task waits for a request, and fails with it.
     pub(super) fn await_request(&mut self, index: TaskIndex, id: OutgoingId) {
-        self.requests[id.0 as usize].waiters.push(index);
+        self.await_end(index, id, true);
+    }
+
+    /// A task waits for the end of a request; `minds`: it fails with it.
+    pub(super) fn await_end(&mut self, index: TaskIndex, id: OutgoingId, minds: bool) {
+        self.requests[id.0 as usize].waiters.push((index, minds));
         self.task(index).pending += 1;
     }
 
-    /// A task waits for a page that is being read.
+    /// A task waits for a page that is being read, and fails with it.
     pub(super) fn await_page(&mut self, index: TaskIndex, owner: u32, page: u64) {
+        self.await_page_end(index, owner, page, true);
+    }
+
+    /// A task waits until a page is not being read any more; `minds`: it fails with it.
+    pub(super) fn await_page_end(&mut self, index: TaskIndex, owner: u32, page: u64, minds: bool) {
         let Some(frame) = self.cache.frame(owner, page) else { return };
         let page = self.cache.frames[frame];
         if !page.flags.has(FrameFlags::UP_TO_DATE) {
-            self.await_request(index, OutgoingId(page.content as u32));
+            self.await_end(index, OutgoingId(page.content as u32), minds);
         }
     }
 
@@ -139,9 +149,13 @@ impl Machine {
                 self.tree.node_mut(DEVICE).writes.retain(|other| *other != id);
                 self.end_write_back(DEVICE, first, count);
                 self.throttle.written(self.now, BACKING, count);
-                let mut cx = self.context(RunBy::Flusher);
-                self.fs.metadata_written(&mut cx, run);
-                self.apply_alone(cx);
+                if status.is_err() {
+                    self.metadata_failed(run);
+                } else {
+                    let mut cx = self.context(RunBy::Flusher);
+                    self.fs.metadata_written(&mut cx, run);
+                    self.apply_alone(cx);
+                }
             }
         }
         if let (Cargo::Direct(owner, run), Ok(())) = (cargo, status) {
@@ -152,9 +166,11 @@ impl Machine {
             self.apply_alone(cx);
         }
         let cost = self.settings.cost.complete_ns;
-        for index in waiters {
-            if let Err(errno) = status {
-                self.task(index).error.get_or_insert(errno);
+        for (index, minds) in waiters {
+            if let Err(errno) = status
+                && minds
+            {
+                self.task(index).fail(errno);
             }
             self.wake(index, cost);
         }
@@ -173,6 +189,7 @@ impl Machine {
             }
         }
         if status.is_err() {
+            self.has_failed_reads = true;
             for index in first..first + count {
                 self.cache.drop_failed(owner, index);
             }
@@ -208,7 +225,7 @@ impl Machine {
                 self.apply_alone(cx);
             }
             Err(errno) => {
-                node.error.get_or_insert(errno);
+                node.failures.note(errno);
             }
         }
         self.ask_for_room_again();

@@ -19,6 +19,7 @@ impl Machine {
         }
         let owners: Vec<u32> = self.tree.indices().filter(|owner| *owner != ROOT).collect();
         self.fs.crash();
+        (self.stop, self.has_failed_reads) = (None, false);
         for &owner in [DEVICE, ROOT].iter().chain(&owners) {
             self.cache.forget(owner, 0, u64::MAX, |_| {});
             let node = self.tree.node_mut(owner);

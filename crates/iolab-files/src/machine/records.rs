@@ -200,7 +200,12 @@ impl Machine {
                     return Flow::More;
                 }
             }
-            Phase::Admit => self.ask_for_room(index, work, Bytes(end - work.at)),
+            Phase::Admit => {
+                if let Err(errno) = self.may_change() {
+                    return Flow::Failed(errno);
+                }
+                self.ask_for_room(index, work, Bytes(end - work.at));
+            }
             Phase::Dirty => {
                 // It may have left memory while the writer slept.
                 self.fill_record(index, work.owner, (work.at, end));

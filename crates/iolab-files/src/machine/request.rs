@@ -73,8 +73,8 @@ pub(super) enum Cargo {
 #[derive(Debug)]
 pub(super) struct OnItsWay {
     pub cargo: Cargo,
-    /// Tasks that wait for it.
-    pub waiters: Vec<TaskIndex>,
+    /// Tasks that wait for it; true: they fail with it.
+    pub waiters: Vec<(TaskIndex, bool)>,
     pub is_flushers: bool,
 }
 

@@ -72,6 +72,8 @@ pub(super) struct Task {
     /// Between two steps: somebody will resume it when `pending` is 0.
     pub is_waiting: bool,
     pub error: Option<Errno>,
+    /// Fails with what it waits for. Not so sync(2) and close(2), which have no answer.
+    pub minds: bool,
     /// Answer, in bytes.
     pub bytes: Bytes,
     /// File whose lock it holds.
@@ -90,9 +92,16 @@ impl Task {
             pending: 0,
             is_waiting: false,
             error: None,
+            minds: true,
             bytes: Bytes(0),
             locked: None,
             wait_tid: None,
+        }
+    }
+    /// Something that it waited for has failed; the first failure counts.
+    pub fn fail(&mut self, errno: Errno) {
+        if self.minds {
+            self.error.get_or_insert(errno);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Writing dirty pages out: runs, places, requests.
 
 use iolab_model::Sector;
+use iolab_model::error::Errno;
 
 use super::engine::Machine;
 use super::request::{Cargo, OutgoingKind, Want};
@@ -152,10 +153,12 @@ impl Machine {
                 self.end_in_hole(owner, (at - count, at), last);
                 continue;
             }
-            let Some((device, to, count, is_new)) = self.place(run, manner) else {
-                let node = self.tree.node_mut(owner);
-                node.error.get_or_insert(iolab_model::error::Errno::ENOSPC);
-                break;
+            let (device, to, count, is_new) = match self.place(run, manner) {
+                Ok(found) => found,
+                Err(errno) => {
+                    self.tree.node_mut(owner).failures.note(errno);
+                    break;
+                }
             };
             let piece = Piece { device, block: to, first: at, count };
             at += count;
@@ -219,14 +222,15 @@ impl Machine {
 
     /// Place of blocks that are about to be written: device, first block, number, and whether they
     /// have it only now.
-    fn place(&mut self, run: FileRun, manner: Manner) -> Option<(DeviceId, u64, u64, bool)> {
+    fn place(&mut self, run: FileRun, manner: Manner) -> Result<(DeviceId, u64, u64, bool), Errno> {
+        self.may_change()?;
         let mut run = run;
         if self.own_cache().is_none() {
             let Mapped { place, count } = self.fs.map(run);
             let count = count.clamp(1, run.count);
             run.count = count;
             if let Place::Written(device, first) = place {
-                return Some((device, first, count, false));
+                return Ok((device, first, count, false));
             }
         }
         let mut cx = self.context(manner.runner);
@@ -234,9 +238,9 @@ impl Machine {
         self.charge(manner.runner, cx.effects.cpu.0);
         cx.effects.cpu = iolab_model::Ns(0);
         self.apply_alone(cx);
-        let Mapped { place, count } = given.ok()?;
-        let (device, first) = place.block()?;
-        Some((device, first, count.clamp(1, run.count), true))
+        let Mapped { place, count } = given?;
+        let (device, first) = place.block().ok_or(Errno::ENOSPC)?;
+        Ok((device, first, count.clamp(1, run.count), true))
     }
 
     /// Sends blocks in requests of at most the queue's size.
@@ -306,11 +310,14 @@ impl Machine {
         self.tree.node_mut(DEVICE).writes.push(id);
     }
 
-    /// A task waits for all data of a file that are on their way.
+    /// A task waits for all data of a file that are on their way. Failures are told at flushes;
+    /// only a job of the file system fails with its metadata, or with data in its transaction.
     pub(super) fn await_writes(&mut self, index: TaskIndex, owner: u32) {
+        let is_job = matches!(self.task(index).runner, RunBy::FileSystem(_));
+        let minds = is_job && (owner == DEVICE || self.own_cache().is_some());
         let writes = core::mem::take(&mut self.tree.node_mut(owner).writes);
         for &id in &writes {
-            self.await_request(index, id);
+            self.await_end(index, id, minds);
         }
         self.tree.node_mut(owner).writes = writes;
     }

@@ -4,7 +4,7 @@ use iolab_files::api::block::{BlockRun, FileRun, Mapped, NodeId, Place};
 use iolab_files::api::context::{Context, Tid};
 use iolab_files::api::file_system::{
     ClosedHandle, Entry, Facts, FileSystem, FsJob, JobId, Lock, NodeKind, Promise, Reshape, Space,
-    SyncNeed, Touch, Use, Write,
+    Stop, SyncNeed, Touch, Use, Write,
 };
 use iolab_files::api::own_cache::Admission;
 use iolab_model::error::Errno;
@@ -217,6 +217,18 @@ impl FileSystem for Broken {
 
     fn metadata_written(&mut self, cx: &mut Context, run: BlockRun) {
         self.inner.metadata_written(cx, run);
+    }
+
+    fn job_failed(&mut self, job: JobId) -> Option<Tid> {
+        self.inner.job_failed(job)
+    }
+
+    fn metadata_failed(&mut self, run: BlockRun) {
+        self.inner.metadata_failed(run);
+    }
+
+    fn stop(&self) -> Option<Stop> {
+        self.inner.stop()
     }
 
     fn crash(&mut self) -> Tid {

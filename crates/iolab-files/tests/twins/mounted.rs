@@ -9,7 +9,7 @@ use iolab_files::api::make::{DeviceFacts, Kernel, MakeSpec, Solaris};
 use iolab_files::api::options::FsOptions;
 use iolab_files::api::write_back::Throttle;
 use iolab_files::fs::list::find;
-use iolab_files::machine::{Call, Deciders, Machine, MachineSettings, Outgoing};
+use iolab_files::machine::{Call, Deciders, Machine, MachineSettings, Outgoing, OutgoingKind};
 use iolab_files::reclaim::{Adaptive, TwoLists};
 use iolab_files::writeback::{DirtyControl, Unlimited, Writer};
 use iolab_model::error::Errno;
@@ -53,16 +53,46 @@ pub fn made((name, mkfs, mount): Mount) -> Box<dyn FileSystem> {
     (row.make)(&spec).unwrap()
 }
 
+/// Requests of a kind that fail: those after so many, so many times.
+#[derive(Clone, Copy, Debug)]
+pub struct Failing {
+    pub kind: OutgoingKind,
+    pub after: u32,
+    pub times: u32,
+    /// Requests that have failed.
+    pub hits: u32,
+}
+
+impl Failing {
+    /// Outcome of a request.
+    fn outcome(&mut self, request: &Outgoing) -> Result<(), Errno> {
+        let flushes = self.kind == OutgoingKind::Flush && request.is_preflush;
+        if request.kind != self.kind && !flushes {
+            return Ok(());
+        }
+        if self.after > 0 {
+            self.after -= 1;
+            return Ok(());
+        }
+        if self.hits == self.times {
+            return Ok(());
+        }
+        self.hits += 1;
+        Err(Errno::EIO)
+    }
+}
+
 /// A machine with one process.
 pub struct Mounted {
     pub machine: Machine,
     lane: u32,
-    now: Ns,
+    pub now: Ns,
     /// Requests on the device, each with the time of its end, in their order.
     queue: Vec<(Ns, Outgoing)>,
     free_at: Ns,
     /// Requests end in any order.
     scattered: Option<Chance>,
+    pub failing: Option<Failing>,
 }
 
 impl Mounted {
@@ -84,7 +114,15 @@ impl Mounted {
         let mut machine = Machine::new(Ns(0), settings, deciders, PathBuf::from("/m"));
         machine.keep_data();
         let lane = machine.add_lane();
-        Self { machine, lane, now: Ns(0), queue: Vec::new(), free_at: Ns(0), scattered: None }
+        Self {
+            machine,
+            lane,
+            now: Ns(0),
+            queue: Vec::new(),
+            free_at: Ns(0),
+            scattered: None,
+            failing: None,
+        }
     }
 
     /// Lets requests end in any order from now on.
@@ -198,7 +236,8 @@ impl Mounted {
         self.machine.advance_clock(self.now);
         if device <= self.now {
             let (_, request) = self.queue.remove(0);
-            self.machine.request_done(request.id, Ok(()));
+            let outcome = self.failing.as_mut().map_or(Ok(()), |rule| rule.outcome(&request));
+            self.machine.request_done(request.id, outcome);
         }
         self.machine.advance(self.now);
         true

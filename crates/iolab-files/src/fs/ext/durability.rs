@@ -9,7 +9,7 @@ use iolab_model::Ns;
 use super::driver::{DurableLog, ExtFs};
 use crate::api::block::{BlockRun, DeviceId, FileRun, NodeId};
 use crate::api::context::{Context, Tid};
-use crate::api::file_system::{FsJob, JobId, Promise, SyncNeed};
+use crate::api::file_system::{FsJob, JobId, Promise, Stop, SyncNeed};
 
 impl ExtFs {
     pub(super) fn order(&mut self, cx: &mut Context, run: FileRun) {
@@ -116,6 +116,31 @@ impl ExtFs {
         }
         let durable = self.last_durable();
         self.settle(durable);
+    }
+
+    pub(super) fn end_failed_job(&mut self, job: JobId) -> Option<Tid> {
+        match &mut self.log {
+            DurableLog::Journal(journal) => {
+                journal.abort();
+                None
+            }
+            DurableLog::Plain(plain) => plain.failed(job),
+        }
+    }
+
+    pub(super) fn metadata_lost(&mut self, run: BlockRun) {
+        match &mut self.log {
+            DurableLog::Journal(journal) => journal.mark(run),
+            DurableLog::Plain(plain) => plain.lost(run),
+        }
+    }
+
+    /// End of a journal. Without one a failure is told, and the file system goes on.
+    pub(super) const fn ended(&self) -> Option<Stop> {
+        match &self.log {
+            DurableLog::Journal(journal) if journal.is_aborted() => Some(Stop::READ_ONLY),
+            DurableLog::Journal(_) | DurableLog::Plain(_) => None,
+        }
     }
 
     pub(super) fn crash_and_mount(&mut self) -> Tid {

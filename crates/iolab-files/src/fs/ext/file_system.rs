@@ -10,7 +10,7 @@ use crate::api::block::{BlockRun, FileRun, Mapped, NodeId};
 use crate::api::context::{Context, Tid};
 use crate::api::file_system::{
     CacheKind, ClosedHandle, Entry, Facts, FileSystem, FsJob, JobId, Lock, NodeKind, Promise,
-    Reshape, Space, SyncNeed, Touch, Use, Write,
+    Reshape, Space, Stop, SyncNeed, Touch, Use, Write,
 };
 
 impl FileSystem for ExtFs {
@@ -186,6 +186,18 @@ impl FileSystem for ExtFs {
         if let super::driver::DurableLog::Journal(journal) = &mut self.log {
             journal.written(run);
         }
+    }
+
+    fn job_failed(&mut self, job: JobId) -> Option<Tid> {
+        self.end_failed_job(job)
+    }
+
+    fn metadata_failed(&mut self, run: BlockRun) {
+        self.metadata_lost(run);
+    }
+
+    fn stop(&self) -> Option<Stop> {
+        self.ended()
     }
 
     fn crash(&mut self) -> Tid {

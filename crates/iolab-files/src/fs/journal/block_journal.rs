@@ -103,6 +103,17 @@ enum Pending {
     Checkpoint(JobId),
 }
 
+/// State of a journal after failures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Health {
+    /// None so far.
+    Right,
+    /// A block could not be written in place: the next job ends the journal.
+    Marked,
+    /// Nothing becomes durable any more.
+    Aborted,
+}
+
 /// A journal of blocks.
 #[derive(Clone, Debug)]
 pub struct BlockJournal {
@@ -124,6 +135,7 @@ pub struct BlockJournal {
     is_superblock_old: bool,
     /// The running transaction is due, and the log has no room for it.
     lacks_room: bool,
+    health: Health,
     counts: JournalCounts,
 }
 
@@ -156,6 +168,7 @@ impl BlockJournal {
             pending: [None; 2],
             is_superblock_old: true,
             lacks_room: false,
+            health: Health::Right,
             counts: JournalCounts::default(),
         }
     }
@@ -334,6 +347,10 @@ impl BlockJournal {
         let slot = self.pending.iter().position(|pending| {
             matches!(pending, Some(Pending::Commit(id) | Pending::Checkpoint(id)) if *id == job)
         })?;
+        if self.health != Health::Right {
+            self.abort();
+            return None;
+        }
         match self.pending[slot].take()? {
             Pending::Checkpoint(_) => {
                 if self.let_go() {
@@ -342,6 +359,29 @@ impl BlockJournal {
                 None
             }
             Pending::Commit(_) => self.committed(),
+        }
+    }
+
+    /// Ends the journal: nothing becomes durable any more.
+    ///
+    /// Source: Linux fs/jbd2/journal.c (`jbd2_journal_abort`).
+    pub const fn abort(&mut self) {
+        self.health = Health::Aborted;
+    }
+
+    /// Tell whether it has ended.
+    pub const fn is_aborted(&self) -> bool {
+        matches!(self.health, Health::Aborted)
+    }
+
+    /// A block could not be written in place. Its part of the log must not be overwritten, so the
+    /// journal ends as soon as it would go on.
+    ///
+    /// Source: Linux fs/jbd2/checkpoint.c (`JBD2_CHECKPOINT_IO_ERROR`).
+    pub fn mark(&mut self, run: BlockRun) {
+        let is_held = self.held.range(run.range()).next().is_some();
+        if is_held && self.health == Health::Right {
+            self.health = Health::Marked;
         }
     }
 
@@ -372,6 +412,7 @@ impl BlockJournal {
         self.held_data = 0;
         self.requested = Tid(0);
         self.pending = [None; 2];
+        self.health = Health::Right;
         self.log.clear();
         self.is_superblock_old = true;
         self.durable

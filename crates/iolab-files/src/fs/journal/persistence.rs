@@ -6,7 +6,7 @@ use iolab_model::{Ns, Sector};
 use super::plain::PlainLog;
 use crate::api::block::{BlockRun, DeviceId, FileRun};
 use crate::api::context::Tid;
-use crate::api::file_system::{FsJob, JobId, RunsAs, Step, WriteFlags};
+use crate::api::file_system::{FsJob, JobId, RunsAs, Step, Stop, WriteFlags};
 
 /// Share of the log that may be in use before its oldest changes are written in place. [assume]
 const ROLL_SHARE: u64 = 2;
@@ -62,6 +62,8 @@ pub struct DeltaLog {
     durable: Tid,
     going: Option<Going>,
     next_job: u64,
+    /// A failure has ended it.
+    has_failed: bool,
     commits: u64,
     written: u64,
 }
@@ -85,6 +87,7 @@ impl DeltaLog {
             durable: Tid(0),
             going: None,
             next_job: 0,
+            has_failed: false,
             commits: 0,
             written: 0,
         }
@@ -255,6 +258,33 @@ impl Persistence {
                 Vec::new()
             }
             Self::Logged(log) => log.done(job),
+        }
+    }
+
+    /// A job has failed: a log ends, without one those who wait for the job are told.
+    pub fn failed(&mut self, job: JobId) -> Option<Tid> {
+        match self {
+            Self::Plain(plain) => plain.failed(job),
+            Self::Logged(log) => {
+                log.has_failed = true;
+                None
+            }
+        }
+    }
+
+    /// Blocks could not be written in place: the log cannot give them back for ever, so it ends.
+    pub fn lost(&mut self, block: BlockRun) {
+        match self {
+            Self::Plain(plain) => plain.lost(block),
+            Self::Logged(log) => log.has_failed = true,
+        }
+    }
+
+    /// End of the file system with its log.
+    pub const fn stop(&self) -> Option<Stop> {
+        match self {
+            Self::Logged(log) if log.has_failed => Some(Stop::SHUT_DOWN),
+            Self::Logged(_) | Self::Plain(_) => None,
         }
     }
 

@@ -10,11 +10,19 @@ use iolab_model::Ns;
 
 use crate::api::block::{BlockRun, DeviceId};
 use crate::api::context::Tid;
-use crate::api::file_system::{FsJob, JobId, RunsAs, Step};
+use crate::api::file_system::{FsJob, JobId, RunsAs, Step, WriteFlags};
 
 /// Age at which dirty pages of the device are written, with the flusher's period on top: 30 s and
 /// 5 s in Linux, and in Solaris (`autoup`, `tune_t_fsflushr`).
 const AGE: Ns = Ns::from_ms(35_000);
+
+/// An epoch that is being written.
+#[derive(Clone, Debug)]
+struct Going {
+    job: JobId,
+    epoch: Tid,
+    blocks: Vec<BlockRun>,
+}
 
 /// Epochs of a file system without a journal.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +32,9 @@ pub struct PlainLog {
     asked: Vec<BlockRun>,
     is_asked: bool,
     since: Ns,
-    going: Option<(JobId, Tid)>,
+    going: Option<Going>,
+    /// Blocks that could not be written, or not be flushed: they go with the next epoch.
+    lost: Vec<BlockRun>,
     next_job: u64,
     /// Each block is on the device before the next one is sent.
     is_ordered: bool,
@@ -44,7 +54,8 @@ impl PlainLog {
     /// The epoch that changes belong to now. After the time in which everything is written by its
     /// age an epoch counts as written.
     pub fn epoch(&mut self, now: Ns) -> Tid {
-        if now.0.saturating_sub(self.since.0) >= AGE.0 && self.going.is_none() && !self.is_asked {
+        let is_still = self.going.is_none() && !self.is_asked && self.lost.is_empty();
+        if now.0.saturating_sub(self.since.0) >= AGE.0 && is_still {
             self.durable = self.running();
             self.started = self.durable;
             self.since = now;
@@ -76,8 +87,11 @@ impl PlainLog {
         }
         blocks.dedup();
         let mut steps = Vec::new();
-        for block in blocks {
-            steps.push(Step::Dirtied(block));
+        // They are clean in memory.
+        let lost = core::mem::take(&mut self.lost);
+        let again = lost.iter().map(|&block| Step::Write(block, WriteFlags::default()));
+        for step in again.chain(blocks.iter().map(|&block| Step::Dirtied(block))) {
+            steps.push(step);
             if self.is_ordered {
                 steps.push(Step::Wait);
             }
@@ -92,14 +106,32 @@ impl PlainLog {
         self.next_job += 1;
         let id = JobId(self.next_job);
         self.started = self.running();
-        self.going = Some((id, self.started));
+        blocks.extend(lost);
+        self.going = Some(Going { job: id, epoch: self.started, blocks });
         Some(FsJob { id, runs_as: RunsAs::Caller, is_sync: true, steps })
     }
 
     /// A job has ended.
     pub fn done(&mut self, job: JobId) {
-        if let Some((_, epoch)) = self.going.take_if(|(id, _)| *id == job) {
+        if let Some(Going { epoch, .. }) = self.going.take_if(|going| going.job == job) {
             self.durable = epoch;
+        }
+    }
+
+    /// A job has failed: whoever waits for its epoch is told, and its blocks are written again with
+    /// the next one. (The kernel marks their buffers and forgets that they were changed.)
+    pub fn failed(&mut self, job: JobId) -> Option<Tid> {
+        let Going { epoch, blocks, .. } = self.going.take_if(|going| going.job == job)?;
+        for block in blocks {
+            self.lost(block);
+        }
+        Some(epoch)
+    }
+
+    /// A block could not be written by its age.
+    pub fn lost(&mut self, block: BlockRun) {
+        if !self.lost.contains(&block) {
+            self.lost.push(block);
         }
     }
 

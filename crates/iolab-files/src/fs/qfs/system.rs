@@ -9,7 +9,7 @@ use crate::api::block::{BlockRun, FileRun, Mapped, NodeId};
 use crate::api::context::{Context, Tid};
 use crate::api::file_system::{
     CacheKind, ClosedHandle, Clusters, Entry, Facts, FileSystem, FreeBehind, FsJob, JobId, Lock,
-    NodeKind, Promise, Reshape, Space, SyncNeed, Touch, Use, Write,
+    NodeKind, Promise, Reshape, Space, Stop, SyncNeed, Touch, Use, Write,
 };
 
 /// Bytes that a fault on a mapped file reads, whatever the cluster is (the segment driver). [doc]
@@ -205,6 +205,18 @@ impl FileSystem for QfsFs {
     }
 
     fn metadata_written(&mut self, _: &mut Context, _: BlockRun) {}
+
+    fn job_failed(&mut self, job: JobId) -> Option<Tid> {
+        self.log.failed(job)
+    }
+
+    fn metadata_failed(&mut self, run: BlockRun) {
+        self.log.lost(run);
+    }
+
+    fn stop(&self) -> Option<Stop> {
+        None
+    }
 
     fn crash(&mut self) -> Tid {
         let durable = self.log.crash();

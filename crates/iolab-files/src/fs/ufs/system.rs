@@ -9,7 +9,7 @@ use crate::api::block::{BlockRun, FileRun, Mapped, NodeId};
 use crate::api::context::{Context, Tid};
 use crate::api::file_system::{
     Bypass, CacheKind, ClosedHandle, Clusters, Entry, Facts, FileSystem, FreeBehind, FsJob, JobId,
-    Lock, NodeKind, Promise, Reshape, Space, SyncNeed, Touch, Use, Write,
+    Lock, NodeKind, Promise, Reshape, Space, Stop, SyncNeed, Touch, Use, Write,
 };
 use crate::api::make::Solaris;
 
@@ -205,6 +205,18 @@ impl FileSystem for UfsFs {
     }
 
     fn metadata_written(&mut self, _: &mut Context, _: BlockRun) {}
+
+    fn job_failed(&mut self, job: JobId) -> Option<Tid> {
+        self.log.failed(job)
+    }
+
+    fn metadata_failed(&mut self, run: BlockRun) {
+        self.log.lost(run);
+    }
+
+    fn stop(&self) -> Option<Stop> {
+        self.log.stop()
+    }
 
     fn crash(&mut self) -> Tid {
         let durable = self.log.crash();

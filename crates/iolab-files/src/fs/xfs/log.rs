@@ -58,6 +58,17 @@ impl Item {
     }
 }
 
+/// State of the log after failures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Health {
+    /// None that matters now.
+    Right,
+    /// Blocks could not be written in place: the log worker tries it again.
+    BlocksFailed,
+    /// The log could not be written.
+    ShutDown,
+}
+
 /// A checkpoint that is being written.
 #[derive(Clone, Debug)]
 struct Written {
@@ -91,9 +102,10 @@ pub struct XfsLog {
     held: u64,
     /// Blocks changed since they were last written in place.
     dirty: BTreeSet<u64>,
-    /// Jobs that write blocks in place.
-    in_place: BTreeMap<JobId, u64>,
+    /// Jobs that write blocks in place: bytes of the log that these hold, and the blocks.
+    in_place: BTreeMap<JobId, (u64, Vec<BlockRun>)>,
     pushes_blocks: bool,
+    health: Health,
     next_worker: Ns,
     /// Checkpoints written.
     pub checkpoints: u64,
@@ -121,6 +133,7 @@ impl XfsLog {
             dirty: BTreeSet::new(),
             in_place: BTreeMap::new(),
             pushes_blocks: false,
+            health: Health::Right,
             next_worker: WORKER_INTERVAL,
             checkpoints: 0,
             log_bytes: 0,
@@ -200,6 +213,9 @@ impl XfsLog {
         self.next_worker = Ns((now.0 / WORKER_INTERVAL.0 + 1) * WORKER_INTERVAL.0);
         self.is_wanted |= !self.items.is_empty();
         self.pushes_blocks = true;
+        if self.health == Health::BlocksFailed {
+            self.health = Health::Right;
+        }
     }
 
     fn new_job(&mut self) -> JobId {
@@ -216,7 +232,8 @@ impl XfsLog {
         if self.held > self.geometry.log_bytes() / 4 * 3 {
             self.pushes_blocks = true;
         }
-        if self.pushes_blocks && self.in_flight.is_empty() && self.in_place.is_empty() {
+        let may_push = self.health == Health::Right && self.in_place.is_empty();
+        if self.pushes_blocks && self.in_flight.is_empty() && may_push {
             self.pushes_blocks = false;
             return self.write_in_place().map(|job| (job, false));
         }
@@ -284,7 +301,7 @@ impl XfsLog {
             return None;
         }
         let id = self.new_job();
-        self.in_place.insert(id, core::mem::take(&mut self.held));
+        self.in_place.insert(id, (core::mem::take(&mut self.held), runs.clone()));
         let steps = runs.into_iter().map(|run| Step::Write(run, WriteFlags::default())).collect();
         Some(FsJob { id, runs_as: RunsAs::Thread(1), is_sync: false, steps })
     }
@@ -303,6 +320,26 @@ impl XfsLog {
             }
         }
         self.durable
+    }
+
+    /// A job has failed. Without its log the file system shuts down; blocks that could not be written
+    /// in place are kept, and written again when the log worker runs next.
+    ///
+    /// Source: Linux `fs/xfs/xfs_log.c` (`xlog_ioend_work`), `fs/xfs/xfs_buf.c` (`max_retries`
+    /// is endless by default).
+    pub fn failed(&mut self, job: JobId) {
+        let Some((held, runs)) = self.in_place.remove(&job) else {
+            self.health = Health::ShutDown;
+            return;
+        };
+        self.held += held;
+        self.dirty.extend(runs.into_iter().flat_map(|run| run.range()));
+        self.health = Health::BlocksFailed;
+    }
+
+    /// Tell whether the log could not be written.
+    pub const fn is_shut_down(&self) -> bool {
+        matches!(self.health, Health::ShutDown)
     }
 
     /// A power cut: what was collected and what is being written is lost.

@@ -7,7 +7,7 @@ use crate::api::block::{BlockRun, DeviceId, FileRun, Mapped, NodeId};
 use crate::api::context::{Context, Tid};
 use crate::api::file_system::{
     CacheKind, ClosedHandle, Entry, Facts, FileSystem, FsJob, JobId, Lock, NodeKind, Promise,
-    Reshape, Space, SyncNeed, Touch, Use, Write,
+    Reshape, Space, Stop, SyncNeed, Touch, Use, Write,
 };
 
 use super::data::TRIM_INTERVAL;
@@ -244,6 +244,19 @@ impl FileSystem for Xfs {
     fn job_done(&mut self, _: &mut Context, job: JobId) {
         let durable = self.log.done(job);
         self.settle(durable.0);
+    }
+
+    fn job_failed(&mut self, job: JobId) -> Option<Tid> {
+        self.log.failed(job);
+        None
+    }
+
+    fn metadata_failed(&mut self, _: BlockRun) {
+        // Nothing is changed outside the log.
+    }
+
+    fn stop(&self) -> Option<Stop> {
+        self.log.is_shut_down().then_some(Stop::SHUT_DOWN)
     }
 
     fn metadata_written(&mut self, _: &mut Context, _: BlockRun) {

@@ -56,6 +56,8 @@ pub struct Zfs {
     pub(super) cycle: Ns,
     pub(super) throttle: Throttle,
     pub(super) log: IntentLog,
+    /// A write has failed, and the pool goes on no more.
+    pub(super) is_suspended: bool,
     pub(super) next_node: u32,
     next_job: u64,
     /// Groups written, and their data and time.
@@ -88,6 +90,7 @@ impl Zfs {
             is_open_asked: false,
             asked: Tid(0),
             cycle: Ns(0),
+            is_suspended: false,
             next_node: FIRST_NODE,
             next_job: 0,
             groups: 0,

@@ -34,6 +34,7 @@ impl Zfs {
             |state: &super::node::NodeState| ZNode { state: state.clone(), ..ZNode::default() };
         self.nodes = self.image.iter().map(|(&number, state)| (number, node(state))).collect();
         (self.wants_next, self.is_open_asked) = (false, false);
+        self.is_suspended = false;
         (self.asked, self.synced) = (Tid(0), self.last);
         durable
     }

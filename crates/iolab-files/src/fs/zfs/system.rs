@@ -9,7 +9,7 @@ use crate::api::block::{BlockRun, FileRun, Mapped, NodeId};
 use crate::api::context::{Context, Tid};
 use crate::api::file_system::{
     CacheKind, ClosedHandle, Entry, Facts, FileSystem, FsJob, JobId, Lock, NodeKind, Promise,
-    Reshape, Space, SyncNeed, Touch, Use, Write,
+    Reshape, Space, Stop, SyncNeed, Touch, Use, Write,
 };
 use crate::api::own_cache::Admission;
 
@@ -203,6 +203,19 @@ impl FileSystem for Zfs {
     }
 
     fn metadata_written(&mut self, _: &mut Context, _: BlockRun) {}
+
+    fn job_failed(&mut self, _: JobId) -> Option<Tid> {
+        self.is_suspended = true;
+        None
+    }
+
+    fn metadata_failed(&mut self, _: BlockRun) {
+        // Metadata are written by jobs alone.
+    }
+
+    fn stop(&self) -> Option<Stop> {
+        self.is_suspended.then_some(Stop::SUSPENDED)
+    }
 
     fn crash(&mut self) -> Tid {
         self.power_cut()
