@@ -61,11 +61,16 @@ class IolabError(Exception):
 
         told: ExtensionError = json.loads(text)
         branch = {"study": StudyError, "dialect": DialectError, "trace": TraceError}
-        error = branch[told["branch"]](
-            told["message"], told["hint"], between=told["between"] or None
-        )
+        kind = InternalError if told["code"] == "internal" else branch[told["branch"]]
+        error = kind(told["message"], told["hint"], between=told["between"] or None)
         error.code, error.place, error.values = told["code"], told["place"], told["values"]
         return error
+
+
+class InternalError(IolabError):
+    """A fault of iolab itself: a model that lost an event, or goes on for ever."""
+
+    exit_code = 70
 
 
 class StudyError(IolabError):

@@ -2421,6 +2421,7 @@ ExtensionErrorCode: TypeAlias = Literal[
     "unsupported",
     "system",
     "damaged",
+    "internal",
 ]
 """Kind of an error of the extension."""
 

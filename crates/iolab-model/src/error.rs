@@ -77,4 +77,15 @@ pub enum Error {
         /// Advice: the next thing to do.
         remedy: String,
     },
+    /// A fault of a model, and no user's.
+    #[error("{problem}; report this: {fault}")]
+    Internal {
+        /// Fault, as a user meets it.
+        problem: String,
+        /// Fault, as whoever mends it knows it.
+        fault: &'static str,
+    },
+    /// The user stopped what would have gone on for ever.
+    #[error("stopped, and nobody could end what was under way")]
+    Stopped,
 }

@@ -37,6 +37,8 @@ pub enum ExtensionErrorCode {
     System,
     /// A trace that is damaged, or of no known format.
     Damaged,
+    /// A fault of iolab itself.
+    Internal,
 }
 
 /// Place of an error.

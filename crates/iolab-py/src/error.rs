@@ -114,6 +114,7 @@ impl Crosses for iolab_model::Error {
             Self::BadWorkload { problem, remedy } => {
                 Told::new(Code::Contradiction, format!("workload: {problem}")).hint("; ", remedy)
             }
+            Self::Internal { .. } => split(Code::Internal, &text, "; "),
             _ => Told::new(Code::Value, text),
         }
     }

@@ -276,6 +276,7 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
             }
             // A call that failed while files were made is the trial's failure, as on the kernel.
             Err(error @ Error::System { .. }) => Some(error.to_string()),
+            Err(Error::Stopped) if observer.is_stopped => None,
             Err(error) => return Err(error.into()),
         };
         error = error.map(|why| format!("{}: {why}", phase.name));

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from iolab.cli.console import Console, open_closed_streams
-from iolab.errors import DEBUG_VARIABLE, DialectError, IolabError, StoppedError
+from iolab.errors import DEBUG_VARIABLE, DialectError, InternalError, IolabError, StoppedError
 from iolab.version import iolab_version
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ _OURS: Final = re.compile(r"^--overwrite(?=$|=)")
 _FLAGS_BEFORE_DIALECT: Final = ("--compat", "--trace")
 """The same without a value."""
 EXIT_OF_FIO: Final = 128
-EXIT_BUG: Final = 70
+EXIT_BUG: Final = InternalError.exit_code
 """Not a user's mistake and none of rule R12's codes: ``EX_SOFTWARE`` of sysexits.h."""
 
 _OBJECTS_BEFORE_GC: Final = 50_000

@@ -1,7 +1,7 @@
 //! The virtual-time pump: all workers on one thread, time jumps to the next thing that happens.
 
 use iolab_model::{Completion, Error, Lane, Ns, Submission, VirtualTime};
-use iolab_workload::{Step, Worker};
+use iolab_workload::{GroupState, Step, Worker};
 
 use crate::recorder::Recorder;
 
@@ -19,14 +19,15 @@ pub struct Actor<L, W> {
 ///
 /// # Errors
 ///
-/// If a lane breaks, if nobody can go on and nothing will ever happen (a deadlock of the model), or
-/// if a model asks for the same instant for ever.
+/// If a lane breaks, if nobody can go on and nothing will ever happen (a deadlock of the model), if
+/// a model asks for the same instant for ever, or if the user stops while no op ends.
 pub fn run_events<L: Lane, W: Worker, T: VirtualTime>(
     actors: &mut [Actor<L, W>],
     time: &T,
+    group: &dyn GroupState,
 ) -> Result<(), Error> {
     let mut done: Vec<Completion> = Vec::new();
-    let (mut instant, mut rounds) = (Ns(0), 0_u32);
+    let (mut instant, mut rounds, mut still) = (Ns(0), 0_u32, 0_u32);
     loop {
         let mut wake = Ns::MAX;
         let (mut is_finished, mut has_moved) = (true, false);
@@ -40,21 +41,25 @@ pub fn run_events<L: Lane, W: Worker, T: VirtualTime>(
             return Ok(());
         }
         if has_moved {
-            rounds = 0;
+            (rounds, still) = (0, 0);
             continue;
+        }
+        still = still.saturating_add(1);
+        if still > STILL_MAX && group.is_stopped() {
+            return Err(Error::Stopped);
         }
         let next = time.next_event().map_or(wake, |event| event.min(wake));
         if next == Ns::MAX {
-            return Err(Error::BadWorkload {
+            return Err(Error::Internal {
                 problem: "every worker waits and nothing will happen".into(),
-                remedy: "report this: a worker or a model lost an event".into(),
+                fault: "a worker or a model lost an event",
             });
         }
         rounds = if next == instant { rounds + 1 } else { 0 };
         if rounds == ROUNDS_MAX {
-            return Err(Error::BadWorkload {
+            return Err(Error::Internal {
                 problem: format!("simulated time stands still at {next}"),
-                remedy: "report this: a model asks for the same instant again and again".into(),
+                fault: "a model asks for the same instant again and again",
             });
         }
         instant = next;
@@ -64,6 +69,10 @@ pub fn run_events<L: Lane, W: Worker, T: VirtualTime>(
 
 /// Rounds at one instant in which no worker moves: far more than requests fit into any model.
 const ROUNDS_MAX: u32 = 20_000_000;
+
+/// Rounds in which no worker moves after which a stop does not wait for the ops under way: about a
+/// second.
+const STILL_MAX: u32 = 1_000_000;
 
 struct Progress {
     wake: Ns,

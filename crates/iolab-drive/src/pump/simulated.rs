@@ -124,7 +124,7 @@ fn run_guarded<T: Target + VirtualTime, O: Observer, C: Guard<T::Lane>>(
         let plan = LanePlan::layout(workload, phase, LayoutPlan::of(phase).names())?;
         Some((plan, workload.seed.stream("verify layout", 0)))
     });
-    run_events(core::slice::from_mut(&mut layout), target)?;
+    run_events(core::slice::from_mut(&mut layout), target, &group)?;
     if checked(&layout.worker)? == Laid::Stopped {
         return Ok(nothing(phase, workload.interval_ns));
     }
@@ -134,7 +134,7 @@ fn run_guarded<T: Target + VirtualTime, O: Observer, C: Guard<T::Lane>>(
             let plan = LanePlan::stage(workload, phase_index(workload, phase), stage, None)?;
             Some((plan, workload.seed.stream("verify layout", 0)))
         });
-        run_events(core::slice::from_mut(&mut actor), target)?;
+        run_events(core::slice::from_mut(&mut actor), target, &group)?;
         if staged(&actor.worker)? == Laid::Stopped {
             return Ok(nothing(phase, workload.interval_ns));
         }
@@ -171,7 +171,7 @@ fn run_streams<T: Target + VirtualTime, G: GroupState + Copy, C: Guard<T::Lane>>
         Ok(guarded::<_, _, C>(actor, slots, || seat.check_of_stream()))
     };
     let mut actors = seats.iter().map(actor).collect::<Result<Vec<_>, Error>>()?;
-    run_events(&mut actors, target)?;
+    run_events(&mut actors, target, &group)?;
     let outcome = |(seat, actor): (&Seat<'_>, Actor<C::Lane, StreamWorker<G>>)| {
         let mut report = actor.worker.report();
         C::report(actor.lane, &mut report);
@@ -205,7 +205,7 @@ fn run_mixed<T: Target + VirtualTime, G: GroupState + Copy, C: Guard<T::Lane>>(
         Ok(guarded::<_, _, C>(actor, seat.slots(most), || seat.check_of_stream()))
     };
     let mut actors = seats.iter().map(actor).collect::<Result<Vec<_>, _>>()?;
-    run_events(&mut actors, target)?;
+    run_events(&mut actors, target, &group)?;
     let outcome = |(seat, actor): (&Seat<'_>, Actor<C::Lane, Either<'_, G>>)| {
         let (mut report, operations) = actor.worker.results();
         C::report(actor.lane, &mut report);

@@ -110,7 +110,7 @@ pub fn run_simulated_kv<T: Target + VirtualTime, O: Observer>(
     group.laid_out();
     let stage = KvStage::new(work);
     place.clients(&mut players, &shared, (work, &stage), (phase, &group))?;
-    run_events(&mut players, target)?;
+    run_events(&mut players, target, &group)?;
     told(&shared)?;
     let release = target.now();
     let ended = ended(players, &shared);
@@ -166,7 +166,7 @@ impl<T: Target + VirtualTime> Place<'_, T> {
         let loader = SimulatedClient::new(shared, (stage, group), client, share, self.can_allocate);
         let loader = if operations == 0 { loader.idle() } else { loader };
         players.push(self.actor(Player::Client(Box::new(loader)))?);
-        run_events(players, self.target)?;
+        run_events(players, self.target, group)?;
         told(shared)?;
         let last = players.pop().map(|actor| actor.worker);
         Ok(match last {

@@ -9,7 +9,7 @@ use iolab_model::{
 };
 use iolab_workload::group::CellGroup;
 use iolab_workload::spec::{Limit, Tenant};
-use iolab_workload::{Step, StreamReport, StreamWorker, Worker, Workload};
+use iolab_workload::{GroupState, Step, StreamReport, StreamWorker, Worker, Workload};
 
 use super::{Actor, run_events};
 use crate::coordinate::WorkerOutcome;
@@ -136,7 +136,7 @@ fn run_workers(tenant: &Tenant) -> Vec<(StreamReport, Recorder)> {
             ),
         })
         .collect();
-    run_events(&mut actors, &device).unwrap();
+    run_events(&mut actors, &device, &group).unwrap();
     actors.into_iter().map(|a| (a.worker.report(), a.recorder)).collect()
 }
 
@@ -261,31 +261,58 @@ fn think_time_comes_between_ops() {
     assert_eq!(elapsed, Ns(1000 * LATENCY.0 + 999 * 50_000));
 }
 
-/// A model that is never done with an instant is told, and does not run for ever.
-#[test]
-fn time_that_stands_still_is_an_error() {
-    struct Stuck;
-    impl VirtualTime for Stuck {
-        fn now(&self) -> Ns {
-            Ns(7)
-        }
-        fn next_event(&self) -> Option<Ns> {
-            Some(Ns(7))
-        }
-        fn advance_to(&self, _: Ns) {}
+/// Time that has always something to do: at the same instant, or at later ones for ever.
+struct Endless {
+    now: Cell<u64>,
+    step: u64,
+}
+
+impl VirtualTime for Endless {
+    fn now(&self) -> Ns {
+        Ns(self.now.get())
     }
-    struct Waiting;
-    impl Worker for Waiting {
-        fn next(&mut self, _: Ns) -> Step {
-            Step::Await
-        }
-        fn complete(&mut self, _: &Completion) -> bool {
-            false
-        }
+    fn next_event(&self) -> Option<Ns> {
+        Some(Ns(self.now.get() + self.step))
     }
+    fn advance_to(&self, instant: Ns) {
+        self.now.set(instant.0);
+    }
+}
+
+/// A worker whose op never ends.
+struct Waiting;
+
+impl Worker for Waiting {
+    fn next(&mut self, _: Ns) -> Step {
+        Step::Await
+    }
+    fn complete(&mut self, _: &Completion) -> bool {
+        false
+    }
+}
+
+/// Error with which a run ends in which nobody moves, with a stop that was asked for, or without.
+fn end_of_waiting(step: u64, is_stopped: bool) -> Error {
     let device = Fixed::default();
     let lane = FixedLane { index: 0, device: &device, in_flight: 1 };
     let actor = Actor { lane, worker: Waiting, recorder: Recorder::new(1, Ns::from_ms(1), None) };
-    let error = run_events(&mut [actor], &Stuck).unwrap_err();
+    let group = CellGroup::new(1);
+    if is_stopped {
+        group.stop();
+    }
+    run_events(&mut [actor], &Endless { now: Cell::new(7), step }, &group).unwrap_err()
+}
+
+/// A model that is never done with an instant is told, and does not run for ever.
+#[test]
+fn time_that_stands_still_is_an_error() {
+    let error = end_of_waiting(0, false);
+    assert!(matches!(error, Error::Internal { .. }), "{error:?}");
     assert!(error.to_string().contains("simulated time stands still"), "{error}");
+}
+
+/// An op that never ends while time goes on can be stopped.
+#[test]
+fn a_stop_does_not_wait_for_ops_that_never_end() {
+    assert!(matches!(end_of_waiting(1000, true), Error::Stopped));
 }
