@@ -274,10 +274,7 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
                 phases.push(record);
                 why
             }
-            // A call that failed while files were made is the trial's failure, as on the kernel.
-            Err(error @ Error::System { .. }) => Some(error.to_string()),
-            Err(Error::Stopped) if observer.is_stopped => None,
-            Err(error) => return Err(error.into()),
+            Err(error) => failure(error, observer.is_stopped)?,
         };
         error = error.map(|why| format!("{}: {why}", phase.name));
         if observer.is_stopped || error.is_some() {
@@ -320,6 +317,16 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
         images: Vec::new(),
         session: None,
     })
+}
+
+/// Failure of a trial whose phase has ended with an error; none: it was stopped. A call that failed
+/// while files were made is the trial's failure, as on the kernel.
+fn failure(error: Error, is_stopped: bool) -> Result<Option<String>, TrialError> {
+    match error {
+        Error::System { .. } => Ok(Some(error.to_string())),
+        Error::Stopped if is_stopped => Ok(None),
+        error => Err(error.into()),
+    }
 }
 
 /// The trace that a trial asks for, of all queues of its stack.

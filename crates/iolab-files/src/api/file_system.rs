@@ -159,7 +159,7 @@ pub enum Step {
 
 /// End of a file system that a failure has stopped: nothing becomes durable any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stop {
+pub struct Stoppage {
     /// Answer to those who wait for something to become durable when it happens.
     pub waiting: Errno,
     /// Answer to calls that change or flush something, from then on.
@@ -168,7 +168,7 @@ pub struct Stop {
     pub reads: Option<Errno>,
 }
 
-impl Stop {
+impl Stoppage {
     /// Everything fails from now on (Linux xfs: forced shutdown).
     pub const SHUT_DOWN: Self =
         Self { waiting: Errno::EIO, changes: Errno::EIO, reads: Some(Errno::EIO) };
@@ -476,17 +476,17 @@ pub trait FileSystem {
     /// their age.
     fn metadata_written(&mut self, cx: &mut Context, run: BlockRun);
 
-    /// A job has failed: some of it may have reached the device. Answers the transaction up to which
-    /// those who wait are told; none: the file system does the work again by itself, and nobody is.
+    /// A job has failed: some of it may have reached the device. Answers the transaction up to
+    /// which those who wait are told; none: the file system does the work again, and nobody is.
     fn job_failed(&mut self, job: JobId) -> Option<Tid>;
 
     /// Pages of the device that [`super::context::Effects::dirtied`] has named could not be
     /// written. They are clean in memory all the same.
     fn metadata_failed(&mut self, run: BlockRun);
 
-    /// End of the file system, if a failure has stopped it; asked for after each of these, and after
-    /// [`FileSystem::job_done`]. It is asked for no more jobs then.
-    fn stop(&self) -> Option<Stop>;
+    /// End of the file system, if a failure has stopped it; asked for after each of these, and
+    /// after [`FileSystem::job_done`]. It is asked for no more jobs then.
+    fn stop(&self) -> Option<Stoppage>;
 
     /// A power cut and a mount: everything after the last durable transaction is undone, jobs are
     /// forgotten. Returns that transaction; the machine undoes names and lengths after it.

@@ -18,7 +18,7 @@ use super::task::{Flow, RunBy, Task, TaskIndex, Work};
 use super::tree::{DEVICE, ROOT, Tree};
 use crate::api::block::BlockRun;
 use crate::api::context::{Caller, Context, Tid};
-use crate::api::file_system::{CacheKind, Facts, FileSystem, Lock, Stop, Use};
+use crate::api::file_system::{CacheKind, Facts, FileSystem, Lock, Stoppage, Use};
 use crate::api::frame::Replacement;
 use crate::api::write_back::{BackingId, DirtyView, Flusher, Throttle};
 use crate::cache::PageCache;
@@ -123,7 +123,7 @@ pub struct Machine {
     /// Writers that wait for room in a transaction, since when.
     pub(super) admissions: Vec<(TaskIndex, Ns)>,
     /// Set once a failure has stopped the file system.
-    pub(super) stop: Option<Stop>,
+    pub(super) stop: Option<Stoppage>,
     /// A read of pages has failed: absent pages may be such.
     pub(super) has_failed_reads: bool,
     pub(super) is_flusher_busy: bool,

@@ -188,13 +188,10 @@ impl Machine {
                 let path = take(path);
                 self.remove_directory(&mut cx, &path).map(|()| Flow::Done)
             }
-            Naming::List(path) => self.tree.find(path).and_then(|owner| {
-                let children = self.tree.node(owner).children.as_ref();
-                children.ok_or(super::tree::ENOTDIR)?;
-                let id = self.tree.node(owner).id;
-                self.fs.list(&mut cx, id);
-                Ok(Flow::Done)
-            }),
+            Naming::List(path) => {
+                let path = take(path);
+                self.list(&mut cx, &path).map(|()| Flow::Done)
+            }
             Naming::Stat(path) => self.tree.find(path).map(|owner| {
                 let size = self.tree.node(owner).size;
                 self.task(index).bytes = Bytes(size);
@@ -224,6 +221,18 @@ impl Machine {
         };
         self.apply(index, cx);
         result
+    }
+
+    fn list(
+        &mut self,
+        cx: &mut crate::api::context::Context,
+        path: &std::path::Path,
+    ) -> Result<(), Errno> {
+        let node = self.tree.node(self.tree.find(path)?);
+        let id = node.id;
+        node.children.as_ref().ok_or(super::tree::ENOTDIR)?;
+        self.fs.list(cx, id);
+        Ok(())
     }
 
     fn entry_at<'a>(&self, at: Located<'a>) -> Entry<'a> {

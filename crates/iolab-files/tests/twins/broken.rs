@@ -4,7 +4,7 @@ use iolab_files::api::block::{BlockRun, FileRun, Mapped, NodeId, Place};
 use iolab_files::api::context::{Context, Tid};
 use iolab_files::api::file_system::{
     ClosedHandle, Entry, Facts, FileSystem, FsJob, JobId, Lock, NodeKind, Promise, Reshape, Space,
-    Stop, SyncNeed, Touch, Use, Write,
+    Stoppage, SyncNeed, Touch, Use, Write,
 };
 use iolab_files::api::own_cache::Admission;
 use iolab_model::error::Errno;
@@ -227,7 +227,7 @@ impl FileSystem for Broken {
         self.inner.metadata_failed(run);
     }
 
-    fn stop(&self) -> Option<Stop> {
+    fn stop(&self) -> Option<Stoppage> {
         self.inner.stop()
     }
 

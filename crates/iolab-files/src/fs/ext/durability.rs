@@ -9,7 +9,7 @@ use iolab_model::Ns;
 use super::driver::{DurableLog, ExtFs};
 use crate::api::block::{BlockRun, DeviceId, FileRun, NodeId};
 use crate::api::context::{Context, Tid};
-use crate::api::file_system::{FsJob, JobId, Promise, Stop, SyncNeed};
+use crate::api::file_system::{FsJob, JobId, Promise, Stoppage, SyncNeed};
 
 impl ExtFs {
     pub(super) fn order(&mut self, cx: &mut Context, run: FileRun) {
@@ -136,9 +136,9 @@ impl ExtFs {
     }
 
     /// End of a journal. Without one a failure is told, and the file system goes on.
-    pub(super) const fn ended(&self) -> Option<Stop> {
+    pub(super) const fn ended(&self) -> Option<Stoppage> {
         match &self.log {
-            DurableLog::Journal(journal) if journal.is_aborted() => Some(Stop::READ_ONLY),
+            DurableLog::Journal(journal) if journal.is_aborted() => Some(Stoppage::READ_ONLY),
             DurableLog::Journal(_) | DurableLog::Plain(_) => None,
         }
     }

@@ -10,7 +10,7 @@ use crate::api::block::{BlockRun, FileRun, Mapped, NodeId};
 use crate::api::context::{Context, Tid};
 use crate::api::file_system::{
     CacheKind, ClosedHandle, Entry, Facts, FileSystem, FsJob, JobId, Lock, NodeKind, Promise,
-    Reshape, Space, Stop, SyncNeed, Touch, Use, Write,
+    Reshape, Space, Stoppage, SyncNeed, Touch, Use, Write,
 };
 
 impl FileSystem for ExtFs {
@@ -196,7 +196,7 @@ impl FileSystem for ExtFs {
         self.metadata_lost(run);
     }
 
-    fn stop(&self) -> Option<Stop> {
+    fn stop(&self) -> Option<Stoppage> {
         self.ended()
     }
 

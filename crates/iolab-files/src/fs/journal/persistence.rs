@@ -6,7 +6,7 @@ use iolab_model::{Ns, Sector};
 use super::plain::PlainLog;
 use crate::api::block::{BlockRun, DeviceId, FileRun};
 use crate::api::context::Tid;
-use crate::api::file_system::{FsJob, JobId, RunsAs, Step, Stop, WriteFlags};
+use crate::api::file_system::{FsJob, JobId, RunsAs, Step, Stoppage, WriteFlags};
 
 /// Share of the log that may be in use before its oldest changes are written in place. [assume]
 const ROLL_SHARE: u64 = 2;
@@ -281,9 +281,9 @@ impl Persistence {
     }
 
     /// End of the file system with its log.
-    pub const fn stop(&self) -> Option<Stop> {
+    pub const fn stop(&self) -> Option<Stoppage> {
         match self {
-            Self::Logged(log) if log.has_failed => Some(Stop::SHUT_DOWN),
+            Self::Logged(log) if log.has_failed => Some(Stoppage::SHUT_DOWN),
             Self::Logged(_) | Self::Plain(_) => None,
         }
     }

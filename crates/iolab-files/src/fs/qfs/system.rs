@@ -9,7 +9,7 @@ use crate::api::block::{BlockRun, FileRun, Mapped, NodeId};
 use crate::api::context::{Context, Tid};
 use crate::api::file_system::{
     CacheKind, ClosedHandle, Clusters, Entry, Facts, FileSystem, FreeBehind, FsJob, JobId, Lock,
-    NodeKind, Promise, Reshape, Space, Stop, SyncNeed, Touch, Use, Write,
+    NodeKind, Promise, Reshape, Space, Stoppage, SyncNeed, Touch, Use, Write,
 };
 
 /// Bytes that a fault on a mapped file reads, whatever the cluster is (the segment driver). [doc]
@@ -214,7 +214,7 @@ impl FileSystem for QfsFs {
         self.log.lost(run);
     }
 
-    fn stop(&self) -> Option<Stop> {
+    fn stop(&self) -> Option<Stoppage> {
         None
     }
 

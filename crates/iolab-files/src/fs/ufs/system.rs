@@ -9,7 +9,7 @@ use crate::api::block::{BlockRun, FileRun, Mapped, NodeId};
 use crate::api::context::{Context, Tid};
 use crate::api::file_system::{
     Bypass, CacheKind, ClosedHandle, Clusters, Entry, Facts, FileSystem, FreeBehind, FsJob, JobId,
-    Lock, NodeKind, Promise, Reshape, Space, Stop, SyncNeed, Touch, Use, Write,
+    Lock, NodeKind, Promise, Reshape, Space, Stoppage, SyncNeed, Touch, Use, Write,
 };
 use crate::api::make::Solaris;
 
@@ -214,7 +214,7 @@ impl FileSystem for UfsFs {
         self.log.lost(run);
     }
 
-    fn stop(&self) -> Option<Stop> {
+    fn stop(&self) -> Option<Stoppage> {
         self.log.stop()
     }
 

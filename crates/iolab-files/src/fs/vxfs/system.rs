@@ -9,7 +9,7 @@ use crate::api::block::{BlockRun, FileRun, Mapped, NodeId};
 use crate::api::context::{Context, Tid};
 use crate::api::file_system::{
     CacheKind, ClosedHandle, Clusters, Entry, Facts, FileSystem, FreeBehind, FsJob, JobId, Lock,
-    NodeKind, Promise, Reshape, Space, Stop, SyncNeed, Touch, Use, Write,
+    NodeKind, Promise, Reshape, Space, Stoppage, SyncNeed, Touch, Use, Write,
 };
 
 /// Bytes that a fault on a mapped file reads (the segment driver of Solaris). [doc]
@@ -218,7 +218,7 @@ impl FileSystem for VxFs {
         self.log.lost(run);
     }
 
-    fn stop(&self) -> Option<Stop> {
+    fn stop(&self) -> Option<Stoppage> {
         self.log.stop()
     }
 

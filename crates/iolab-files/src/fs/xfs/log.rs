@@ -322,8 +322,8 @@ impl XfsLog {
         self.durable
     }
 
-    /// A job has failed. Without its log the file system shuts down; blocks that could not be written
-    /// in place are kept, and written again when the log worker runs next.
+    /// A job has failed. Without its log the file system shuts down; blocks that could not be
+    /// written in place are kept, and written again when the log worker runs next.
     ///
     /// Source: Linux `fs/xfs/xfs_log.c` (`xlog_ioend_work`), `fs/xfs/xfs_buf.c` (`max_retries`
     /// is endless by default).

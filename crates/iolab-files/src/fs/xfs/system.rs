@@ -7,7 +7,7 @@ use crate::api::block::{BlockRun, DeviceId, FileRun, Mapped, NodeId};
 use crate::api::context::{Context, Tid};
 use crate::api::file_system::{
     CacheKind, ClosedHandle, Entry, Facts, FileSystem, FsJob, JobId, Lock, NodeKind, Promise,
-    Reshape, Space, Stop, SyncNeed, Touch, Use, Write,
+    Reshape, Space, Stoppage, SyncNeed, Touch, Use, Write,
 };
 
 use super::data::TRIM_INTERVAL;
@@ -255,8 +255,8 @@ impl FileSystem for Xfs {
         // Nothing is changed outside the log.
     }
 
-    fn stop(&self) -> Option<Stop> {
-        self.log.is_shut_down().then_some(Stop::SHUT_DOWN)
+    fn stop(&self) -> Option<Stoppage> {
+        self.log.is_shut_down().then_some(Stoppage::SHUT_DOWN)
     }
 
     fn metadata_written(&mut self, _: &mut Context, _: BlockRun) {

@@ -9,7 +9,7 @@ use crate::api::block::{BlockRun, FileRun, Mapped, NodeId};
 use crate::api::context::{Context, Tid};
 use crate::api::file_system::{
     CacheKind, ClosedHandle, Entry, Facts, FileSystem, FsJob, JobId, Lock, NodeKind, Promise,
-    Reshape, Space, Stop, SyncNeed, Touch, Use, Write,
+    Reshape, Space, Stoppage, SyncNeed, Touch, Use, Write,
 };
 use crate::api::own_cache::Admission;
 
@@ -213,8 +213,8 @@ impl FileSystem for Zfs {
         // Metadata are written by jobs alone.
     }
 
-    fn stop(&self) -> Option<Stop> {
-        self.is_suspended.then_some(Stop::SUSPENDED)
+    fn stop(&self) -> Option<Stoppage> {
+        self.is_suspended.then_some(Stoppage::SUSPENDED)
     }
 
     fn crash(&mut self) -> Tid {
