@@ -410,6 +410,37 @@ fn each_open_file_is_told_once() {
     }
 }
 
+/// A direct write that fails does not make its file longer.
+#[test]
+fn a_direct_write_that_fails_leaves_the_length() {
+    for fs in ["ext2", "ext3", "ext4", "xfs", "ufs", "vxfs", "qfs"] {
+        let rule = Failing { kind: OutgoingKind::Write, after: 0, times: 1, hits: 0 };
+        let mut run = Run::new((fs, "", ""), rule);
+        run.prepared(0, 3);
+        let how = OpenHow {
+            access: Access::Direct,
+            is_readable: true,
+            is_writable: true,
+            ..OpenHow::default()
+        };
+        run.mounted.open("file0", 1, how, false);
+        run.arm();
+        let write = Op::write(Handle(1), Bytes(3 * RECORD), Bytes(8 * RECORD));
+        let stat = Op::Stat { path: PathId(0) };
+        let mut data = [7; 8 * RECORD as usize];
+        let length = |run: &mut Run| run.ask(stat, Some("file0"), &mut []);
+        // Where it goes through the cache, it is the flush that fails.
+        if run.ask(write, None, &mut data).is_err() {
+            assert_eq!(length(&mut run), Ok(3 * RECORD), "{fs}");
+        }
+        let _ = run.ask(Op::Fsync { handle: Handle(1) }, None, &mut []);
+        assert_eq!(run.hits(), 1, "{fs}");
+        run.ask(write, None, &mut data).unwrap();
+        assert_eq!(length(&mut run), Ok(11 * RECORD), "{fs}");
+        assert!(run.wrong.is_empty(), "{:?}", run.wrong);
+    }
+}
+
 /// Metadata that xfs cannot write in place are written again and again, at intervals, and nobody is
 /// told.
 #[test]

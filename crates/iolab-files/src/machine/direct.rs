@@ -5,7 +5,7 @@ use iolab_model::{Bytes, Sector};
 use super::engine::Machine;
 use super::flush::FlushWork;
 use super::request::{Cargo, OutgoingKind, Want};
-use super::task::{Flow, TaskIndex, Work};
+use super::task::{Flow, RunBy, TaskIndex, Work};
 use super::write_out::{Extent, Manner};
 use crate::api::block::{BlockRun, FileRun, Mapped, Place};
 use crate::api::file_system::{Promise, Touch, Use};
@@ -24,6 +24,8 @@ pub(super) struct DirectWork {
     phase: u8,
     /// First and last block, where it covers a part of them only, held no data before.
     fresh: [bool; 2],
+    /// Length of the file before it, if it becomes longer.
+    before: Option<u64>,
 }
 
 impl DirectWork {
@@ -38,6 +40,7 @@ impl DirectWork {
             by: None,
             phase: 0,
             fresh: [false; 2],
+            before: None,
         }
     }
 
@@ -149,6 +152,7 @@ impl Machine {
         let block = u64::from(self.facts.block_bytes);
         let size = self.tree.node(work.owner).size;
         if work.is_write {
+            work.before = (work.end > size).then_some(size);
             self.tree.node_mut(work.owner).size = size.max(work.end);
         } else {
             work.end = work.end.min(size.max(work.at));
@@ -213,6 +217,26 @@ impl Machine {
         let unit = self.unit_pages() * 4096;
         let end = work.end.next_multiple_of(unit).min(size.next_multiple_of(4096));
         (work.at / unit * unit, end.max(work.end))
+    }
+
+    /// A direct write has failed: the file does not become longer by it.
+    ///
+    /// Source: Linux fs/ext4/file.c (`ext4_handle_inode_extension`), fs/xfs/xfs_file.c
+    /// (`xfs_dio_write_end_io`): the length changes with the success.
+    pub(super) fn undo_direct(&mut self, work: &DirectWork) {
+        let Some(before) = work.before else { return };
+        let node = self.tree.node_mut(work.owner);
+        if node.size != work.end {
+            return;
+        }
+        node.size = before;
+        let id = node.id;
+        if self.stop.is_none() {
+            let mut cx = self.context(RunBy::FileSystem(0));
+            let cut = self.fs.truncate(&mut cx, id, Bytes(work.end), Bytes(before));
+            debug_assert!(cut.is_ok(), "a shorter file has room");
+            self.apply_alone(cx);
+        }
     }
 
     fn end_direct(&mut self, index: TaskIndex, work: &DirectWork) -> Flow {

@@ -87,6 +87,7 @@ impl Machine {
                         self.forget_handle(slot);
                     }
                 }
+                Work::Direct(direct) => self.undo_direct(&direct),
                 _ => {}
             }
         }
