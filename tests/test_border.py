@@ -10,7 +10,8 @@ import pytest
 
 import protocol_types
 from iolab import _core, protocol
-from iolab.errors import DialectError, IolabError, StudyError, TraceError
+from iolab.cli.main import EXIT_BUG
+from iolab.errors import DialectError, InternalError, IolabError, StudyError, TraceError
 
 ERRORS = {
     "a command line": (
@@ -69,6 +70,22 @@ def test_the_place_of_an_error_is_the_wrong_word():
     marked = str(caught.value).splitlines()[2]
     assert marked.strip() == "^^^"
     assert marked.index("^") == 2 + place["begin"]
+
+
+def test_a_fault_of_the_simulator_is_told_as_one_of_iolab():
+    told = {
+        "branch": "study",
+        "code": "internal",
+        "message": "every worker waits and nothing will happen",
+        "between": "; ",
+        "hint": "report this: a worker or a model lost an event",
+        "values": {},
+        "place": None,
+    }
+    error = IolabError.of_extension(json.dumps(told))
+    assert type(error) is InternalError
+    assert error.exit_code == EXIT_BUG
+    assert str(error) == f"{told['message']}; {told['hint']}"
 
 
 def test_values_of_an_error_cross_with_it():
