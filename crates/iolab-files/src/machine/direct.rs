@@ -221,7 +221,7 @@ impl Machine {
 
     /// A direct write has failed: the file does not become longer by it.
     ///
-    /// Source: Linux fs/ext4/file.c (`ext4_handle_inode_extension`), fs/xfs/xfs_file.c
+    /// Source: Linux fs/ext4/file.c (`ext4_handle_inode_extension`), `fs/xfs/xfs_file.c`
     /// (`xfs_dio_write_end_io`): the length changes with the success.
     pub(super) fn undo_direct(&mut self, work: &DirectWork) {
         let Some(before) = work.before else { return };
