@@ -427,7 +427,7 @@ fn a_direct_write_that_fails_leaves_the_length() {
         run.arm();
         let write = Op::write(Handle(1), Bytes(3 * RECORD), Bytes(8 * RECORD));
         let stat = Op::Stat { path: PathId(0) };
-        let mut data = [7; 8 * RECORD as usize];
+        let mut data = vec![7; 8 * RECORD as usize];
         let length = |run: &mut Run| run.ask(stat, Some("file0"), &mut []);
         // Where it goes through the cache, it is the flush that fails.
         if run.ask(write, None, &mut data).is_err() {
