@@ -17,6 +17,7 @@ from iolab.stats.caveats_of_simulation import MECHANISM
 from iolab.stats.effect_words import percent
 from iolab.stats.ledger import Samples, build_ledger, cache_share, decides_cache, is_page_cache
 from iolab.stats.metrics import METRIC_BY_NAME
+from iolab.stats.pairing import without_parts
 from iolab.stats.verdict import Comparison, StudyVerdict
 from iolab.store.rows import StudyData
 
@@ -112,12 +113,12 @@ def _cells(data: StudyData, found: Sequence[Comparison]) -> Iterator[dict[str, S
     ledger = build_ledger(data)
     if found:
         for group, name in dict.fromkeys((c.group, c.metric) for c in found):
-            yield from ledger.cells_asked(METRIC_BY_NAME[name], group).values()
+            yield from without_parts(ledger.cells_asked(METRIC_BY_NAME[name], group)).values()
         return
     for group in ledger.groups():
         metric = ledger.primary_metric(group)
         if metric is not None:
-            yield from ledger.all_cells_of(metric, group).values()
+            yield from without_parts(ledger.all_cells_of(metric, group)).values()
 
 
 def _device(data: StudyData, verdict: StudyVerdict) -> str:

@@ -324,6 +324,7 @@ def _build(data: StudyData) -> Ledger:
     nested = _nested_factors(data)
     factor = data.study.compared_factor
     bound = {t.trial_id for t in data.trials if _has(t.caveats, "generator_bound")}
+    ways = _ways_of_programs(data)
     cells: dict[str, Cells] = {}
     rejected: Counter[str] = Counter()
     unknown: dict[str, None] = {}
@@ -341,7 +342,8 @@ def _build(data: StudyData) -> Ledger:
             last = m
             is_ok = status.get(m.trial_id, "ok") == "ok"
             # Comparing direct with buffered is a question of its own, not pooling.
-            is_direct = None if factor == "direct" else m.is_direct
+            way = ways.get((m.workload, m.operation)) if m.is_direct is None else m.is_direct
+            is_direct = None if factor == "direct" else way
             # Trials of a treatment share their levels: these are looked at once.
             place = (m.workload, m.operation, is_direct, id(m.levels))
             known = places.get(place)
@@ -379,6 +381,23 @@ def _build(data: StudyData) -> Ledger:
     )
 
 
+def _ways_of_programs(data: StudyData) -> dict[tuple[str, str], bool]:
+    """Whether all operations of a program that move data are direct, or all are buffered.
+
+    The program itself has no way to the data of its own, nor has what moves none: they belong to
+    where its transfers are.
+    """
+    natures = _natures(data)
+    found: dict[tuple[str, str], set[bool]] = {}
+    for (workload, operation), (_, access) in natures.items():
+        whole = operation.rpartition("/")[0]
+        if whole and access is not None:
+            found.setdefault((workload, whole), set()).add(access == "direct")
+    ways = {key: is_direct for key, (is_direct, *others) in found.items() if not others}
+    parts = ((key, (key[0], key[1].rpartition("/")[0])) for key in natures)
+    return ways | {key: ways[whole] for key, whole in parts if whole in ways}
+
+
 def _kinds(ledger: Ledger, metric: Metric) -> dict[CellKey, str]:
     """Name the class of every cell of a metric; nothing where a workload has one class."""
     study = ledger.data.study
@@ -399,6 +418,12 @@ def _kinds(ledger: Ledger, metric: Metric) -> dict[CellKey, str]:
                 is_cached=is_cached and not decides_cache(study.compared_factor),
             )
         )
+    if not metric.is_of_one_stream and not is_table:
+        # The rate of a program is that of all its operations: they are of its class.
+        wholes = {(key.place, key.levels, key.operation): kind for key, kind in found.items()}
+        for key in found:
+            whole = (key.place, key.levels, key.operation.rpartition("/")[0])
+            found[key] = wholes.get(whole, found[key])
     several: dict[Place, set[str]] = {}
     for key, kind in found.items():
         is_average = is_table and is_average_of_operations(key.operation)

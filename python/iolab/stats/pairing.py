@@ -85,11 +85,11 @@ def log_ratios(metric: Metric, ours: Samples, theirs: Samples) -> dict[int, floa
 
 
 def without_parts(cells: Cells) -> Cells:
-    """Leave out the streams of a mixed phase whose total is there.
+    """Leave out the streams of a mixed phase, and the operations of a program, with their total.
 
-    The total (``<phase>/all``) is the sum of its streams; pooling both would count every byte
-    twice, and pooling the streams alone would call a phase slower that moved more bytes. A metric
-    without a total (latency) pools the streams.
+    The total (``<phase>/all``, or the program's own cell) is the sum of its parts; pooling both
+    would count every byte twice, and pooling the parts alone would call a phase slower that moved
+    more bytes. A metric without a total (latency) pools the parts.
     """
 
     def place(key: CellKey, phase: str) -> tuple[object, ...]:
@@ -101,6 +101,7 @@ def without_parts(cells: Cells) -> Cells:
         for phase, _, part in [key.operation.rpartition("/")]
         if part == TOTAL
     }
+    totals |= {place(key, key.operation) for key in cells}
     return {
         key: by_level
         for key, by_level in cells.items()
