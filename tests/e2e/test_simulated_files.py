@@ -79,7 +79,8 @@ def test_equal_throughput_beside_another_latency_is_no_equal_decision(
     done = iolab("compare", *on, "--out", run, *words, *more)
     assert done.returncode == 0, done.stderr
     told = iolab("report", run, "--full").stdout
-    assert "Besides in iozone" in told, told
+    assert "p99 latency" in told, told
+    assert "Besides in iozone" not in told, "its workers wait for flushes"
     assert "the model decided the same" not in told, told
 
 
@@ -441,3 +442,34 @@ def test_threads_of_the_simulated_kernel_have_names(iolab: Run, tmp_path: Path) 
     told = iolab("trace", "summary", trace).stdout
     assert "process    simulated fs-0 (" in told
     assert "process    simulated 1 (1)" in told
+
+
+def test_data_that_an_injected_failure_lost_are_no_fault_of_the_simulator(
+    iolab: Run, tmp_path: Path
+) -> None:
+    faults = '[[faults]]\nof = "write"\nerror = "EIO"\nafter_ops = 6\ntimes = 1\n'
+    job = tmp_path / "once.fio"
+    job.write_text(
+        "[global]\nfilename=f\nbs=64k\nsize=4m\nverify=crc32c\n"
+        "[a]\nrw=write\nfsync=16\ncontinue_on_error=write\ndo_verify=0\n"
+        "[b]\nstonewall\nrw=write\nverify_only\n",
+        encoding="utf-8",
+    )
+    told = ""
+    for fs in ("ext2", "ufs"):
+        stack = _stack(tmp_path, fs, 'memory = "16m"\n' + faults)
+        told += iolab("fio", "--on", stack, job).stderr
+    assert "report this" not in told
+    assert "[[faults]] of the stack file have lost them" in told
+
+
+def test_levels_that_promise_less_are_said_to(iolab: Run, tmp_path: Path) -> None:
+    """sync_file_range was "242 times as fast" and "the best", and not one word of its promise."""
+    line = ("--test", "write", "--file-size", "1m", "--fsync-every", "4", "--buffered")
+    on = ("compare", "--on", "sim:fixed-100us", *line, "--rounds", "3")
+    flushes = ("--fs", "ext4", "--flush", "fsync,sync_file_range")
+    done = iolab(*on, *flushes, "--out", tmp_path / "flushes")
+    assert "sync_file_range(2) flushes neither" in " ".join(done.stdout.split()), done.stdout
+    done = iolab(*on, "--fs", "ext4,ufs", "--out", tmp_path / "systems")
+    assert "ufs leaves flushed data in" in " ".join(done.stdout.split()), done.stdout
+    assert "Trade-off" not in done.stdout

@@ -10,6 +10,7 @@ from iolab.run.campaign import Campaign, Start
 from iolab.run.conduct import mismatch_error
 from iolab.store.db import Origin, Store
 from iolab.testbed.agent import AgentError
+from iolab.testbed.model import make_testbed
 
 SECOND = 1_000_000_000
 
@@ -216,7 +217,7 @@ def test_the_eta_of_a_continued_study_counts_what_is_left(lab, plan_of):
     assert etas == [left * SECOND for left in range(10, -1, -1)]
 
 
-def test_wrong_data_is_kept_apart_from_other_failures(lab, plan_of):
+def test_wrong_data_is_kept_apart_from_other_failures(lab, plan_of, tmp_path):
     """A study goes on after a mismatch, and says at its end which trials had one."""
     wrong = {
         "status": "failed",
@@ -229,7 +230,8 @@ def test_wrong_data_is_kept_apart_from_other_failures(lab, plan_of):
     assert lab.runner.trials == ids(1, 4)
     assert (outcome.ending, outcome.n_ok, outcome.n_failed) == ("complete", 3, 1)
     assert outcome.mismatches == ("t0002: read: file iozone.0, torn write",)
-    on_a_device, simulated = (mismatch_error(outcome, is_simulated=it) for it in (False, True))
+    beds = (make_testbed("dir", str(tmp_path), {}), make_testbed("sim", "fixed-100us", {}))
+    on_a_device, simulated = (mismatch_error(outcome, testbed) for testbed in beds)
     assert "do not trust this device" in on_a_device.hint
     assert "the simulation gave back other data" in str(simulated)
     assert "report this" in simulated.hint

@@ -22,7 +22,7 @@ pub enum FilesError {
     #[error(
         "{file_system}: there is no {kind} option `{name}`, or it is not modelled{}; known: {}",
         suggestion(.name, .known),
-        .known.join(", ")
+        if .known.is_empty() { "none".to_owned() } else { .known.join(", ") }
     )]
     UnknownOption {
         /// The file system.

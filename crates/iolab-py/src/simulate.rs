@@ -11,7 +11,7 @@ use iolab_drive::record::{
     CounterSeries, DeviceRecord, PhaseRecord, PlacedFiles, RequestCounters, Warning,
 };
 use iolab_drive::submission::{as_submitted, waiting};
-use iolab_drive::verify::told::{mismatches, verifying};
+use iolab_drive::verify::told::{Culprit, mismatches, verifying};
 use iolab_model::op::{Access, FlagName};
 use iolab_model::target::Limit;
 use iolab_model::{Bytes, Error, Ns, Sector, Seed, Target, VirtualTime as _};
@@ -20,6 +20,7 @@ use iolab_protocol::agent::{
     TrialTrace,
 };
 use iolab_sim::api::layer::Incident;
+use iolab_sim::device::faulty::FAULTS_INJECTED;
 use iolab_sim::error::SimError;
 use iolab_sim::files::{FilesMade, NO_FILE_SYSTEM, VM_KNOBS};
 use iolab_sim::limits::{ALIKE, Alike, LEVELS, LIMITS, Possible};
@@ -367,8 +368,11 @@ fn warnings(simulation: &Simulation, phases: &[PhaseRecord]) -> Vec<Warning> {
         let message = format!("{} ({seconds:.6} s after the beginning)", incident.message);
         Warning::new(incident.code, message, incident.hint)
     };
-    let wrong = phases.iter().flat_map(|record| mismatches(record, true));
-    simulation.incidents().into_iter().map(warning).chain(wrong).collect()
+    let incidents = simulation.incidents();
+    let is_injected = incidents.iter().any(|incident| incident.code == FAULTS_INJECTED);
+    let culprit = if is_injected { Culprit::InjectedFaults } else { Culprit::Simulator };
+    let wrong = phases.iter().flat_map(|record| mismatches(record, culprit));
+    incidents.into_iter().map(warning).chain(wrong).collect()
 }
 
 fn run_phase(

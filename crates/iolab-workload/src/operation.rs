@@ -84,7 +84,8 @@ impl Nature {
     /// Nature of a tenant's operations.
     pub fn of_tenant(tenant: &Tenant) -> Self {
         if let Some(work) = &tenant.file_set {
-            return Self::of_file_set(work);
+            let own = Self::of_file_set(work);
+            return Self { access: own.access.map(|_| tenant.access), ..own };
         }
         if let Some(program) = &tenant.program {
             return Self::of_program(program);

@@ -574,7 +574,7 @@ pub(crate) fn advice(errno: Errno) -> &'static str {
         Errno::ENOSPC => "; free some space, or use smaller files",
         READ_ONLY => {
             "; the file system protects itself after an error: see the kernel's log (dmesg), \
-             unmount it and run fsck"
+             unmount it and run fsck (in simulation see [[faults]] of the stack file)"
         }
         _ => "",
     }

@@ -74,7 +74,7 @@ def device_text(data: StudyData, *, is_short: bool = False) -> str:
     if study.kind == "imported":
         return "not known: the table does not say"
     if study.is_simulated and is_short:
-        return testbed_name(study)
+        return testbed_name(study) + _simulated_files(data)
     if study.is_simulated:
         titles = [
             profile_text(text).partition(" (parameters: ")[0]
@@ -82,11 +82,21 @@ def device_text(data: StudyData, *, is_short: bool = False) -> str:
             if name.startswith("sim.profile.")
         ]
         of_what = f": {' and '.join(titles)}" if titles else ""
-        return f"{testbed_name(study)}, a simulation{of_what}"
+        return f"{testbed_name(study)}{_simulated_files(data)}, a simulation{of_what}"
     systems = " or ".join(sorted(_values(data, lambda name: name == "fs.type")))
     devices = ", ".join(_devices(data))
     below = " on ".join(part for part in (systems, devices) if part)
     return f"{study.testbed}: {below}" if below else study.testbed
+
+
+def _simulated_files(data: StudyData) -> str:
+    """Name the file systems of a simulation that are not compared; empty without any."""
+    systems = {text.partition(":")[0] for text in _values(data, lambda name: name == "sim.fs")}
+    if len(systems) != 1 or systems == {"none"}:
+        return ""
+    options = _values(data, lambda name: name == "sim.fs.mount_options")
+    shared = f" ({' '.join(options)})" if len(options) == 1 and options != {""} else ""
+    return f" with a fresh {' '.join(systems)}{shared}"
 
 
 def duration_text(data: StudyData) -> str:

@@ -27,6 +27,7 @@ from iolab.run import outputs
 from iolab.run.ahead import AheadCampaign, AheadRunner
 from iolab.run.campaign import Campaign, Outcome, Start
 from iolab.run.hosts import check_same_host
+from iolab.run.not_measured import FAILS_AGAIN
 from iolab.run.observer import Observer
 from iolab.run.prepare import Analysis, Prepared, confirmed, greet, note_tiny_budget
 from iolab.run.record import caveats_of
@@ -43,8 +44,9 @@ from iolab.study.model import Study
 from iolab.study.slice_lengths import announcement, unit_noun
 from iolab.study.validity import PAIRS
 from iolab.testbed.agent import LostAgentError, OpenTestbed
-from iolab.testbed.model import DirectoryTestbed
+from iolab.testbed.model import DirectoryTestbed, Testbed
 from iolab.testbed.runner import Runner, StartRunner
+from iolab.testbed.sim import SimTestbed
 from iolab.version import iolab_version
 from iolab.wording import counted
 
@@ -367,12 +369,14 @@ def announcement_text(prepared: Prepared) -> str:
     )
 
 
-def mismatch_error(outcome: Outcome, *, is_simulated: bool) -> MismatchError:
+def mismatch_error(outcome: Outcome, testbed: Testbed) -> MismatchError:
     """Error about data that came back and are not those that were written; whose fault it is."""
     trials = {text.partition(":")[0] for text in outcome.mismatches}
     who, advice = "storage", "do not trust this device or its file system before you know why"
-    if is_simulated:
+    if testbed.is_simulated:
         who, advice = "the simulation", "the simulator has lost them: report this, with the study"
+    if isinstance(testbed, SimTestbed) and testbed.has_faults:
+        advice = "[[faults]] of the stack file have lost them"
     return MismatchError(
         f"{who} gave back other data than was written, in {len(trials)} of "
         f"{counted(outcome.n_ok + outcome.n_failed, 'trial')}; first: {outcome.mismatches[0]}",
@@ -384,16 +388,15 @@ def _error_of(outcome: Outcome | None, prepared: Prepared) -> IolabError | None:
     if outcome is None:
         return None
     if outcome.mismatches:
-        return mismatch_error(outcome, is_simulated=prepared.testbed.is_simulated)
+        return mismatch_error(outcome, prepared.testbed)
     if outcome.ending == "interrupted":
         kept = f"finished trials are kept; continue with {prepared.way_on}"
         return StoppedError(outcome.message, kept)
     if outcome.ending == "writes":
         return RefusedError(f"stopped by the accepted amount: {outcome.message}", outcome.hint)
     if outcome.ending == "failing":
-        return TestbedError(
-            outcome.message, f"correct the cause, then continue with {prepared.way_on}"
-        )
+        way = f"correct the cause, then continue with {prepared.way_on}"
+        return TestbedError(outcome.message, FAILS_AGAIN if prepared.testbed.is_simulated else way)
     if outcome.ending == "budget" and outcome.rounds_complete == 0:
         return StudyError(outcome.message)
     # A fleet is judged all the same: one host may have less time left than another.

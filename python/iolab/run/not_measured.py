@@ -4,11 +4,19 @@ report.
 
 from __future__ import annotations
 
+from typing import Final
+
 from iolab.errors import IolabError, TestbedError
 from iolab.store.db import Store
 from iolab.store.rows import StudyData, TrialRow
 from iolab.study.model import Study
 from iolab.wording import counted
+
+FAILS_AGAIN: Final = (
+    "a simulation fails in the same way again: change the stack or the workload, and measure it "
+    "as a new study (--out NEW)"
+)
+"""Way on from trials of a simulation that failed."""
 
 
 def not_measured(store: Store, study: Study, way_on: str) -> IolabError | None:
@@ -41,10 +49,7 @@ def not_measured(store: Store, study: Study, way_on: str) -> IolabError | None:
 def _again(study: Study, way_on: str) -> str:
     """Way to go on: failed trials are repeated, as far as the budget of all starts allows."""
     if study.testbed.row.is_simulated:
-        return (
-            "a simulation fails in the same way again: change the stack or the workload, and "
-            "measure it as a new study (--out NEW)"
-        )
+        return FAILS_AGAIN
     more = " and a larger --budget" if study.budget_ns is not None else ""
     return f"correct the cause, then continue with {way_on}{more}"
 

@@ -27,8 +27,12 @@ if TYPE_CHECKING:
 _CACHED: Final = frozenset({"page_cache", "append"})
 """Codes of refusals that a dialect's own options for direct I/O avoid."""
 _STREAMS: Final = "streams"
+_STORE: Final = "key_value"
+"""Need that is told before those of files, of which its users say nothing."""
 _TOLD_MAX: Final = 2
-_WITH_FILES: Final = 'name a file system in a stack file ([files] fs = "ext4")'
+_WITH_FILES: Final = (
+    'name a file system in a stack file ([files] with fs = "ext4", docs/how-to/simulate-files.md)'
+)
 
 
 def refusals(testbed: Testbed, spec: TrialSpec, core: RefusalCore) -> tuple[Refusal, ...]:
@@ -69,7 +73,9 @@ def check_possible(
     if not found:
         return
     hints = hints or {}
-    first, *others = sorted(found.values(), key=lambda refusal: refusal.code not in hints)
+    first, *others = sorted(
+        found.values(), key=lambda one: (one.code != _STORE, one.code not in hints)
+    )
     told = [f"{other.phase or 'the trial'} {other.what}" for other in others[: _TOLD_MAX - 1]]
     left = len(others) - len(told)
     told += [counted(left, "other reason")] if left else []
@@ -104,4 +110,4 @@ def _hints(testbed: Testbed, workload: DialectWorkload) -> dict[str, str]:
         hints[_STREAMS] = own.streams_hint
     if not testbed.is_simulated:
         return hints
-    return {code: f"{hint}, or {_WITH_FILES}" for code, hint in hints.items()}
+    return {code: f"{_WITH_FILES}, or {hint}" for code, hint in hints.items()}

@@ -178,6 +178,43 @@ def about_equal_levels(ledger: Ledger, _: StudyVerdict) -> Iterator[Finding]:
         )
 
 
+_PROMISES: Final = {
+    ("flush", "sync_file_range"): "sync_file_range(2) flushes neither metadata nor the cache of the"
+    " device",
+    ("flush", "msync_async"): "msync_async returns before anything is written",
+    ("durability", "none"): "durability none makes nothing durable",
+    ("fsync", "none"): "fsync none makes nothing durable",
+    ("fsync_every", "never"): "fsync_every never makes nothing durable",
+}
+"""Levels after which data may be lost in a power cut, where others keep them."""
+
+
+_WITHOUT_FLUSHES: Final = ("ufs", "vxfs", "qfs")
+"""Simulated file systems that expect disks without a volatile cache."""
+
+
+def _has_flushes(ledger: Ledger) -> bool:
+    return bool(ledger.cells.get("flush_ns_max"))
+
+
+def about_promises(ledger: Ledger, _: StudyVerdict) -> Iterator[Finding]:
+    """Yield that levels differ in what survives a power cut, and not in speed alone."""
+    factor, levels = ledger.data.study.compared_factor, ledger.levels_in_order
+    weak = [_PROMISES[factor, level] for level in levels if (factor, level) in _PROMISES]
+    if ledger.data.study.is_simulated and _has_flushes(ledger):
+        weak += [
+            f"{level} leaves flushed data in the cache of the device"
+            for level in levels
+            if factor == "fs" and level in _WITHOUT_FLUSHES
+        ]
+    if weak and len(weak) < len(levels):
+        yield Finding(
+            "promises",
+            f"levels do not promise the same: {'; '.join(weak)}.",
+            "Choose among those that keep what you need after a power cut.",
+        )
+
+
 def about_spread(ledger: Ledger, verdict: StudyVerdict) -> Iterator[Finding]:
     """Yield that rounds of a simulation differ by seed only, or by nothing at all."""
     if not ledger.data.study.is_simulated:

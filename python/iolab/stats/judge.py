@@ -101,7 +101,10 @@ def judge(data: StudyData, *, unit: str = "") -> StudyVerdict:
         treatments=summaries(ledger),
         best_levels=best,
         trade_offs=trade_offs(
-            pooled, secondary, [c for c in cells if c.is_affected], study.compared_factor
+            pooled,
+            [c for c in secondary if not ledger.is_beside_flushes(c)],
+            [c for c in cells if c.is_affected],
+            study.compared_factor,
         ),
         trials=count_trials(data),
         metric_of=study.metric_of,

@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from iolab.frozen import frozen
 from iolab.stats.cell_class import (
@@ -29,6 +29,9 @@ from iolab.stats.methods.log_ratio import is_usable
 from iolab.stats.metrics import METRIC_BY_NAME, METRICS, Metric
 from iolab.store.derived import FLUSH_BOUND, PAGE_CACHE_SHARE
 from iolab.store.rows import Measurement, StudyData, TrialRow
+
+if TYPE_CHECKING:
+    from iolab.stats.verdict import Comparison
 
 SEGMENT = "@"
 """Between a stream's name and the time of a segment in the name of an operation."""
@@ -303,6 +306,18 @@ class Ledger:
             for other in parts
         )
 
+    def is_beside_flushes(self, comparison: Comparison) -> bool:
+        """Say whether it is a latency of transfers whose workers wait for flushes in between."""
+        if not comparison.metric.startswith("latency_ns_"):
+            return False
+        place, levels = comparison.group[:2], {comparison.level, comparison.baseline}
+        return any(
+            samples.is_flush_bound
+            for by_level in self._in_place(METRIC_BY_NAME[comparison.metric], place).values()
+            for level, samples in by_level.items()
+            if level in levels
+        )
+
     def is_generator_bound(self, samples: Iterable[Samples]) -> bool:
         """Say whether the load generator took much of the time in most trials of any of them."""
         return any(sample.is_generator_bound for sample in samples)
@@ -382,7 +397,7 @@ def _build(data: StudyData) -> Ledger:
 
 
 def _ways_of_programs(data: StudyData) -> dict[tuple[str, str], bool]:
-    """Whether all operations of a program that move data are direct, or all are buffered.
+    """Tell of each program whether all that moves data is direct, or all is buffered.
 
     The program itself has no way to the data of its own, nor has what moves none: they belong to
     where its transfers are.

@@ -157,14 +157,14 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
     Dialect(
         "filebench",
         _plan_of_words("filebench"),
-        direct_hint="write directio where files are opened, or use --on loop:4g",
+        direct_hint="use --on loop:4g",
         is_told_by_records=True,
         has_variables=True,
     ),
     Dialect(
         "ycsb",
         _plan_of_words("ycsb"),
-        direct_hint="add -p rocksdb.option.use_direct_reads=true, or use --on loop:2g",
+        direct_hint="use --on loop:2g",
         is_told_by_records=True,
         has_properties=True,
     ),

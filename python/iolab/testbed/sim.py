@@ -113,6 +113,11 @@ class SimTestbed:
         return text_with(f"sim:{self.argument}", self.places)
 
     @property
+    def has_faults(self) -> bool:
+        """Tell whether the stack file injects failures."""
+        return bool(json.loads(self.stack_json).get("faults"))
+
+    @property
     def whole_stack_json(self) -> str:
         """The stack with those of all further places."""
         if not self.places:
@@ -243,8 +248,8 @@ def simulated_testbed(
     if options.get(_DIGEST, _digest(stack_json)) != _digest(stack_json):
         raise TestbedError(
             f"{argument} was changed since the study was made",
-            f"restore it, or measure the new one as another study (--out NEW; in a study file "
-            f"without {_DIGEST} in its testbed)",
+            f"measure it as another study: type the command again with --out NEW (in a study file "
+            f"leave {_DIGEST} out); or restore the file",
         )
     return SimTestbed(argument, stack_json, read_json(simulator.sim_describe(stack_json)))
 

@@ -176,7 +176,7 @@ mod tests {
     use iolab_drive::record::DeviceRecord;
     use iolab_drive::recorder::ClassHistograms;
     use iolab_drive::series::Series;
-    use iolab_drive::verify::told::mismatches;
+    use iolab_drive::verify::told::{Culprit, mismatches};
     use iolab_model::Ns;
     use iolab_workload::StreamReport;
     use iolab_workload::operation::OperationKind;
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn what_came_back_wrong_is_a_warning_per_block_and_not_more_than_eight() {
         let mut record = record(1, 1);
-        assert_eq!(mismatches(&record, false), Vec::new());
+        assert_eq!(mismatches(&record, Culprit::Storage), Vec::new());
         let mismatch = iolab_workload::verify::Mismatch {
             file: "data.0".into(),
             offset_bytes: 4096,
@@ -252,7 +252,7 @@ mod tests {
             kept: None,
         };
         record.tenants[0].workers[0].mismatches = vec![mismatch; 9];
-        let warnings = mismatches(&record, false);
+        let warnings = mismatches(&record, Culprit::Storage);
         assert_eq!(warnings.len(), 8);
         assert_eq!(warnings[0].code, "verify_failed");
         assert!(warnings[0].message.starts_with("read: file data.0"), "{}", warnings[0].message);

@@ -14,7 +14,7 @@ use iolab_drive::overhead::harness_ns_per_op;
 use iolab_drive::pump::{Part, Seat, Workplace, run_threads};
 use iolab_drive::record::{PhaseRecord, Warning};
 use iolab_drive::target::{Memory, Null};
-use iolab_drive::verify::told::{mismatches, verifying};
+use iolab_drive::verify::told::{Culprit, mismatches, verifying};
 use iolab_model::op::Access;
 use iolab_model::{Error, Ns, Target};
 use iolab_real::clock::LaneClock;
@@ -394,7 +394,7 @@ impl Trial<'_> {
             match ended {
                 Ok(ended) => {
                     (answer.status, answer.error) = (ended.status, ended.why);
-                    answer.warnings.extend(mismatches(&ended.record, false));
+                    answer.warnings.extend(mismatches(&ended.record, Culprit::Storage));
                     if self.request.interim.is_some() && index + 1 < phases.len() {
                         tell_interim(self.request, phase, "ended", ended.record.clone());
                     }

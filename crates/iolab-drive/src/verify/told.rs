@@ -27,14 +27,29 @@ pub fn verifying(verify: Verify, is_simulated: bool) -> Option<Warning> {
     Some(Warning::new("verifying", format!("{what}; {cost}"), hint))
 }
 
+/// Cause of data that came back wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Culprit {
+    /// A device of this machine, or what lies above it.
+    Storage,
+    /// A model.
+    Simulator,
+    /// A model whose stack file asks for failures.
+    InjectedFaults,
+}
+
 /// One warning for each block that came back wrong, as far as they were described.
-pub fn mismatches(record: &PhaseRecord, is_simulated: bool) -> Vec<Warning> {
+pub fn mismatches(record: &PhaseRecord, culprit: Culprit) -> Vec<Warning> {
     let workers = record.tenants.iter().flat_map(|tenant| &tenant.workers);
     let found = workers.flat_map(|worker| &worker.mismatches);
-    let hint = if is_simulated {
-        "the simulator has lost them: report this, with the study and the stack"
-    } else {
-        "keep the device out of use until you know why; see the how-to on verification"
+    let hint = match culprit {
+        Culprit::Storage => {
+            "keep the device out of use until you know why; see the how-to on verification"
+        }
+        Culprit::Simulator => {
+            "the simulator has lost them: report this, with the study and the stack"
+        }
+        Culprit::InjectedFaults => "[[faults]] of the stack file have lost them",
     };
     let warning = |mismatch: &Mismatch| {
         Warning::new(VERIFY_FAILED, format!("{}: {}", record.name, mismatch.message), hint)

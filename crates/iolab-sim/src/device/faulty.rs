@@ -13,6 +13,9 @@ use crate::api::bio::{Bio, BioId, Ended, ProcessId};
 use crate::api::layer::{Incident, Info, Layer, reason};
 use crate::stack::faults::FaultSpec;
 
+/// Code of the incidents that a stack file asks for.
+pub const FAULTS_INJECTED: &str = "faults_injected";
+
 /// A rule, and what came of it.
 #[derive(Debug)]
 struct Rule {
@@ -50,16 +53,20 @@ impl Rule {
         let count = self.failed;
         let commands = if count == 1 { "command" } else { "commands" };
         Some(Incident {
-            code: "faults_injected",
+            code: FAULTS_INJECTED,
             at,
             message: format!(
                 "{device}: {count} {commands} failed with {} because the stack file says so ({}); \
-                 the first had {sectors} sectors at sector {}",
+                 the first {}",
                 reason(self.spec.error.errno()),
                 self.spec.text(),
-                sector.0
+                if sectors == 0 {
+                    "was a flush".to_owned()
+                } else {
+                    format!("had {sectors} sectors at sector {}", sector.0)
+                }
             ),
-            hint: "take [[faults]] out of the stack file to measure without",
+            hint: "take [[faults]] out of the stack file to measure without, as another study",
         })
     }
 }

@@ -125,7 +125,7 @@ impl FaultSpec {
             parts.push(format!("sectors {}", String::from(sectors.clone())));
         }
         if self.after_ops > 0 {
-            parts.push(format!("after {}", self.after_ops));
+            parts.push(format!("after the first {}", self.after_ops));
         }
         if let Some(times) = self.times {
             parts.push(format!("at most {times}"));
@@ -144,7 +144,11 @@ impl FaultSpec {
     /// Fault of rule number `index` of a stack with these devices.
     fn check(&self, index: usize, places: &[String]) -> Result<(), SimError> {
         let wrong = |problem: String, remedy: String| {
-            Err(SimError::Inconsistent { subject: format!("[[faults]] {index}"), problem, remedy })
+            Err(SimError::Inconsistent {
+                subject: format!("[[faults]] number {}", index + 1),
+                problem,
+                remedy,
+            })
         };
         let place = self.device.clone().unwrap_or_default();
         if !places.contains(&place) {

@@ -206,7 +206,9 @@ class Line(Attendant):
         if not self._plan.row_of_dialect.keeps_files:
             if _has_mismatch(record):
                 hint = "do not trust this storage before you know why"
-                if record.get("simulation"):
+                if any(one["code"] == "faults_injected" for one in record.get("warnings", [])):
+                    hint = "[[faults]] of the stack file have lost them"
+                elif record.get("simulation"):
                     hint = "the simulator has lost them: report this, with the job and the stack"
                 raise MismatchError(str(record.get("error")), hint)
             raise TestbedError(str(record.get("error") or "the row failed without saying why"))

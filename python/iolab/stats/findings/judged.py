@@ -12,6 +12,7 @@ from iolab.stats.caveats import (
     about_metric,
     about_nested,
     about_position,
+    about_promises,
     about_rejected,
     about_resumes,
     about_spread,
@@ -264,6 +265,14 @@ JUDGED: Final[tuple[FindingKind, ...]] = (
         "`--resume` with more rounds or budget if it is not reached",
         severity="note",
         find=about_width,
+    ),
+    FindingKind(
+        "promises",
+        STUDY,
+        "levels of the compared factor differ in what survives a power cut",
+        "choose among those that keep what you need",
+        weight="meaning",
+        find=about_promises,
     ),
     FindingKind(
         "equal_levels",

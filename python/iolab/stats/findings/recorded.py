@@ -318,7 +318,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         STUDY,
         "a simulated stack has no file system: making, finding and removing names takes no time",
         "compare what is read and written; for names use `--on loop:1g`",
-        severity="note",
+        weight="meaning",
         scope="cell",
     ),
     FindingKind(
