@@ -19,6 +19,7 @@ from iolab.stats.judge import judge
 from iolab.store.rows import Caveat, Measurement, StudyData
 
 CPU = Caveat("cpu_bound", "the processors were busy 97 % of the time", "no device helps")
+FLUSHES = Caveat("flush_bound", "98 % of the time went into flushes", "flush otherwise")
 GENERATOR = Caveat("generator_bound", "half of the time was the generator's", "more workers")
 
 
@@ -103,6 +104,17 @@ def test_a_device_that_is_busy_all_the_time_is_the_limit(
     }
     data = replace(data, varying_facts=data.varying_facts | {"sim.mechanism": facts})
     assert limit_text(data, judge(data), "", 80) == said
+
+
+def test_cells_that_wait_for_flushes_are_no_cells_of_memory(canned: ModuleType) -> None:
+    """All of varmail was "memory, not storage" on a disk that was busy all the time."""
+    data = canned.record_sizes()
+    cached = replace(data, measurements=[replace(m, cache_share=0.6) for m in data.measurements])
+    assert "memory, not storage" in judge(cached).sentence
+    verdict = judge(with_caveat(cached, FLUSHES, lambda _: True))
+    assert "memory" not in verdict.sentence
+    said = limit_text(with_caveat(cached, FLUSHES, lambda _: True), verdict, "", 80)
+    assert said == "Limit: flushes in both cells; how long the device takes for them decides."
 
 
 @pytest.mark.parametrize("name", ["demo", "simulated", "factorial", "alone", "published_d2"])

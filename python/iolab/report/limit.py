@@ -37,17 +37,18 @@ class _Cause:
     """Consequence where it was the limit of all cells."""
 
 
+_FLUSHES: Final = _Cause(
+    "flushes",
+    lambda sides: all(side.is_flush_bound for side in sides),
+    "how long the device takes for them decides",
+)
 _CAUSES: Final = (
     _Cause(
         "page cache",
         lambda sides: is_page_cache(cache_share(sides)),
         "memory was measured, not storage",
     ),
-    _Cause(
-        "flushes",
-        lambda sides: all(side.is_flush_bound for side in sides),
-        "how soon the device has data for good decides",
-    ),
+    _FLUSHES,
     _Cause(
         "processors",
         lambda sides: any(side.is_processor_bound for side in sides),
@@ -78,6 +79,9 @@ def limit_text(data: StudyData, verdict: StudyVerdict, said: str, width: int) ->
             break
     else:
         return _device(data, verdict)
+    device = _device(data, verdict) if {cause for cause, _ in limits} == {_FLUSHES} else ""
+    if device:
+        return device if limits[0][1] < n_cells else f"{device[:-1]}, most of it for flushes."
     told = [(cause, n) for cause, n in limits if cause.name not in said]
     for most in range(len(told), 0, -1):
         line = f"Limit: {_listed(told[:most], n_cells)}"

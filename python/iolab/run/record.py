@@ -302,8 +302,8 @@ def _waits_for_flushes(operation: str, tenants: Sequence[TenantOutcome]) -> tupl
     return (
         Caveat(
             FLUSH_BOUND,
-            f"{share:.0%} of the time of {operation} went into flushes: how soon the device has "
-            "data for good decides it",
+            f"{share:.0%} of the time of {operation} went into flushes: how long the device "
+            "takes for them decides it",
             "compare it with other ways to be durable: --flush, --fsync-every, --durability",
         ),
     )
