@@ -448,7 +448,7 @@ def test_a_full_disk_ends_the_recording_and_keeps_what_was_written(
         # A block of 32768 events has some 100 KiB: there is room for two, and each reading of the
         # device has more than one.
         read = f"dd if={loop.path} of=/dev/null bs=512 iflag=direct status=none"
-        load = f"for _ in 1 2 3 4 5 6 7 8; do {read}; done"
+        load = f"for _ in $(seq 24); do {read}; done"
         done = iolab("trace", "record", loop.path, "--for", load, "-o", trace)
         assert done.returncode == 1
         assert "could not be written any more" in done.stderr, done.stderr

@@ -91,7 +91,7 @@ def test_a_stack_file_that_has_changed_is_another_testbed(tmp_path):
     path.write_text(f"# A comment changes nothing.\n{RAID}", encoding="utf-8")
     assert make_testbed(kind, argument, dict(options)).request == (kind, argument, options)
     path.write_text(RAID.replace("members = 2", "members = 3"), encoding="utf-8")
-    with pytest.raises(TestbedError, match="not the stack that the study was made for"):
+    with pytest.raises(TestbedError, match="was changed since the study was made"):
         make_testbed(kind, argument, dict(options))
 
 

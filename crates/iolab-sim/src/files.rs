@@ -289,11 +289,15 @@ pub(crate) fn machine(
 ) -> Result<Option<Machine>, SimError> {
     let spec = overrides.apply(spec);
     let Some(row) = spec.row()? else {
-        let is_lost = !(below.second.is_none()
-            && spec.mkfs_options.is_empty()
-            && spec.mount_options.is_empty()
-            && spec.system.is_empty());
-        return if is_lost { Err(without_a_file_system()) } else { Ok(None) };
+        let given = [
+            ("mkfs_options", !spec.mkfs_options.is_empty()),
+            ("mount_options", !spec.mount_options.is_empty()),
+            ("system", !spec.system.is_empty()),
+            ("log_device or meta_device", below.second.is_some()),
+        ];
+        let lost = given.iter().filter(|(_, is_given)| *is_given).map(|(name, _)| *name);
+        let lost: Vec<&str> = lost.collect();
+        return if lost.is_empty() { Ok(None) } else { Err(without_a_file_system(&lost)) };
     };
     let make = make_spec(&spec, row, &below)?;
     let kernel = make.kernel;
@@ -382,11 +386,12 @@ pub(crate) fn device_queue(
     queue(&make_spec(&spec, row, below)?).map(Some).map_err(SimError::Files)
 }
 
-fn without_a_file_system() -> SimError {
+/// Refuses what is of a file system, by the names of these keys.
+fn without_a_file_system(keys: &[&str]) -> SimError {
     let known: Vec<&str> = FILE_SYSTEMS.iter().map(|row| row.name).collect();
     SimError::Inconsistent {
-        subject: "options of mkfs and mount, system, log_device and meta_device".into(),
-        problem: "are of a file system, and the stack names none".into(),
+        subject: keys.join(", "),
+        problem: "belongs to a file system, and the stack names none".into(),
         remedy: format!(
             "choose one: --fs NAME of compare, or [files] and fs = \"NAME\" in a stack file; \
              known: {}",

@@ -423,7 +423,7 @@ fn keys_of_another_kernel_and_without_a_file_system_are_refused() {
             .map_err(|error| error.to_string())
     };
     let alone = built("system = { ufs_HW = 1 }").unwrap_err();
-    assert!(alone.contains("are of a file system, and the stack names none"), "{alone}");
+    assert!(alone.contains("belongs to a file system, and the stack names none"), "{alone}");
     let misspelt = built("fs = \"ufs\"\nsystem = { ufs_HV = 1 }").unwrap_err();
     assert!(
         misspelt.contains("`ufs_HV`, or it is not modelled (did you mean `ufs_HW`?)"),
