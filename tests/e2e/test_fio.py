@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -821,3 +822,19 @@ def test_logs_of_submission_have_its_times_where_the_engine_has_them(folder: Pat
     assert all(value > 0 for value in values["slat"])
     sums = [slat + clat for slat, clat in zip(values["slat"], values["clat"], strict=True)]
     assert sums == values["lat"]
+
+
+def test_a_job_of_many_files_runs_again_in_place(folder: Path) -> None:
+    """More than 512 were refused, and of more than a thousand iolab forgot that it had made them.
+
+    The soft limit of open files is that of a shell: the agent raises it.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, limit[1]))
+    try:
+        for _ in range(2):
+            out, _ = fio(folder, "--name=a", "--rw=write", "--bs=4k", "--nrfiles=1200", "--size=5m")
+            assert "err= 0" in out
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limit)
+    assert len(list(folder.glob("a.0.*"))) == 1200

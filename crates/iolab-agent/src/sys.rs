@@ -15,7 +15,7 @@ pub mod bpf;
 mod inherited;
 pub mod perf;
 
-pub use inherited::harden;
+pub use inherited::{allow_many_files, harden};
 
 static IS_TERMINATED: AtomicBool = AtomicBool::new(false);
 

@@ -47,6 +47,14 @@ const IOPRIO_NONE: libc::c_int = 0;
 /// include/uapi/linux/signal.h: `_NSIG`.
 const SIGNALS: std::ops::RangeInclusive<libc::c_int> = 1..=64;
 
+/// Raises the limit of open files as far as it goes: each trace point takes one per CPU, and a
+/// workload may keep thousands of files open.
+pub fn allow_many_files() {
+    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}
+
 /// Rids a process of root of what the caller has left it: a user behind the effective one, a
 /// directory, modes of new files, limits, signals, timers and priorities.
 pub fn harden() -> io::Result<()> {

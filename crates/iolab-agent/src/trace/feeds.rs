@@ -10,13 +10,12 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
-
 use super::capture::Files;
 use super::layers::Chosen;
 use super::order::Order;
 use super::processes;
 use crate::error::{Error, Result};
+use crate::sys::allow_many_files;
 use crate::sys::perf::Ring;
 
 /// Records of one CPU.
@@ -79,13 +78,6 @@ pub fn rings(order: &Order, chosen: &[Chosen]) -> Result<Vec<Cpu>> {
         processes::check(&order.pids, order.bound_uid)?;
     }
     Ok(cpus)
-}
-
-/// Raises the limit of open files as far as it goes: each trace point takes one per CPU.
-fn allow_many_files() {
-    if let Ok((_, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
-    }
 }
 
 /// Records processes, too, and what they start from now on; `is_on` if recording has begun.
