@@ -232,7 +232,7 @@ mod tests {
             (
                 "error = \"EIO\"",
                 MIRROR,
-                "[[faults]] 0: the stack has several devices, and `device` \
+                "[[faults]] number 1: the stack has several devices, and `device` \
               names none; name one of 0, 1",
             ),
             (
