@@ -27,7 +27,6 @@ from iolab.run import outputs
 from iolab.run.ahead import AheadCampaign, AheadRunner
 from iolab.run.campaign import Campaign, Outcome, Start
 from iolab.run.hosts import check_same_host
-from iolab.run.not_measured import FAILS_AGAIN
 from iolab.run.observer import Observer
 from iolab.run.prepare import Analysis, Prepared, confirmed, greet, note_tiny_budget
 from iolab.run.record import caveats_of
@@ -46,7 +45,6 @@ from iolab.study.validity import PAIRS
 from iolab.testbed.agent import LostAgentError, OpenTestbed
 from iolab.testbed.model import DirectoryTestbed, Testbed
 from iolab.testbed.runner import Runner, StartRunner
-from iolab.testbed.sim import SimTestbed
 from iolab.version import iolab_version
 from iolab.wording import counted
 
@@ -55,6 +53,11 @@ if TYPE_CHECKING:
 
 MISMATCHES_SHOWN: Final = 10
 """Blocks that came back wrong are listed up to this number; the store has more of them."""
+FAILS_AGAIN: Final = (
+    "a simulation fails in the same way again: change the stack or the workload, and measure it "
+    "as a new study (--out NEW)"
+)
+"""Way on from trials of a simulation that failed."""
 
 
 @frozen
@@ -375,8 +378,10 @@ def mismatch_error(outcome: Outcome, testbed: Testbed) -> MismatchError:
     who, advice = "storage", "do not trust this device or its file system before you know why"
     if testbed.is_simulated:
         who, advice = "the simulation", "the simulator has lost them: report this, with the study"
-    if isinstance(testbed, SimTestbed) and testbed.has_faults:
-        advice = "[[faults]] of the stack file have lost them"
+        from iolab.testbed.sim import SimTestbed
+
+        if isinstance(testbed, SimTestbed) and testbed.has_faults:
+            advice = "[[faults]] of the stack file have lost them"
     return MismatchError(
         f"{who} gave back other data than was written, in {len(trials)} of "
         f"{counted(outcome.n_ok + outcome.n_failed, 'trial')}; first: {outcome.mismatches[0]}",

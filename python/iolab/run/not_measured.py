@@ -4,19 +4,12 @@ report.
 
 from __future__ import annotations
 
-from typing import Final
-
 from iolab.errors import IolabError, TestbedError
+from iolab.run.conduct import FAILS_AGAIN
 from iolab.store.db import Store
 from iolab.store.rows import StudyData, TrialRow
 from iolab.study.model import Study
 from iolab.wording import counted
-
-FAILS_AGAIN: Final = (
-    "a simulation fails in the same way again: change the stack or the workload, and measure it "
-    "as a new study (--out NEW)"
-)
-"""Way on from trials of a simulation that failed."""
 
 
 def not_measured(store: Store, study: Study, way_on: str) -> IolabError | None:
