@@ -123,7 +123,9 @@ def test_what_is_dropped_and_repaired_is_a_caveat(tmp_path: Path) -> None:
     codes = [warning["code"] for warning in record["warnings"]]
     assert codes == ["member_lost", "faults_injected"], "no read was asked for"
     assert "member 1 of the raid1 volume" in record["warnings"][0]["message"]
-    assert record["facts"]["sim.fault.0"].startswith("device 1: writes, after the first 5: Input/output")
+    assert record["facts"]["sim.fault.0"].startswith(
+        "device 1: writes, after the first 5: Input/output"
+    )
 
 
 def test_a_stack_without_faults_warns_of_nothing(tmp_path: Path) -> None:
