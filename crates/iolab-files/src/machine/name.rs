@@ -60,18 +60,23 @@ pub(super) enum Naming {
 pub(super) struct NameWork {
     naming: Naming,
     phase: u8,
-    /// Lane and handle that it has opened.
-    opened: Option<(u32, u32)>,
+    /// It has opened the handle that it is for.
+    has_opened: bool,
 }
 
 impl NameWork {
     pub const fn new(naming: Naming) -> Self {
-        Self { naming, phase: 0, opened: None }
+        Self { naming, phase: 0, has_opened: false }
     }
 
     /// Lane and handle that it has opened, while something of it is still waited for.
     pub const fn opened(&self) -> Option<(u32, u32)> {
-        self.opened
+        match self.naming {
+            Naming::Create { slot, .. } | Naming::Open { slot, .. } if self.has_opened => {
+                Some(slot)
+            }
+            _ => None,
+        }
     }
 }
 
@@ -159,12 +164,12 @@ impl Machine {
         let result = match &mut work.naming {
             Naming::Create { path, slot, how } => {
                 let (path, slot, how) = (take(path), *slot, *how);
-                work.opened = Some(slot);
+                work.has_opened = true;
                 self.create(&mut cx, &path, (slot, how)).map(|()| Flow::More)
             }
             Naming::Open { path, slot, how } => {
                 let (path, slot, how) = (take(path), *slot, *how);
-                work.opened = Some(slot);
+                work.has_opened = true;
                 self.open(index, &mut cx, &path, (slot, how)).map(|()| Flow::More)
             }
             Naming::Close(info) => {
