@@ -60,7 +60,7 @@ pub(super) enum Naming {
 pub(super) struct NameWork {
     naming: Naming,
     phase: u8,
-    /// It has opened the handle that it is for.
+    /// True once the handle that it is for is open.
     has_opened: bool,
 }
 
