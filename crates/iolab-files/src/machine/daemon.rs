@@ -127,18 +127,7 @@ impl Machine {
     /// Those who waited for a transaction that is durable now go on.
     fn release_waits(&mut self) {
         let durable = self.fs.durable();
-        let mut free = Vec::new();
-        self.waits.retain(|&(tid, task)| {
-            let stays = tid > durable;
-            if !stays {
-                free.push(task);
-            }
-            stays
-        });
-        let cost = self.settings.cost.complete_ns;
-        for task in free {
-            self.wake(task, cost);
-        }
+        self.let_go(durable, None);
     }
 
     fn job_data(&mut self, index: TaskIndex, run: FileRun, is_sync: bool) {

@@ -105,7 +105,7 @@ impl Machine {
     fn job_failed(&mut self, job: JobId, errno: Errno) {
         if self.stop.is_none() {
             if let Some(tid) = self.fs.job_failed(job) {
-                self.fail_waits(tid, errno);
+                self.let_go(tid, Some(errno));
             }
             self.look_for_stop();
         }
@@ -124,13 +124,13 @@ impl Machine {
     pub(super) fn look_for_stop(&mut self) {
         self.stop = self.fs.stop();
         if let Some(stop) = self.stop {
-            self.fail_waits(Tid(u64::MAX), stop.waiting);
+            self.let_go(Tid(u64::MAX), Some(stop.waiting));
             self.ask_for_room_again();
         }
     }
 
-    /// Those who wait for transactions up to this one go on, and fail.
-    fn fail_waits(&mut self, until: Tid, errno: Errno) {
+    /// Those who wait for transactions up to this one go on; with a failure they fail.
+    pub(super) fn let_go(&mut self, until: Tid, failure: Option<Errno>) {
         let mut free = Vec::new();
         self.waits.retain(|&(tid, task)| {
             let stays = tid > until;
@@ -141,7 +141,9 @@ impl Machine {
         });
         let cost = self.settings.cost.complete_ns;
         for task in free {
-            self.task(task).fail(errno);
+            if let Some(errno) = failure {
+                self.task(task).fail(errno);
+            }
             self.wake(task, cost);
         }
     }
