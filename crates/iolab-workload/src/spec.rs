@@ -18,7 +18,7 @@ pub mod rules;
 mod tenant;
 
 pub use file_use::{FileUse, NamedKind};
-pub use manner::{Burst, Manner, Preallocation, ReadingBack, ReplayOp};
+pub use manner::{Burst, Cpus, Manner, Preallocation, ReadingBack, ReplayOp};
 pub use tenant::{PROGRAM_FILE, Tenant};
 
 /// The version of this description that this program understands.
@@ -45,7 +45,7 @@ pub struct Workload {
     /// Comparison of reads with what was written.
     #[serde(default, skip_serializing_if = "is_default")]
     pub verify: Verify,
-    /// CPUs that workers are pinned to in turn; empty = not pinned.
+    /// CPUs that workers are pinned to in turn, unless their tenant has CPUs; empty: not pinned.
     #[serde(default)]
     pub pin_cpus: Vec<u32>,
     /// Width of a slice of the time series; doubled when a run is long.
@@ -189,9 +189,16 @@ pub enum Direction {
     Read,
     /// Only writes.
     Write,
-    /// Each op reads with this probability.
+    /// Each op reads with this probability. Reads and writes in order (sequential, reverse, stride)
+    /// have a position each; in a random order without repetition a record is read or written.
     Mixed {
         /// In 0..=1.
+        read_share: f64,
+    },
+    /// Only reads: the records that a tenant of the same name, pattern and limit writes if it is
+    /// `mixed` with this share, in the same order.
+    Reread {
+        /// In 0..=1: of that tenant.
         read_share: f64,
     },
     /// Each op reads its record and with this probability writes it back: one op, two calls.

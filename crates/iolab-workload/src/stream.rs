@@ -68,8 +68,18 @@ struct InFlight {
     class: OpClass,
     at: u64,
     length: u64,
-    /// True if it only disturbs: not counted, and it may reach beyond the end of the file.
-    is_aside: bool,
+    role: Role,
+}
+
+/// Part that an op has in the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// Of the work.
+    Own,
+    /// Reads what was written ([`read_back`]).
+    ReadBack,
+    /// Only disturbs: not counted, and it may reach beyond the end of the file.
+    Aside,
 }
 
 /// One worker of a tenant.
@@ -81,6 +91,8 @@ pub struct StreamWorker<G> {
     is_owner: bool,
     stage: Stage,
     generator: Generator,
+    /// Order of its writes, where they have a position of their own.
+    writes: Option<Generator>,
     random: Stream,
     free: Vec<u32>,
     /// Per slot: what is in flight.
@@ -166,10 +178,13 @@ impl<G: GroupState> StreamWorker<G> {
             is_owner: !tenant.is_file_shared || index == 0,
             stage: Stage::Open,
             generator,
+            writes: tenant
+                .has_two_positions()
+                .then(|| Generator::new(tenant.pattern, tenant.records(), stream_seed)),
             random: stream_seed.stream("direction", 0),
             free: (0..tenant.depth).rev().collect(),
             slots: vec![
-                InFlight { class: OpClass::Other, at: 0, length: 0, is_aside: false };
+                InFlight { class: OpClass::Other, at: 0, length: 0, role: Role::Own };
                 tenant.slots() as usize
             ],
             untimed: None,
@@ -297,8 +312,8 @@ impl<G: GroupState> StreamWorker<G> {
             Op::Read(transfer) | Op::Write(transfer) => (0, transfer.length.0),
             _ => (0, 0),
         };
-        let is_aside = false;
-        self.slots[slot as usize] = InFlight { class: op.class(), at, length, is_aside };
+        let role = Role::Own;
+        self.slots[slot as usize] = InFlight { class: op.class(), at, length, role };
         if !is_timed {
             self.untimed = Some(op);
         }
@@ -386,12 +401,14 @@ impl<G: GroupState> StreamWorker<G> {
     #[inline(never)]
     fn complete_any(&mut self, completion: &Completion) -> bool {
         let slot = completion.token.0;
-        let InFlight { class, at, length, is_aside } = self.slots[slot as usize];
+        let InFlight { class, at, length, role } = self.slots[slot as usize];
         if self.drained_slots > 0 && self.free.is_empty() {
             self.idle_slots = self.drained_slots;
         }
         self.free.push(self.next_buffer(slot));
-        let is_read_back = class == OpClass::Read && self.has_read_back();
+        if role == Role::ReadBack {
+            self.has_read_back();
+        }
         // A stage is left when its op is sent: these sent the unlocking, the flush and the close.
         let is_timed_end =
             matches!(self.stage, Stage::FlushTimed | Stage::CloseTimed | Stage::ArriveEnd);
@@ -419,11 +436,11 @@ impl<G: GroupState> StreamWorker<G> {
             return false;
         }
         self.ended_at(completion.submitted, completion.completed);
-        if is_aside {
+        if role == Role::Aside {
             return false;
         }
         // Reading back does not delay the next write.
-        if self.has_pauses && !is_read_back {
+        if self.has_pauses && role == Role::Own {
             self.pause_after(completion, class);
         }
         match class {

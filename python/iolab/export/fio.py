@@ -60,7 +60,7 @@ _RANDOM: Final = ("permutation", "uniform")
 _PRIORITY_CLASSES: Final = {"rt": 1, "be": 2, "idle": 3}  # ionice(1); fio: prioclass
 _COMMAND_CHARACTERS_MAX: Final = 2000
 _NONE: Final = "no equivalent: "
-_HAS_OPTION: Final = {"advice", "nice", "preallocation", "range_sync"}
+_HAS_OPTION: Final = {"advice", "cpus", "nice", "preallocation", "range_sync"}
 """Refinements that fio has an option for."""
 _FALLOCATE: Final = {"extended": "native", "reserved": "keep", "length": "truncate"}
 _RANGE_PARTS: Final = (
@@ -289,6 +289,11 @@ def _refinements(tenant: Tenant) -> Iterator[Line]:
     nice = manner.get("nice", 0)
     if nice:
         yield "nice", nice
+    cpus = manner.get("cpus", {})
+    if cpus.get("numbers"):
+        yield "cpus_allowed", ",".join(map(str, cpus["numbers"]))
+        if cpus.get("is_split"):
+            yield "cpus_allowed_policy", "split"
 
 
 def _worked_bytes(tenant: Tenant) -> int:

@@ -375,7 +375,9 @@ impl Trial<'_> {
                 }
             }
             if answer.status != Status::Ok {
-                self.remove_files(phase);
+                if !self.files_stay() {
+                    self.remove_files(phase);
+                }
                 break;
             }
             if let Some(Err(why)) = self.users_files.map(|files| files.check(phase)) {
@@ -386,10 +388,11 @@ impl Trial<'_> {
             let ended = self.on_its_target(phase);
             let is_over = !matches!(&ended, Ok(ended) if ended.status == Status::Ok);
             // What makes no file beforehand has made it by now.
-            if let Some(files) = self.users_files.filter(|_| !is_over) {
+            if let Some(files) = self.users_files.filter(|_| !is_over || self.files_stay()) {
                 files.note(phase);
             }
-            if !phase.keeps_files || (is_over && self.makes_files()) {
+            let is_cleared = is_over && self.makes_files() && !self.files_stay();
+            if !phase.keeps_files || is_cleared {
                 self.remove_files(phase);
             }
             match ended {
@@ -557,6 +560,13 @@ impl Trial<'_> {
         joined.map_err(|error| format!("it cannot join {}: {error}", group.procs.display()))
     }
 
+    /// Tell whether the user keeps the files, who then finds them where something failed as well:
+    /// they may show why, or be of an earlier run.
+    fn files_stay(&self) -> bool {
+        let last = self.request.workload.phases.last();
+        self.users_files.is_some() && last.is_some_and(|last| last.keeps_files)
+    }
+
     /// Tell whether the files are the trial's own: one that only uses what it finds must not remove
     /// it when it fails.
     fn makes_files(&self) -> bool {
@@ -629,10 +639,17 @@ fn be_nice(seat: &Seat<'_>) -> Result<(), String> {
     }
 }
 
-/// Pins a worker to its CPU, if the workload names any; failure is visible in the facts, not fatal.
+/// Pins a worker to its CPUs, if its tenant or the workload names any; failure is visible in the
+/// facts, not fatal.
 pub(super) fn pin(seat: &Seat<'_>) {
-    let cpus = &seat.workload.pin_cpus;
-    if !cpus.is_empty() {
-        let _ = affinity::pin_to(cpus[seat.ordinal as usize % cpus.len()]);
-    }
+    let own = &seat.tenant.manner.cpus;
+    let (cpus, is_split) = match own.numbers.as_slice() {
+        [] => (seat.workload.pin_cpus.as_slice(), true),
+        own_cpus => (own_cpus, own.is_split),
+    };
+    let _ = match cpus {
+        [] => Ok(()),
+        cpus if is_split => affinity::pin_to(cpus[seat.ordinal as usize % cpus.len()]),
+        cpus => affinity::allow(cpus),
+    };
 }

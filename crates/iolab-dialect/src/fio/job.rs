@@ -471,7 +471,7 @@ impl Job {
 
     /// True if it reads what an earlier run has written, and compares it.
     pub fn verifies_earlier(&self) -> bool {
-        self.verify.is_some() && !self.rw.writes()
+        self.compares() && !self.rw.writes()
     }
 
     /// Smallest and largest size of the transfers of each direction.

@@ -4,7 +4,7 @@ use iolab_model::Ns;
 use iolab_model::target::Content;
 use iolab_workload::Workload;
 use iolab_workload::program::FileSet;
-use iolab_workload::spec::{LockPolicy, Opening, Phase, Tenant, WorkersAs};
+use iolab_workload::spec::{Cpus, LockPolicy, Opening, Phase, Tenant, WorkersAs};
 use iolab_workload::verify::Verify;
 
 use super::buffers::{self, content};
@@ -45,11 +45,18 @@ pub struct Work {
     paths: Vec<Path>,
     /// Files of a program.
     set: Option<FileSet>,
+    /// Reads back what a program has written, if it is verified.
+    verifier: Option<Tenant>,
     /// State of an earlier run that has written it.
     state: Option<verify_state::VerifyState>,
 }
 
 impl Work {
+    /// Tenant that reads back what was written.
+    fn verifier(&self) -> Tenant {
+        self.verifier.clone().unwrap_or_else(|| verify::verifier(&self.tenant))
+    }
+
     /// The file of one of its clones, as fio calls it.
     pub fn target(&self, job: &Job, clone: usize) -> String {
         if self.engine.is_without_files {
@@ -173,10 +180,6 @@ impl<H: Host> Lowering<'_, H> {
             let note = "time_based counts only with runtime; it is ignored, as in fio";
             self.notes.push(format!("job {}: {note}", job.name));
         }
-        if job.ramp_ns > 0 && (job.runtime_ns == 0 || !job.is_time_based) {
-            let what = "ramp_time without time_based and runtime is not done".to_owned();
-            return self.at(job, wrong("ramp_time", what, "write time_based and runtime="));
-        }
         if job.delay_ns.1 > 0 && job.is_stonewalled {
             let note = "startdelay counts from the stonewall, not from the beginning of the run";
             self.notes.push(format!("job {}: {note}", job.name));
@@ -189,9 +192,11 @@ impl<H: Host> Lowering<'_, H> {
             let what = "verify_only without verify".to_owned();
             return self.at(job, wrong("verify_only", what, "write verify=crc32c, or so"));
         }
-        if job.verify.is_some() && job.rw.is_mixed() {
-            let what = "verify of a job that also reads is not done yet".to_owned();
-            return self.at(job, wrong("verify", what, "write rw=write or rw=randwrite"));
+        if job.is_only_verified && job.rw.is_mixed() {
+            let what = "verify_only of a job that also reads: which blocks it has written is not \
+                        known afterwards"
+                .to_owned();
+            return self.at(job, wrong("verify_only", what, "write rw=write or rw=randwrite"));
         }
         if job.verify.is_some() && job.rw.trims() {
             let what = "verify of trims is not done".to_owned();
@@ -204,11 +209,11 @@ impl<H: Host> Lowering<'_, H> {
         }
         let is_of_a_kind = buffers::is_of_a_kind(job) && buffers::verified_pattern(job).is_none();
         let is_odd = is_of_a_kind || job.ends_all;
-        if job.is_verified_apart() && job.runtime_ns > 0 {
-            let note = "all of the region is read after the writes, also what they did not reach";
+        if job.is_verified_apart() && job.runtime_ns > 0 && program::culprit(job).is_none() {
+            let note = "all that was to be written is read, also what was not reached";
             self.notes.push(format!("job {}: verify with runtime: {note}", job.name));
         }
-        if job.verify.is_some() && is_odd {
+        if job.compares() && is_odd {
             let what = "verify with exitall or data of a kind is not done yet".to_owned();
             return self.at(job, wrong("verify", what, "write all of it once"));
         }
@@ -220,16 +225,12 @@ impl<H: Host> Lowering<'_, H> {
             let remedy = "write thinktime_blocks_type=complete, or iodepth=1";
             return self.at(job, wrong("thinktime_blocks_type", what, remedy));
         }
-        if let Some(name) = job.verify.filter(|name| *name != "pattern") {
+        if let Some(name) = job.verify.filter(|name| job.compares() && *name != "pattern") {
             let note = "blocks are checked by iolab's own stamps";
             self.notes.push(format!("job {}: verify={name}: {note}", job.name));
         }
         self.check_locks_and_pauses(job)?;
         self.on(job, check_cpus(job, self.host))?;
-        if job.cpus.is_some() && job.clones > 1 && !job.is_cpu_split {
-            let note = "each clone stays on one of the CPUs, as with cpus_allowed_policy=split";
-            self.notes.push(format!("job {}: {note}", job.name));
-        }
         Ok(())
     }
 
@@ -304,7 +305,7 @@ impl<H: Host> Lowering<'_, H> {
             return Err(Diagnostic::of_all("fio", self.words, problem));
         };
         let writers = || jobs.iter().filter(|job| job.rw.writes_data());
-        let verified = |job: &&Job| job.verify.is_some();
+        let verified = |job: &&Job| job.compares();
         let mut checked = jobs.iter().filter(verified).map(buffers::verified_pattern);
         let pattern = checked.next().unwrap_or_default();
         let odd = [
@@ -313,7 +314,6 @@ impl<H: Host> Lowering<'_, H> {
                 jobs.iter().filter(verified).find(|job| buffers::verified_pattern(job) != pattern),
             ),
             ("unlink", jobs.iter().find(|job| job.removes_files() != first.removes_files())),
-            ("cpus_allowed", jobs.iter().find(|job| job.cpus != first.cpus)),
             ("ioscheduler", jobs.iter().find(|job| job.scheduler != first.scheduler)),
             ("randseed", jobs.iter().find(|job| job.seed != first.seed)),
             (
@@ -346,6 +346,7 @@ impl<H: Host> Lowering<'_, H> {
                 tenant,
                 paths: Vec::new(),
                 set: None,
+                verifier: None,
                 state: None,
             });
         }
@@ -375,8 +376,21 @@ impl<H: Host> Lowering<'_, H> {
             let number = format!("files{}", before.len());
             let files = (paths.as_slice(), number.as_str());
             let made = (self.host, looked_at.as_deref());
-            let made = program::program_of(job, &unit, engine, files, made);
-            let (mut tenant, set) = self.on(job, made)?;
+            let (mut tenant, set) =
+                self.on(job, program::program_of(job, &unit, engine, files, made))?;
+            let verifier = if !job.is_verified_apart() {
+                None
+            } else if let Some(tenant) = verify::rereading(&tenant) {
+                Some(tenant)
+            } else {
+                let note = "each block of its files is read once after the writes";
+                self.notes.push(format!("job {}: verify: {note}", job.name));
+                let all = verify::reading_all(job);
+                let made = program::program_of(&all, &unit, engine, files, made);
+                let (mut tenant, _) = self.on(job, made)?;
+                tenant.manner.expects_written = false;
+                Some(tenant)
+            };
             if !is_null && !program::makes_names(engine) {
                 let bytes = set.file_bytes.most();
                 let found = self.opening(job, &paths, (bytes, is_here), before)?;
@@ -384,7 +398,8 @@ impl<H: Host> Lowering<'_, H> {
                 let removes = program::removes_names(engine);
                 tenant.opening = if removes { Opening::LaidOut } else { found };
             }
-            return Ok(Work { unit, engine, ours, tenant, paths, set: Some(set), state: None });
+            let set = Some(set);
+            return Ok(Work { unit, engine, ours, tenant, paths, set, verifier, state: None });
         }
         let io = self.on(job, io_bytes(job))?;
         let geometry = self.on(job, geometry(job, self.host, looked_at.as_deref(), io))?;
@@ -398,7 +413,7 @@ impl<H: Host> Lowering<'_, H> {
         if let Some(state) = &state {
             tenant = verify_state::limited(tenant, state);
         }
-        Ok(Work { unit, engine, ours, tenant, paths, set: None, state })
+        Ok(Work { unit, engine, ours, tenant, paths, set: None, verifier: None, state })
     }
 
     /// Refuse states of runs with different seeds: all workers of a run have the same.
@@ -531,8 +546,7 @@ impl<H: Host> Lowering<'_, H> {
             if verified.is_empty() {
                 continue;
             }
-            let tenants =
-                verified.iter().map(|index| verify::verifier(&works[*index].tenant)).collect();
+            let tenants = verified.iter().map(|index| works[*index].verifier()).collect();
             for (tenant, index) in verified.iter().enumerate() {
                 places[*index].verified = Some((phases.len(), tenant));
             }
@@ -547,6 +561,14 @@ impl<H: Host> Lowering<'_, H> {
         for (index, phase) in phases.iter_mut().enumerate() {
             if !seen.insert(phase.name.clone()) {
                 phase.name = format!("{}#{}", phase.name, index + 1);
+            }
+        }
+        // What reads back draws as what wrote.
+        for Places { work, verified } in &places {
+            let Some((phase, tenant)) = verified else { continue };
+            let wrote = phases[work.0].name.clone();
+            if let Some(program) = &mut phases[*phase].tenants[*tenant].program {
+                program.draws_of = Some(wrote);
             }
         }
         Ok((phases, places))
@@ -634,9 +656,9 @@ impl<H: Host> Lowering<'_, H> {
             None if jobs.iter().any(|job| !job.is_repeated) => self.host.chance(),
             None => SEED,
         };
-        let writes = |job: &&Job| job.rw.writes_data() || job.verify.is_some();
+        let writes = |job: &&Job| job.rw.writes_data() || job.compares();
         let content = jobs.iter().find(writes).map_or(Content::Incompressible, content);
-        let is_verified = jobs.iter().any(|job| job.verify.is_some());
+        let is_verified = jobs.iter().any(Job::compares);
         Workload {
             engine: works
                 .iter()
@@ -650,7 +672,6 @@ impl<H: Host> Lowering<'_, H> {
                 WorkersAs::Processes
             },
             verify: if is_verified { Verify::Full } else { Verify::None },
-            pin_cpus: jobs[0].cpus.as_deref().map(|text| cpus(text).0).unwrap_or_default(),
             interval_ns: SAMPLE,
             file_sets: works.iter().filter_map(|work| work.set.clone()).collect(),
             ..workload("fio", seed, content, phases)
@@ -688,6 +709,12 @@ fn cpus(text: &str) -> (Vec<u32>, Option<String>) {
         }
     }
     (found, None)
+}
+
+/// CPUs of the clones of a job.
+pub(super) fn cpus_of(job: &Job) -> Cpus {
+    let numbers = job.cpus.as_deref().map(|text| cpus(text).0).unwrap_or_default();
+    Cpus { numbers, is_split: job.is_cpu_split && job.cpus.is_some() }
 }
 
 /// Refuses CPUs that are none, or that this machine has not.

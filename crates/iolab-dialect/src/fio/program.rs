@@ -16,7 +16,7 @@ use super::host::Host;
 use super::job::{Fallocate, Job, Sync};
 use super::places::Path;
 use super::value::Amount as Typed;
-use super::{iolog, rules, shape, tenant};
+use super::{iolog, lower, rules, shape, tenant, verify};
 use crate::diagnostic::Problem;
 
 fn wrong<T>(name: &'static str, what: &str, remedy: &str) -> Result<T, Wrong> {
@@ -101,7 +101,7 @@ pub fn program_of(
     (paths, set): (&[Path], &str),
     (host, looked_at): (&impl Host, Option<&str>),
 ) -> Result<(Tenant, FileSet), Wrong> {
-    refuse_what_programs_lack(job)?;
+    refuse_what_programs_lack(job, engine)?;
     rules::refuse(job)?;
     let work = work(job, host, looked_at)?;
     let program = if engine.is_of_names {
@@ -144,6 +144,9 @@ pub fn program_of(
         manner: Manner {
             op_log_window_ns: job.logs.engine_window(),
             submission_group: tenant::submission_group(job, engine),
+            cpus: lower::cpus_of(job),
+            expects_written: job.verifies_earlier(),
+            verified: verify::blocks(job, work.unit)?,
             ..Manner::default()
         },
         ..Tenant::of_program(&unit.name, unit.clones as u32, program)
@@ -169,7 +172,8 @@ pub fn of_the_cpu(job: &Job, unit: &Unit) -> Result<Tenant, Wrong> {
     }
     let limit = Limits { time_ns: Some(Ns(job.runtime_ns)), ..Limits::default() };
     let program = Program { steps, limit, ..Program::default() };
-    Ok(Tenant::of_program(&unit.name, unit.clones as u32, program))
+    let manner = Manner { cpus: lower::cpus_of(job), ..Manner::default() };
+    Ok(Tenant { manner, ..Tenant::of_program(&unit.name, unit.clones as u32, program) })
 }
 
 fn file_bytes(job: &Job, work: &Work) -> Amount {
@@ -182,11 +186,14 @@ fn file_bytes(job: &Job, work: &Work) -> Amount {
 }
 
 /// Refuse options that only streams can do.
-fn refuse_what_programs_lack(job: &Job) -> Result<(), Wrong> {
+fn refuse_what_programs_lack(job: &Job, engine: Engine) -> Result<(), Wrong> {
+    if job.ramp_ns > 0 && (engine.is_of_names || job.rw.trims()) {
+        let what = "ramp_time of operations on names, or of trims, is not done";
+        return wrong("ramp_time", what, "leave it out");
+    }
     let beside = "beside several files or sizes, or places by a distribution, is not done yet";
     let refused = [
-        ("verify", job.verify.is_some()),
-        ("ramp_time", job.ramp_ns > 0),
+        ("verify_backlog", job.verifies_own() && job.verifying.backlog > 0),
         ("startdelay", job.delay_ns.1 > 0),
         ("create_only", job.is_only_created),
         ("lockfile", job.lock != LockPolicy::None),
@@ -333,12 +340,12 @@ fn of_transfers(
             after.push(if work.files > 1 { of_each_file(last, set, work.files) } else { last });
         }
     }
-    let is_timed = job.runtime_ns > 0;
+    let lasting = Ns(job.runtime_ns.saturating_add(job.ramp_ns));
     let limit = Limits {
         passes: None,
         ops: work.ops,
         total_bytes: work.bytes.map(Bytes),
-        time_ns: is_timed.then_some(Ns(job.runtime_ns)),
+        time_ns: (job.runtime_ns > 0).then_some(lasting),
         count: None,
     };
     let (pace, flow) = (pace(job, work)?, flow(job));
@@ -387,8 +394,9 @@ fn of_trims(
     Ok(Program { steps, pace, flow, limit, ..Program::default() })
 }
 
-/// Ids of the steps.
-const READ: &str = "read";
+/// Id of the step that reads.
+pub const READ: &str = "read";
+/// Id of the step that writes.
 const WRITE: &str = "write";
 /// Id of the step that trims, which the results are found by.
 pub const TRIM: &str = "trim";

@@ -1,5 +1,6 @@
 //! Measured values, as they come back from the front end, and the numbers that fio makes of them.
 
+use std::mem::take;
 use std::sync::OnceLock;
 
 use iolab_model::Histogram;
@@ -328,7 +329,18 @@ impl Side {
         self.ios as f64 * 1000.0 / self.runtime_ms.max(1) as f64
     }
 
-    /// Adds another one's numbers.
+    /// Adds what the same clones did later.
+    fn go_on(&mut self, later: &Self) {
+        let before = self.runtime_ms;
+        let (bw, iops) = (take(&mut self.bw), take(&mut self.iops));
+        self.runtime_ms = 0;
+        self.add(later);
+        self.runtime_ms += before;
+        self.bw.splice(..0, bw);
+        self.iops.splice(..0, iops);
+    }
+
+    /// Adds the numbers of others that ran at the same time.
     pub fn add(&mut self, other: &Self) {
         self.ios += other.ios;
         self.bytes += other.bytes;
@@ -476,7 +488,7 @@ fn add(found: &mut Entry<'_>, unit: &UnitShow, phase: &PhaseResult, tenant: &Ten
                 (bytes as f64 / all.max(1) as f64, all_ios as f64 / counted.max(1) as f64),
             )
         };
-        found.sides[place].add(&one);
+        found.sides[place].go_on(&one);
     }
     add_operations(found, unit, tenant, measured_ns);
     add_times(&mut found.sync, service.sync.as_ref());

@@ -13,7 +13,7 @@ use super::expand::Unit;
 use super::geometry::{Geometry, Wrong};
 use super::job::{Fallocate, Job, Pauses, Sync};
 use super::places::Path;
-use super::{rules, verify};
+use super::{lower, rules, verify};
 use crate::diagnostic::Problem;
 use crate::workload::tenant;
 
@@ -101,6 +101,7 @@ fn manner(job: &Job, unit: &Unit, engine: Engine, geometry: &Geometry) -> Result
         preallocation: preallocation(job),
         advice: job.advised().filter(|_| !engine.is_without_files),
         nice: job.nice,
+        cpus: lower::cpus_of(job),
         kernel_thread_every: job.kernel_thread_every,
         op_log_window_ns: job.logs.engine_window(),
         refill_at: refill_at(job, engine),

@@ -5,15 +5,20 @@
 //! `continue_on_error=verify` it goes on, unless `verify_fatal` is set.
 
 use iolab_model::Bytes;
+use iolab_model::op::Durability;
+use iolab_workload::program::{Deed, Node, Pace, Program};
 use iolab_workload::spec::rules::TenantRules;
 use iolab_workload::spec::{Direction, FsyncPolicy, Limit, Manner, Opening, ReadingBack, Tenant};
 use iolab_workload::verify::{HEADER_BYTES, VerifiedBlocks};
 
 use super::buffers::verified_pattern;
 use super::geometry::Wrong;
-use super::job::Job;
+use super::job::{Job, Rw};
+use super::program;
 use crate::diagnostic::Problem;
 
+/// Name of a verification that reads and compares nothing.
+const NOTHING: &str = "null";
 /// Smallest block that is verified as one.
 const BLOCK_BYTES_MIN: u64 = 512;
 /// Power of two of the largest one that nobody has asked for.
@@ -48,6 +53,11 @@ impl Job {
     pub fn is_verified_apart(&self) -> bool {
         self.verifies_own() && self.verifying.backlog == 0
     }
+
+    /// True if what is read is compared with what was written: `verify=null` only reads.
+    pub fn compares(&self) -> bool {
+        self.verify.is_some_and(|name| name != NOTHING)
+    }
 }
 
 /// Blocks in which a job of transfers of so many bytes is verified.
@@ -56,7 +66,7 @@ impl Job {
 ///
 /// The option that asks for blocks that cannot be.
 pub fn blocks(job: &Job, io: u64) -> Result<VerifiedBlocks, Wrong> {
-    if job.verify.is_none() {
+    if !job.compares() {
         return Ok(VerifiedBlocks::default());
     }
     let asked = Some(job.verifying.interval).filter(|bytes| *bytes > 0);
@@ -78,6 +88,7 @@ pub fn blocks(job: &Job, io: u64) -> Result<VerifiedBlocks, Wrong> {
     Ok(VerifiedBlocks {
         bytes: bytes.map(Bytes),
         header_at_bytes: Bytes(header_at),
+        may_be_foreign: job.rw.writes() && (job.rw.is_mixed() || job.runtime_ns > 0),
         are_kept: job.verifying.is_dumped,
     })
 }
@@ -90,16 +101,68 @@ pub fn read_back(job: &Job) -> Option<ReadingBack> {
     (job.verifies_own() && backlog > 0).then_some(rule)
 }
 
-/// Reads what `tenant` has written, in the same order.
+/// Reads what the writing program of `tenant` has written, in the same order; absent: draws decide
+/// how much that is, or a time.
+pub fn rereading(tenant: &Tenant) -> Option<Tenant> {
+    let program = tenant.program.as_ref()?;
+    let is_exact = program.limit.total_bytes.is_some() && program.limit.time_ns.is_none();
+    if !is_exact || program.moves(false) {
+        return None;
+    }
+    let writes = program.steps.iter().filter(|step| step.does == Deed::Write);
+    let read = |step: &Node| Node {
+        does: Deed::Read,
+        id: Some(program::READ.to_owned()),
+        durability: Durability::None,
+        ..step.clone()
+    };
+    let steps = writes.map(read).collect();
+    let program =
+        Program { steps, after: Vec::new(), pace: Pace::Closed, flow: None, ..program.clone() };
+    Some(Tenant { opening: Opening::Existing, program: Some(program), ..tenant.clone() })
+}
+
+/// The job that reads each block of a job's files once, in blocks of its smallest transfer.
+pub fn reading_all(job: &Job) -> Job {
+    let sizes = job.sizes();
+    let block = if job.rw.is_mixed() { sizes[0].0.min(sizes[1].0) } else { sizes[1].0 };
+    let untouched = Job::new(&job.section, job.at.clone());
+    Job {
+        rw: Rw::Read,
+        rw_more: None,
+        bs: [block; 3],
+        bsrange: [None; 3],
+        bssplit: None,
+        distribution: untouched.distribution,
+        percentage_random: [None; 3],
+        io_size: None,
+        loops: 1,
+        number_ios: 0,
+        rate: [0; 3],
+        rate_iops: [0; 3],
+        is_poisson: false,
+        think_ns: 0,
+        flow: 0,
+        runtime_ns: 0,
+        is_time_based: false,
+        ..job.clone()
+    }
+}
+
+/// Reads what `tenant` was to write, in the same order; all of its region if only a time ends it.
 pub fn verifier(tenant: &Tenant) -> Tenant {
-    let limit = match tenant.limit {
-        Limit::Ops { .. } if tenant.direction == Direction::Write => tenant.limit,
-        _ => Limit::Once,
+    let limit = tenant.limit;
+    let (direction, limit) = match (limit, tenant.direction) {
+        (Limit::Once | Limit::Ops { .. }, Direction::Mixed { read_share }) => {
+            (Direction::Reread { read_share }, limit)
+        }
+        (Limit::Ops { .. }, Direction::Write) => (Direction::Read, limit),
+        _ => (Direction::Read, Limit::Once),
     };
     let own = &tenant.manner;
     let tolerance = own.rules.tolerance.clone();
     Tenant {
-        direction: Direction::Read,
+        direction,
         fsync: FsyncPolicy::None,
         opening: Opening::Existing,
         is_preallocated: false,
@@ -115,6 +178,7 @@ pub fn verifier(tenant: &Tenant) -> Tenant {
             // Opened again, so dropped again: what is dirty stays, and is on its way to the device.
             drops_cache_first: own.drops_cache_first,
             nice: own.nice,
+            cpus: own.cpus.clone(),
             rules: TenantRules { tolerance, ..TenantRules::default() },
             ..Manner::default()
         },

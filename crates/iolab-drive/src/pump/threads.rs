@@ -197,6 +197,7 @@ impl Seat<'_> {
             .with_recorded(stream.map(recorded::opener));
         let classes = [OpClass::Read, OpClass::Write, OpClass::Sync];
         let recorder = Recorder::new(depth, self.workload.interval_ns, None)
+            .cut_at(&self.phase.cuts_ns, self.tenant.begins_of(self.index))
             .logged_to(self.op_log(depth)?)
             .told_by(self.telling())
             .with_submissions(self.tenant.manner.submission_group)
@@ -412,7 +413,7 @@ pub(super) fn stage_of<T: Target>(
 ) -> Option<Stage> {
     let stage = Stage::of(workload, phase, directory)?;
     let stage = stage.on(target.capabilities().keeps_nothing);
-    Some(stage.known_by(books, workload, directory))
+    Some(stage.known_by(books, (workload, phase), directory))
 }
 
 /// A phase of a workload, and what is known of the files of its programs.

@@ -183,6 +183,15 @@ impl Place {
         shared.into_iter().all(|(at, value)| word(block, at) == value)
     }
 
+    /// Tell whether anything in a block says that it is one of ours, be it damaged: a part of the
+    /// header that all generations share, or the place of a sector.
+    pub fn is_alike(&self, block: &[u8]) -> bool {
+        let claims = [(0, MAGIC), (8, self.file)].into_iter();
+        claims.clone().any(|(at, value)| word(block, at) == value)
+            || (1..block.len() / SECTOR)
+                .any(|sector| word(block, sector * SECTOR) == self.tag(sector))
+    }
+
     /// Write of a sector, as far as it says so itself.
     fn sector_generation(&self, block: &[u8], sector: usize) -> Option<Generation> {
         if sector == 0 {

@@ -294,6 +294,7 @@ impl<L: Lane> VerifyingLane<L> {
                 was_empty: meanwhile.has_raced && meanwhile.was_empty,
                 may_be_mixed: file.trust.may_be_mixed,
                 floor: file.trust.floor,
+                may_be_foreign: file.blocks.may_be_foreign,
                 known: self.known.get(index).copied().unwrap_or(Known::Nothing),
             };
             if let Err(wrong) = check.run(block, &mut self.scratch[..unit as usize]) {
@@ -317,6 +318,8 @@ struct Check {
     was_empty: bool,
     may_be_mixed: bool,
     floor: Option<u16>,
+    /// Who had the file before may have left something else there.
+    may_be_foreign: bool,
     known: Known,
 }
 
@@ -333,6 +336,13 @@ impl Check {
     #[inline]
     fn run(&self, block: &[u8], scratch: &mut [u8]) -> Result<(), Wrong> {
         let own = self.own();
+        let is_unclaimed = self.may_be_foreign
+            && self.floor.is_none()
+            && !matches!(self.known, Known::Write(_))
+            && !self.place.is_alike(block);
+        if is_unclaimed {
+            return Ok(());
+        }
         let result = if self.is_racing || self.known == Known::Contested {
             self.place.examine_belonging(block, scratch)
         } else if own.is_none() && self.may_be_mixed {

@@ -36,6 +36,9 @@ pub struct Program {
     /// Name of a barrier: its workers begin when all others that come there have come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begins_at: Option<String>,
+    /// Name of an earlier phase: random numbers are those of the tenant of this name there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draws_of: Option<String>,
     /// Condition that ends a worker: at whichever comes first; none: after one pass.
     #[serde(default, skip_serializing_if = "is_default")]
     pub limit: Limits,

@@ -499,10 +499,25 @@ impl Stage {
 
     /// The same, with what is known of its files from earlier phases, if anything is verified.
     #[must_use]
-    pub fn known_by(mut self, books: &Books, workload: &Workload, directory: &Path) -> Self {
+    pub fn known_by(
+        mut self,
+        books: &Books,
+        (workload, phase): (&Workload, &Phase),
+        directory: &Path,
+    ) -> Self {
         if workload.verification().is_on() {
             let unit = super::verified_unit(workload);
-            self.verified = books.files((&self.paths, directory), workload.seed, unit);
+            let sets = self.sets.iter().map(|set| {
+                let files = set.first_path as usize..set.first_path as usize + set.nominal.len();
+                (files, super::verified::certainty(workload, phase, &set.name))
+            });
+            let sets: Vec<_> = sets.collect();
+            let of_path = |path: usize| {
+                let own = sets.iter().find(|(files, _)| files.contains(&path));
+                own.map(|(_, certainty)| *certainty).unwrap_or_default()
+            };
+            let paths = (self.paths.as_ref(), directory);
+            self.verified = books.files(paths, (workload.seed, unit), of_path);
         }
         self
     }

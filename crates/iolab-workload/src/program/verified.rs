@@ -7,8 +7,8 @@ use super::check::{Checker, Found};
 use super::deed::Deed;
 use super::files::Reuse;
 use super::node::{Node, Positioned, WHOLE_PIECE};
-use crate::spec::Workload;
-use crate::verify::{UNIT_MAX, UNIT_MIN, Verify};
+use crate::spec::{Phase, Tenant, Workload};
+use crate::verify::{Trust, UNIT_MAX, UNIT_MIN, VerifiedBlocks, Verify, layout_step};
 
 /// Numbers that must be multiples of a block, of a step.
 fn grains(node: &Node) -> Vec<u64> {
@@ -47,6 +47,19 @@ pub fn verified_unit(workload: &Workload) -> Bytes {
     Bytes(block_of(programs.flat_map(of_program).chain(sizes)))
 }
 
+/// Blocks of the files of a set that programs of `phase` work on, and what is certain of those that
+/// nobody is known to have written: who leaves the files that are found may find anything in them.
+pub(super) fn certainty(workload: &Workload, phase: &Phase, set: &str) -> (VerifiedBlocks, Trust) {
+    let uses = |tenant: &&Tenant| tenant.program.as_ref().is_some_and(|own| own.uses_set(set));
+    let Some(user) = phase.tenants.iter().find(uses) else { return Default::default() };
+    let reuse = workload.file_sets.iter().find(|known| known.name == set).map(|own| own.reuse);
+    let expects_all = user.manner.expects_written;
+    let is_found = matches!(reuse, Some(Reuse::Found | Reuse::Kept));
+    let blocks =
+        VerifiedBlocks { may_be_foreign: is_found && !expects_all, ..user.manner.verified };
+    (blocks, Trust { floor: expects_all.then(|| layout_step(0)), ..Trust::default() })
+}
+
 impl Checker<'_> {
     /// Refuses what cannot be verified, if anything is to be.
     pub(super) fn check_verified(&self) -> Found {
@@ -64,15 +77,12 @@ impl Checker<'_> {
         }
         let mut sets = self.workload.file_sets.iter();
         let is_used = |name: &str| self.program.uses_set(name);
-        let odd = sets.find(|set| {
-            let is_found = matches!(set.reuse, Reuse::Found | Reuse::Kept);
-            is_used(&set.name) && (is_found || block_of(set.file_bytes.corners()) < UNIT_MIN)
-        });
+        let odd =
+            sets.find(|set| is_used(&set.name) && block_of(set.file_bytes.corners()) < UNIT_MIN);
         match odd {
             Some(set) => {
                 let problem = format!("verification of the files of {}", set.name);
-                let remedy = "let their sizes be multiples of 512 bytes (round = 4096), and the \
-                              workload make them (no reuse of what is found)";
+                let remedy = "let their sizes be multiples of 512 bytes (round = 4096)";
                 self.wrong("steps", problem, remedy)
             }
             None => Ok(()),

@@ -205,7 +205,8 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
     ) -> Self {
         let described = &phase.tenants[tenant];
         let code = stage.code(tenant);
-        let name = format!("{} of {}", described.name, phase.name);
+        let of = code.program.draws_of.as_ref().unwrap_or(&phase.name);
+        let name = format!("{} of {of}", described.name);
         let is_paced = code.program.is_paced();
         let is_resident = is_resident(phase);
         let awaited = awaited(phase, code.program.begins_after.as_deref());

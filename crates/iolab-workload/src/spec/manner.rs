@@ -62,6 +62,9 @@ pub struct Manner {
     /// first.
     #[serde(default, skip_serializing_if = "is_default")]
     pub nice: i8,
+    /// CPUs of its workers, before those of the workload.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cpus: Cpus,
     /// Directory of the logs of single ops, one file per worker; absent: none is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op_log: Option<PathBuf>,
@@ -86,9 +89,21 @@ pub struct Manner {
     /// Blocks in which its files are verified, if they are.
     #[serde(default, skip_serializing_if = "is_default")]
     pub verified: VerifiedBlocks,
-    /// Data of a writer are read back while it works; absent: they are not.
+    /// Data of a tenant that writes are read back while it works; absent: they are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_back: Option<ReadingBack>,
+}
+
+/// CPUs that workers run on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cpus {
+    /// Their numbers; empty: any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub numbers: Vec<u32>,
+    /// Each worker has one of them, in turn; otherwise each runs on any of them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_split: bool,
 }
 
 /// Way in which room is made in a new file before anything is written.
@@ -221,9 +236,10 @@ impl Manner {
         let is_odd = matches!(tenant.access, Access::Append | Access::Stdio)
             || tenant.lock.is_of_each()
             || !self.replay.is_empty();
-        if tenant.direction != Direction::Write || is_odd {
+        let is_writer = matches!(tenant.direction, Direction::Write | Direction::Mixed { .. });
+        if !is_writer || is_odd {
             let problem = "reading back of what is no plain writer".to_owned();
-            return Some((problem, "use writes alone, without locks of records"));
+            return Some((problem, "use writes, without locks of records"));
         }
         None
     }

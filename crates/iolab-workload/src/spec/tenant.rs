@@ -229,6 +229,7 @@ impl Tenant {
         }
         match self.direction {
             Direction::Read | Direction::Update { .. } => true,
+            Direction::Reread { read_share } => read_share < 1.0,
             Direction::Write => false,
             Direction::Mixed { read_share } => read_share > 0.0,
         }
@@ -243,11 +244,19 @@ impl Tenant {
             return work.writes();
         }
         match self.direction {
-            Direction::Read => false,
+            Direction::Read | Direction::Reread { .. } => false,
             Direction::Write => true,
             Direction::Mixed { read_share } => read_share < 1.0,
             Direction::Update { write_share } => write_share > 0.0,
         }
+    }
+
+    /// Tell whether its reads and its writes go through the file in order, each from a position of
+    /// its own.
+    pub fn has_two_positions(&self) -> bool {
+        let is_in_order =
+            matches!(self.pattern, Pattern::Sequential | Pattern::Reverse | Pattern::Stride { .. });
+        is_in_order && matches!(self.direction, Direction::Mixed { .. } | Direction::Reread { .. })
     }
 
     /// Tell whether its files may become others than they were: it opens them so, writes them,
@@ -341,8 +350,9 @@ impl Tenant {
             let problem = format!("{} file names, {} workers", self.files.len(), self.workers);
             return wrong(problem, "name one file per worker, or give a stem");
         }
-        if let Direction::Mixed { read_share: share } | Direction::Update { write_share: share } =
-            self.direction
+        if let Direction::Mixed { read_share: share }
+        | Direction::Reread { read_share: share }
+        | Direction::Update { write_share: share } = self.direction
             && !(0.0..=1.0).contains(&share)
         {
             let what = if self.reads_always() { "write" } else { "read" };

@@ -9,7 +9,7 @@ use iolab_model::op::{Access, Advice, Op, OpClass, Position, Transfer};
 use iolab_model::{Bytes, Completion, Ns};
 
 use super::timed::Chain;
-use super::{FILE, Step, StreamWorker};
+use super::{FILE, Role, Step, StreamWorker};
 use crate::group::GroupState;
 use crate::spec::Tenant;
 
@@ -104,9 +104,14 @@ impl<G: GroupState> StreamWorker<G> {
     #[cold]
     pub(super) fn submit_aside(&mut self, now: Ns, op: Op) -> Step {
         self.asides -= 1;
+        self.submit_as(now, Role::Aside, op)
+    }
+
+    /// Sends an op that is no work of its own.
+    pub(super) fn submit_as(&mut self, now: Ns, role: Role, op: Op) -> Step {
         let step = self.submit(now, true, op);
         if let Step::Submit(submission) = step {
-            self.slots[submission.token.0 as usize].is_aside = true;
+            self.slots[submission.token.0 as usize].role = role;
         }
         step
     }

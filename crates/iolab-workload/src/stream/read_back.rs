@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use iolab_model::op::{Op, Position, Transfer};
 use iolab_model::{Bytes, Ns};
 
-use super::{FILE, StreamWorker};
+use super::{FILE, Role, StreamWorker};
 use crate::group::GroupState;
 use crate::spec::{ReadingBack, Tenant};
 use crate::worker::Step;
@@ -84,15 +84,14 @@ impl<G: GroupState> StreamWorker<G> {
             vectors: self.tenant.vectors.max(1),
             ..Transfer::plain(FILE, Position::At(Bytes(at)), self.tenant.io_size_bytes)
         };
-        Some(self.submit(now, true, Op::Read(record)))
+        Some(self.submit_as(now, Role::ReadBack, Op::Read(record)))
     }
 
-    /// A read has ended; tell whether it read back what was written.
-    #[inline]
-    pub(super) fn has_read_back(&mut self) -> bool {
-        let Some(unread) = &mut self.read_back else { return false };
-        unread.reading = unread.reading.saturating_sub(1);
-        true
+    /// A read of what was written has ended.
+    pub(super) fn has_read_back(&mut self) {
+        if let Some(unread) = &mut self.read_back {
+            unread.reading -= 1;
+        }
     }
 
     /// The record at `at` was written.

@@ -11,7 +11,7 @@ use super::timed::Unflushed;
 use super::{FILE, Stage, StreamWorker};
 use crate::generator::{Generator, Records as _};
 use crate::group::{Gate, GroupState};
-use crate::spec::{Direction, FsyncPolicy, Manner, Pattern, Preallocation, Tenant};
+use crate::spec::{Cpus, Direction, FsyncPolicy, Manner, Pattern, Preallocation, Tenant};
 use crate::worker::{RunKind, Step};
 
 /// Tell whether the timed region of the workers of `tenant` is a run.
@@ -27,11 +27,12 @@ pub(super) fn is_unhindered(tenant: &Tenant) -> bool {
         begin_step_ns: Ns(0),
         advice: None,
         nice: 0,
+        cpus: Cpus::default(),
         call_bytes: 0,
         preallocation: Preallocation::Extended,
         ..tenant.manner.clone()
     };
-    !matches!(tenant.direction, Direction::Update { .. })
+    !matches!(tenant.direction, Direction::Update { .. } | Direction::Reread { .. })
         && tenant.period_ns().is_none()
         && tenant.think_ns.0 == 0
         && !tenant.lock.is_of_each()

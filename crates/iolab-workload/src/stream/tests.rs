@@ -4,7 +4,7 @@
 use std::cell::Cell;
 
 use iolab_model::error::Errno;
-use iolab_model::op::{Op, Submission};
+use iolab_model::op::{Op, Position, Submission};
 use iolab_model::{Bytes, Completion, Ns, Seed};
 use proptest::prelude::*;
 
@@ -123,6 +123,70 @@ fn cached_pages_are_dropped_between_passes_only() {
     for is_first in [false, true] {
         let drops = drops_of(&case, is_first);
         assert_eq!(drops, if is_first { vec![0, 100, 200] } else { vec![100, 200] });
+    }
+}
+
+/// Places of the timed reads and of the timed writes, one op after the other.
+fn places(direction: Direction, pattern: Pattern, limit: Limit) -> (Vec<u64>, Vec<u64>) {
+    let case = Case {
+        direction,
+        pattern,
+        limit,
+        depth: 1,
+        is_stonewalled: false,
+        stopped_after: u32::MAX,
+        ends: vec![0],
+        mishaps: (usize::MAX, usize::MAX),
+    };
+    let is_unhindered = !matches!(direction, Direction::Reread { .. });
+    let group = Group { questions_left: Cell::new(u32::MAX) };
+    let mut worker = StreamWorker::new(&tenant(&case, is_unhindered), 0, false, Seed(3), group);
+    let (mut now, mut reads, mut writes) = (Ns(1000), Vec::new(), Vec::new());
+    loop {
+        now += Ns(10);
+        let submission = match worker.next(now) {
+            Step::Submit(submission) => submission,
+            Step::Finished => return (reads, writes),
+            _ => continue,
+        };
+        let outcome = match submission.op {
+            Op::Read(transfer) | Op::Write(transfer) => {
+                let Position::At(at) = transfer.at else { panic!("{transfer:?}") };
+                let is_read = matches!(submission.op, Op::Read(_));
+                if is_read { &mut reads } else { &mut writes }.push(at.0 / 4096);
+                Ok(transfer.length)
+            }
+            _ => Ok(Bytes(0)),
+        };
+        let token = submission.token;
+        worker.complete(&Completion { token, submitted: now, completed: now, outcome });
+    }
+}
+
+#[test]
+fn reads_and_writes_in_order_have_a_position_each() {
+    let direction = Direction::Mixed { read_share: 0.7 };
+    let (reads, writes) = places(direction, Pattern::Sequential, Limit::Once);
+    assert_eq!(reads.len() + writes.len(), 100);
+    assert!(reads.len() > writes.len() && !writes.is_empty());
+    assert!(reads.iter().copied().eq(0..reads.len() as u64), "{reads:?}");
+    assert!(writes.iter().copied().eq(0..writes.len() as u64), "{writes:?}");
+    let (reads, writes) = places(direction, Pattern::Shuffled, Limit::Once);
+    let mut all: Vec<u64> = reads.into_iter().chain(writes).collect();
+    all.sort_unstable();
+    assert!(all.into_iter().eq(0..100), "each record once, read or written");
+}
+
+#[test]
+fn rereading_reads_what_a_mixed_tenant_writes_in_its_order() {
+    for pattern in [Pattern::Sequential, Pattern::Shuffled, Pattern::Uniform] {
+        for limit in [Limit::Once, Limit::Ops { ops: 250, within_ns: None }] {
+            for read_share in [0.0, 0.5, 0.97, 1.0] {
+                let (_, written) = places(Direction::Mixed { read_share }, pattern, limit);
+                let again = places(Direction::Reread { read_share }, pattern, limit);
+                assert_eq!(again, (written, Vec::new()), "{pattern:?} {limit:?} {read_share}");
+            }
+        }
     }
 }
 

@@ -142,7 +142,13 @@ impl<G: GroupState> StreamWorker<G> {
         if self.is_disturbed() {
             return self.jump(now);
         }
-        let op = self.draw();
+        let op = match self.tenant.direction {
+            Direction::Reread { read_share } => match self.next_reread(read_share) {
+                Some(op) => op,
+                None => return self.end_timed(now),
+            },
+            _ => self.draw(),
+        };
         if self.tenant.lock.is_of_each() {
             return self.locked(now, op);
         }
@@ -165,23 +171,36 @@ impl<G: GroupState> StreamWorker<G> {
     #[inline]
     pub(super) fn draw(&mut self) -> Op {
         self.issued += 1;
-        let transfer = self.record();
         let is_read = match self.tenant.direction {
-            Direction::Read => true,
+            Direction::Read | Direction::Update { .. } | Direction::Reread { .. } => true,
             Direction::Write => false,
             Direction::Mixed { read_share } => self.random.unit() < read_share,
-            Direction::Update { write_share } => {
-                self.update(transfer, write_share);
-                true
-            }
         };
+        let transfer = self.record(is_read);
         if is_read {
+            if let Direction::Update { write_share } = self.tenant.direction {
+                self.update(transfer, write_share);
+            }
             return Op::Read(transfer);
         }
         if let Position::At(at) = transfer.at {
             self.unflushed.add(at.0, transfer.length.0);
         }
         Op::Write(transfer)
+    }
+
+    /// The read of the next record that a mixed worker with the same draws writes, if one is left.
+    #[cold]
+    fn next_reread(&mut self, read_share: f64) -> Option<Op> {
+        while self.issued < self.budget {
+            self.issued += 1;
+            let is_read = self.random.unit() < read_share;
+            let transfer = self.record(is_read);
+            if !is_read {
+                return Some(Op::Read(transfer));
+            }
+        }
+        None
     }
 
     /// After the read of a record perhaps its writing back.
@@ -198,13 +217,17 @@ impl<G: GroupState> StreamWorker<G> {
         }
     }
 
-    /// The transfer of the next record.
+    /// The transfer of the next record that is read, or written.
     #[inline]
-    pub(super) fn record(&mut self) -> Transfer {
+    pub(super) fn record(&mut self, is_read: bool) -> Transfer {
         if !self.is_unhindered && !self.tenant.manner.replay.is_empty() {
             return self.replayed();
         }
-        let at = Bytes(self.origin + self.generator.next() * self.of_a_run.length.0);
+        let order = match &mut self.writes {
+            Some(writes) if !is_read => writes,
+            _ => &mut self.generator,
+        };
+        let at = Bytes(self.origin + order.next() * self.of_a_run.length.0);
         let mut transfer = Transfer { at: Position::At(at), ..self.of_a_run };
         if !self.is_unhindered && self.tenant.manner.kernel_thread_every > 1 {
             let every = self.tenant.manner.kernel_thread_every;

@@ -198,7 +198,7 @@ impl<G: GroupState> StreamWorker<G> {
             // A stonewalled writer still completes its file: later phases need it.
             Stage::Finish if self.must_complete_file() => {
                 self.issued += 1;
-                let transfer = self.record();
+                let transfer = self.record(false);
                 Some(self.submit(now, false, Op::Write(transfer)))
             }
             Stage::Finish => self.go(Stage::FlushAfter),

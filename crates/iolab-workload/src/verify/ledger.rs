@@ -168,26 +168,27 @@ pub struct FilePlan {
 pub struct Books(Arc<Mutex<BTreeMap<PathBuf, SharedBook>>>);
 
 impl Books {
-    /// Files of a stage as lanes see them, in the order of their paths.
+    /// Files of a stage as lanes see them, in the order of their paths, and `certainty` about each.
     pub fn files(
         &self,
         (paths, directory): (&[PathBuf], &Path),
-        seed: Seed,
-        unit: Bytes,
+        (seed, unit): (Seed, Bytes),
+        certainty: impl Fn(usize) -> (VerifiedBlocks, Trust),
     ) -> Arc<[FilePlan]> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let file = |path: &PathBuf| {
+        let file = |(index, path): (usize, &PathBuf)| {
+            let (blocks, trust) = certainty(index);
             let name = path.strip_prefix(directory).unwrap_or(path).display().to_string();
             FilePlan {
                 identity: file_identity(seed, &name),
                 name,
                 unit,
-                blocks: VerifiedBlocks::default(),
-                trust: Trust::default(),
+                blocks,
+                trust,
                 book: Arc::clone(known.entry(path.clone()).or_default()),
             }
         };
-        paths.iter().map(file).collect()
+        paths.iter().enumerate().map(file).collect()
     }
 }
 

@@ -215,13 +215,12 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             Ok(())
         };
     "cpus_allowed": Text, "", T2, "CPUs that the clones may run on: 0-3,6",
-        Differs("each clone is bound to one of them, in turn; the same for all jobs") =>
-        |job, value| {
+        Done => |job, value| {
             job.cpus = Some(value.text());
             Ok(())
         };
     "cpus_allowed_policy": Choice(&["shared", "split"]), "shared", T2, "how CPUs are dealt",
-        Differs("split: shared CPUs are dealt as well; a note says so") => |job, value| {
+        Done => |job, value| {
             job.is_cpu_split = value.word() == 1;
             Ok(())
         };

@@ -4,9 +4,10 @@ use iolab_model::op::{Access, Advice, RangeSync};
 use iolab_model::{Bytes, Ns};
 use iolab_workload::program::{Amount, Deed, FileBy, FileSet, Node, Pace, Program};
 use iolab_workload::spec::{
-    Burst, Direction, Flush, FsyncPolicy, Limit, LockPolicy, Opening, Pattern, Preallocation,
+    Burst, Cpus, Direction, Flush, FsyncPolicy, Limit, LockPolicy, Opening, Pattern, Preallocation,
     ReadingBack, Tenant, WorkersAs,
 };
+use iolab_workload::verify::Verify;
 
 use super::super::dialect::plan;
 use super::super::host::There;
@@ -285,6 +286,77 @@ fn what_is_written_is_read_again_to_verify() {
 }
 
 #[test]
+fn of_a_job_that_also_reads_its_writes_are_read_again() {
+    let job = "--name=v --rw=randrw --size=1m --verify=crc32c --filename=f";
+    let verifier = |more: &str| {
+        let plan = plan_of(&format!("{job} {more}"));
+        let phases = &plan.rows[0].workload.phases;
+        assert_eq!((phases.len(), plan.show.units[0].verified), (2, Some((1, 0))), "{more}");
+        phases[1].tenants[0].clone()
+    };
+    let whole = verifier("--rwmixread=70");
+    assert_eq!(whole.direction, Direction::Reread { read_share: 0.7 });
+    assert_eq!((whole.limit, whole.name.as_str()), (Limit::Once, "v"));
+    assert!(whole.manner.verified.may_be_foreign, "the file may be there before");
+    assert_eq!(verifier("--loops=3").limit, Limit::Ops { ops: 768, within_ns: None });
+    let timed = verifier("--runtime=5 --time_based");
+    assert_eq!((timed.direction, timed.limit), (Direction::Read, Limit::Once));
+    let own = tenant("--rw=rw --size=64k --verify=md5 --verify_backlog=3").manner.read_back;
+    assert_eq!(own, Some(ReadingBack { after_ops: 3, batch_ops: 3 }));
+}
+
+#[test]
+fn each_job_has_cpus_of_its_own() {
+    let plan = plan_of(
+        "--name=a --size=4k --cpus_allowed=0 --name=b --size=4k --cpus_allowed=0-1 --name=c \
+         --size=64k --bsrange=4k-8k --cpumask=2 --cpus_allowed_policy=split --name=d --size=4k",
+    );
+    let cpus = plan.rows[0].workload.phases[0].tenants.iter().map(|tenant| {
+        let Cpus { numbers, is_split } = &tenant.manner.cpus;
+        (numbers.clone(), *is_split)
+    });
+    let expected = [(vec![0], false), (vec![0, 1], false), (vec![1], true), (vec![], false)];
+    assert_eq!(cpus.collect::<Vec<_>>(), expected);
+    assert!(plan.rows[0].workload.pin_cpus.is_empty());
+}
+
+#[test]
+fn a_verification_of_nothing_reads_and_compares_nothing() {
+    let plan = plan_of("--name=v --rw=write --size=64k --verify=null");
+    let workload = &plan.rows[0].workload;
+    assert_eq!((workload.phases.len(), workload.verify), (2, Verify::None));
+    assert!(plan.notes.is_empty(), "{:?}", plan.notes);
+    let reader = plan_of("--name=v --rw=read --size=64k --verify=null");
+    assert_eq!(reader.rows[0].workload.phases.len(), 1);
+}
+
+#[test]
+fn what_a_program_has_written_is_read_again() {
+    let plan = plan_of(
+        "--name=v --rw=randwrite --nrfiles=3 --size=96k --bsrange=4k-16k --fsync=2 --end_fsync=1 \
+         --verify=md5",
+    );
+    let phases = &plan.rows[0].workload.phases;
+    let [writer, verifier] = [0, 1].map(|phase| {
+        let tenant: &Tenant = &phases[phase].tenants[0];
+        tenant.program.clone().expect("it is a program")
+    });
+    assert_eq!(verifier.steps.len(), 1, "no flushes");
+    assert_eq!(verifier.draws_of.as_ref(), Some(&phases[0].name));
+    assert!(verifier.after.is_empty() && verifier.moves(false) && !verifier.moves(true));
+    assert_eq!((verifier.steps[0].at.as_ref(), verifier.limit.total_bytes), {
+        (writer.steps[0].at.as_ref(), writer.limit.total_bytes)
+    });
+    assert!(plan.rows[0].workload.verify.is_on());
+    let mixed =
+        plan_of("--name=v --rw=randrw --nrfiles=3 --size=96k --bsrange=4k-16k --verify=md5");
+    assert!(mixed.notes.iter().any(|note| note.contains("each block of its files is read once")));
+    let all = mixed.rows[0].workload.phases[1].tenants[0].program.clone().unwrap();
+    assert_eq!(all.limit.total_bytes, Some(Bytes(96 << 10)));
+    assert_eq!(all.steps[0].size_bytes, Some(Amount::Constant(4096)));
+}
+
+#[test]
 fn blocks_that_are_verified_are_those_that_are_asked_for() {
     let verified = |more: &str| {
         tenant(&format!("--rw=write --size=1m --bs=12k --verify=md5 {more}")).manner.verified
@@ -387,8 +459,12 @@ fn what_cannot_be_done_is_refused_where_it_stands() {
     for (text, part) in [
         ("--name=a --size=4k --rw=randread:x", "no number of transfers"),
         ("--name=a --size=4k --nrfiles=4", "size too small"),
-        ("--name=a --size=64k --bs=4k,8k --rw=rw --verify=crc32c", "verify"),
-        ("--name=a --size=64k --nrfiles=2 --ramp_time=1 --runtime=2 --time_based", "ramp_time"),
+        (
+            "--name=a --size=64k --nrfiles=2 --rw=write --verify=md5 --verify_backlog=2",
+            "verify_backlog beside several files",
+        ),
+        ("--name=a --size=64k --rw=rw --verify=md5 --verify_only", "which blocks it has written"),
+        ("--name=a --size=64k --rw=trim --ramp_time=1", "ramp_time of operations on names"),
         ("--name=a --size=64k --filename=a:a", "comes twice"),
         ("--name=a --size=64k --nrfiles=2 --filename_format=x", "several files are called x"),
         ("--name=a --size=64k --rate_process=poisson", "without a rate"),
