@@ -8,6 +8,7 @@ use std::path::Path;
 use iolab_model::{Bytes, Error};
 
 use crate::affinity::last_errno;
+use crate::glance::Glance;
 
 /// Linux `arch/x86/entry/syscalls/syscall_64.tbl` and the generic table: cachestat, since 6.5.
 const SYS_CACHESTAT: libc::c_long = 451;
@@ -55,7 +56,7 @@ fn open(path: &Path) -> Result<(File, u64), Error> {
         errno: iolab_model::error::Errno(e.raw_os_error().unwrap_or(5)),
     };
     let file = OpenOptions::new().read(true).open(path).map_err(|e| wrong(&e))?;
-    let length = file.metadata().map_err(|e| wrong(&e))?.len();
+    let length = Glance::of_file(&file).map_err(|e| wrong(&e))?.length;
     Ok((file, length))
 }
 

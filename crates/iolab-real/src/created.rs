@@ -5,11 +5,12 @@
 //! birth. Left out: file systems that keep no birth (`STATX_BTIME` of statx(2)), where the rest has
 //! to do, and what forked workers make, which is nothing.
 
-use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+
+use crate::glance::statx;
 
 /// Identity of a file as long as it exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,15 +45,7 @@ pub fn of_path(path: &Path) -> Option<Birth> {
 }
 
 fn birth(fd: RawFd, name: &std::ffi::CStr, flags: libc::c_int) -> Option<Birth> {
-    let mut found = MaybeUninit::<libc::statx>::uninit();
-    let asked = libc::STATX_INO | libc::STATX_BTIME;
-    // SAFETY: `name` is a C string and `found` writable, both alive during the call.
-    let result = unsafe { libc::statx(fd, name.as_ptr(), flags, asked, found.as_mut_ptr()) };
-    if result != 0 {
-        return None;
-    }
-    // SAFETY: a successful call has filled it.
-    let found = unsafe { found.assume_init() };
+    let found = statx(fd, name, flags, libc::STATX_INO | libc::STATX_BTIME).ok()?;
     let born = found.stx_btime;
     let born_ns = born.tv_sec.saturating_mul(1_000_000_000).saturating_add(born.tv_nsec.into());
     Some(Birth {

@@ -5,6 +5,8 @@ use std::os::fd::{AsRawFd as _, RawFd};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use crate::glance::Glance;
+
 /// Linux include/uapi/linux/fs.h: `FS_IOC_FIEMAP`.
 const FS_IOC_FIEMAP: libc::c_ulong = 0xC020_660B;
 /// Linux include/uapi/linux/fiemap.h.
@@ -52,7 +54,7 @@ pub fn count(path: &Path) -> Option<u64> {
     // Whatever has the name by now must not be waited for.
     let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
-    let about = file.metadata().ok()?;
+    let about = Glance::of_file(&file).ok()?;
     if !about.is_file() {
         return None;
     }
@@ -60,10 +62,10 @@ pub fn count(path: &Path) -> Option<u64> {
     let mut runs = Runs::default();
     for _ in 0..CALLS_MAX {
         let begin = runs.end;
-        if begin >= about.len() {
+        if begin >= about.length {
             return Some(runs.count);
         }
-        let batch = next(file.as_raw_fd(), (begin, about.len()))?;
+        let batch = next(file.as_raw_fd(), (begin, about.length))?;
         for extent in &batch {
             runs.add(extent)?;
         }

@@ -14,6 +14,7 @@ pub mod engine;
 pub mod extents;
 mod fault;
 mod files;
+pub mod glance;
 mod kernel;
 mod listing;
 mod mapping;

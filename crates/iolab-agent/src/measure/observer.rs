@@ -16,6 +16,7 @@ use iolab_drive::record::{
 };
 use iolab_model::Ns;
 use iolab_model::op::Access;
+use iolab_real::glance::Glance;
 use iolab_real::{cache, extents};
 use iolab_workload::spec::{Phase, Tenant};
 
@@ -120,6 +121,12 @@ impl<'a> PhaseObserver<'a> {
         true
     }
 
+    /// Bytes that storage has given to this process; nobody asks where no device is looked at.
+    fn own_read_bytes_now(&self) -> Option<u64> {
+        let is_asked = !self.of_children && !self.request.counters.is_empty();
+        is_asked.then(own_read_bytes).flatten()
+    }
+
     /// Tells what the workers have done so far, if it is time.
     fn tell_so_far(&mut self) {
         let (Some(board), Some(hearing)) = (&self.board, &mut self.hearing) else { return };
@@ -138,10 +145,12 @@ impl<'a> PhaseObserver<'a> {
         let workload = &self.request.workload;
         let sets = workload.sets_of(self.phase).flat_map(|set| set.drawn(workload.seed).files);
         let paths = names.chain(sets).map(|name| self.request.directory.join(name));
-        paths
-            .flat_map(|path| if path.is_dir() { self.files_of_store(&path) } else { vec![path] })
-            .filter(|path| path.is_file())
-            .collect()
+        let found = paths.filter_map(|path| Glance::of_path(&path).ok().map(|it| (it, path)));
+        let files = found.flat_map(|(it, path)| match it.is_directory() {
+            true => self.files_of_store(&path),
+            false => Vec::from_iter(it.is_file().then_some(path)),
+        });
+        files.collect()
     }
 
     /// Files of a key-value store, whose clients are the phase's; of another directory none.
@@ -149,7 +158,8 @@ impl<'a> PhaseObserver<'a> {
         let has_clients = self.phase.tenants.iter().any(|tenant| tenant.kv.is_some());
         let listed = std::fs::read_dir(directory).ok().filter(|_| has_clients);
         let entries = listed.into_iter().flatten().filter_map(Result::ok);
-        entries.map(|entry| entry.path()).collect()
+        let is_file = |path: &PathBuf| Glance::of_path(path).is_ok_and(|it| it.is_file());
+        entries.map(|entry| entry.path()).filter(is_file).collect()
     }
 
     /// Places of its files by now.
@@ -158,7 +168,7 @@ impl<'a> PhaseObserver<'a> {
         let workload = &self.request.workload;
         let sets = workload.sets_of(self.phase).flat_map(|set| set.drawn(workload.seed).files);
         let paths = names.chain(sets).map(|name| self.request.directory.join(name));
-        let files = paths.filter(|path| path.symlink_metadata().is_ok_and(|about| about.is_file()));
+        let files = paths.filter(|path| Glance::of_name(path).is_ok_and(|it| it.is_file()));
         PlacedFiles::of(files.map(|file| extents::count(&file)))
     }
 
@@ -283,7 +293,7 @@ impl Observer for PhaseObserver<'_> {
     fn starting(&mut self) {
         self.readings = Some(Readings::begin(&self.request.counters));
         self.started = read_devices(&self.request.counters);
-        self.own_read_start = if self.of_children { None } else { own_read_bytes() };
+        self.own_read_start = self.own_read_bytes_now();
         self.cpu_start = cpu(self.of_children);
     }
 
@@ -320,7 +330,7 @@ impl Observer for PhaseObserver<'_> {
         if let Some(readings) = &mut self.readings {
             readings.end(&self.request.counters);
         }
-        let both = self.own_read_start.zip(own_read_bytes());
+        let both = self.own_read_start.zip(self.own_read_bytes_now());
         self.own_read_bytes = both.map(|(start, end)| end.saturating_sub(start));
     }
 }

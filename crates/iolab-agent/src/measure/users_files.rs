@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 
 use iolab_drive::record::Warning;
 use iolab_real::created;
+use iolab_real::glance::Glance;
 use iolab_workload::spec::{FileUse, NamedKind, Opening, Phase, Tenant};
 
 use super::request::{FileBirth, FileMark, Request};
@@ -135,8 +136,8 @@ impl UsersFiles {
                 Some(State::Ours { identity, .. } | State::Foreign(identity)) => *identity,
                 _ => continue,
             };
-            match path.symlink_metadata() {
-                Ok(found) if identity(&found) != known => return Err(foreign(&path)),
+            match Glance::of_name(&path) {
+                Ok(found) if (found.device, found.inode) != known => return Err(foreign(&path)),
                 _ => {}
             }
         }
