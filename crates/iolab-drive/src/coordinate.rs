@@ -322,14 +322,15 @@ pub fn assemble(phase: &Phase, mut outcomes: Vec<WorkerOutcome>, interval: Ns) -
     let ended_ns = begun.map(|o| o.report.started_ns + o.report.elapsed_ns).max();
     let lost_workers = expected.saturating_sub(outcomes.len() as u32);
     let tenant = |(index, tenant): (usize, &Tenant)| {
-        let mine = outcomes.iter().filter(|outcome| outcome.tenant == index);
+        let mine = outcomes.iter_mut().filter(|outcome| outcome.tenant == index);
+        let mine: Vec<&mut WorkerOutcome> = mine.collect();
         let nature = Nature::of_tenant(tenant);
         let mut total = TenantOutcome {
             name: tenant.name.clone(),
             kind: nature.kind,
             io_size_bytes: nature.io_size_bytes,
             access: nature.access,
-            began_ns: began_ns(tenant, started_ns, mine.clone()),
+            began_ns: began_ns(tenant, started_ns, mine.iter().map(|outcome| &**outcome)),
             alike: phase.tenants.iter().position(|other| other.is_like(tenant)).unwrap_or(index),
             share: tenant.share,
             asked_ops: tenant.asked_ops(),
@@ -346,7 +347,7 @@ pub fn assemble(phase: &Phase, mut outcomes: Vec<WorkerOutcome>, interval: Ns) -
         };
         for outcome in mine {
             total.workers.push(outcome.report.clone());
-            total.service.merge(&outcome.service);
+            total.service.absorb(std::mem::take(&mut outcome.service));
             if let (Some(sum), Some(one)) = (total.response.as_mut(), outcome.response.as_ref()) {
                 sum.merge(one);
             }

@@ -87,6 +87,22 @@ impl ClassHistograms {
         }
     }
 
+    /// Adds another set; what this one has none of is taken as it is, without touching its memory.
+    pub fn absorb(&mut self, other: Self) {
+        let pairs = [
+            (&mut self.read, other.read),
+            (&mut self.write, other.write),
+            (&mut self.sync, other.sync),
+        ];
+        for (mine, theirs) in pairs {
+            match (mine, theirs.filter(|histogram| histogram.count() > 0)) {
+                (Some(mine), Some(theirs)) => mine.merge(&theirs),
+                (mine @ None, Some(theirs)) => *mine = Some(theirs),
+                (_, None) => {}
+            }
+        }
+    }
+
     /// Sum of all recorded times.
     pub fn sum_ns(&self) -> f64 {
         let sum = |h: &Option<Histogram>| {
@@ -327,5 +343,34 @@ impl Recorder {
         let origin = self.origin.unwrap_or(completed);
         self.segments.record(class, completed.since(origin), (service, bytes));
         self.series.record(completed, bytes, service);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(class: OpClass, values: &[u64]) -> ClassHistograms {
+        let mut found = ClassHistograms::default();
+        found.get_ready(&[OpClass::Sync]);
+        values.iter().for_each(|value| found.record(class, Ns(*value)));
+        found
+    }
+
+    #[test]
+    fn a_set_that_is_given_away_counts_as_one_that_is_added() {
+        let parts = [
+            times(OpClass::Read, &[5, 900]),
+            times(OpClass::Write, &[7]),
+            times(OpClass::Read, &[12_345]),
+        ];
+        let (mut added, mut taken) = (ClassHistograms::default(), ClassHistograms::default());
+        for part in parts {
+            added.merge(&part);
+            taken.absorb(part);
+        }
+        assert_eq!((&added.read, &added.write), (&taken.read, &taken.write));
+        assert!(taken.sync.is_none(), "a class without times has no histogram");
+        assert_eq!(taken.sum_ns(), 13_257.0);
     }
 }
