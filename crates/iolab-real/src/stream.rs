@@ -9,10 +9,14 @@
 //! for it, between a read and a write. What is still in the buffer reaches the file at fflush or
 //! fclose, and only there a full file system may show. Left out: appending streams, line buffering.
 //!
+//! The library takes no notice of a transfer of no bytes. Who asks for one rehearses, so it takes
+//! the way of a whole buffer through the library all the same, but from and to the null device.
+//!
 //! Source: fdopen(3), setvbuf(3), fread(3), fseeko(3), fclose(3).
 
 use std::ffi::c_void;
-use std::os::fd::{IntoRawFd as _, OwnedFd};
+use std::fs::OpenOptions;
+use std::os::fd::{IntoRawFd as _, OwnedFd, RawFd};
 use std::ptr::NonNull;
 
 use iolab_model::op::OpenHow;
@@ -43,9 +47,10 @@ enum Direction {
 /// An open stream.
 pub struct Stream {
     file: NonNull<libc::FILE>,
+    fd: RawFd,
     is_open: bool,
     /// Used by the library until the stream is closed; empty if the library has its own.
-    _buffer: Option<PageMemory>,
+    buffer: Option<PageMemory>,
     /// Begin of the next transfer, unless an error made that unknown.
     position: Option<u64>,
     direction: Option<Direction>,
@@ -77,7 +82,8 @@ impl Stream {
             // SAFETY: nothing was transferred yet; the buffer lives until after fclose.
             unsafe { libc::setvbuf(file.as_ptr(), start, full, size) };
         }
-        Ok(Self { file, is_open: true, _buffer: buffer, position: Some(0), direction: None })
+        let (is_open, position) = (true, Some(0));
+        Ok(Self { file, fd: raw, is_open, buffer, position, direction: None })
     }
 
     /// Reads at a byte, or where the stream is; fewer bytes only at the end of the file.
@@ -85,6 +91,10 @@ impl Stream {
     #[inline(always)]
     pub fn read(&mut self, at: Option<u64>, into: &mut [u8]) -> Result<Bytes, Errno> {
         self.move_to(at, Direction::Reading)?;
+        if into.is_empty() {
+            self.rehearse(Direction::Reading);
+            return Ok(Bytes(0));
+        }
         let mut done = 0;
         loop {
             let rest = &mut into[done..];
@@ -103,6 +113,10 @@ impl Stream {
     #[inline(always)]
     pub fn write(&mut self, at: Option<u64>, from: &[u8]) -> Result<Bytes, Errno> {
         self.move_to(at, Direction::Writing)?;
+        if from.is_empty() {
+            self.rehearse(Direction::Writing);
+            return Ok(Bytes(0));
+        }
         let mut done = 0;
         loop {
             let rest = &from[done..];
@@ -114,6 +128,39 @@ impl Stream {
                 return Ok(Bytes(done as u64));
             }
         }
+    }
+
+    /// Moves a buffer through the library, from or to a device that has nothing and keeps nothing,
+    /// and calls the kernel for nothing. What fails here only makes the first transfer slower.
+    #[cold]
+    #[inline(never)]
+    fn rehearse(&mut self, direction: Direction) {
+        // A page at most: more would drive out of the caches what the transfers work on.
+        let page = Bytes::PAGE.0 as usize;
+        let size = self.buffer.as_mut().map_or(page, |buffer| buffer.bytes().len().min(page));
+        let device = OpenOptions::new().read(true).write(true).open("/dev/null");
+        let how = OpenHow {
+            is_readable: true,
+            is_writable: true,
+            stream_buffer_bytes: Bytes(size as u64),
+            ..OpenHow::default()
+        };
+        let null = device.ok().and_then(|device| Self::new(device.into(), how).ok());
+        if let (Some(mut memory), Some(mut null)) = (PageMemory::new(size), null) {
+            let _ = match direction {
+                Direction::Reading => null.read(None, memory.bytes()),
+                Direction::Writing => null.write(None, memory.bytes()),
+            };
+        }
+        let mut nothing = [0_u8; 0];
+        let start = nothing.as_mut_ptr().cast();
+        // SAFETY: the descriptor is open, and no byte is moved.
+        unsafe {
+            match direction {
+                Direction::Reading => libc::read(self.fd, start, 0),
+                Direction::Writing => libc::write(self.fd, start, 0),
+            }
+        };
     }
 
     /// Sends what is buffered to the file; a stream that was read forgets what it read ahead.
@@ -190,5 +237,42 @@ impl Drop for Stream {
             // data reached the file closes it.
             unsafe { libc::fclose(self.file.as_ptr()) };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Seek as _, Write as _};
+
+    use super::*;
+
+    fn stream(file: &std::fs::File) -> Stream {
+        let stream_buffer_bytes = Bytes(16);
+        let how = OpenHow { is_writable: true, stream_buffer_bytes, ..OpenHow::default() };
+        let how = OpenHow { is_readable: true, ..how };
+        Stream::new(file.try_clone().unwrap().into(), how).unwrap()
+    }
+
+    #[test]
+    fn a_rehearsal_moves_and_changes_nothing() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"sixteen bytes ..and eight").unwrap();
+        file.rewind().unwrap();
+        let mut into = [0; 16];
+        let mut reader = stream(&file);
+        assert_eq!(reader.read(Some(0), &mut []), Ok(Bytes(0)));
+        assert_eq!(reader.read(Some(0), &mut into), Ok(Bytes(16)));
+        assert_eq!(&into, b"sixteen bytes ..");
+        assert_eq!(reader.read(Some(16), &mut []), Ok(Bytes(0)));
+        assert_eq!(reader.read(Some(16), &mut into), Ok(Bytes(9)));
+        assert_eq!(&into[..9], b"and eight");
+        reader.close().unwrap();
+        file.rewind().unwrap();
+        let mut writer = stream(&file);
+        assert_eq!(writer.write(Some(0), &[]), Ok(Bytes(0)));
+        assert_eq!(writer.write(Some(0), b"SIXTEEN"), Ok(Bytes(7)));
+        writer.close().unwrap();
+        file.rewind().unwrap();
+        assert_eq!(std::io::read_to_string(file).unwrap(), "SIXTEEN bytes ..and eight");
     }
 }

@@ -38,7 +38,7 @@ api::engines! {
     /// splice(2) through a pipe.
     Splice = "splice" => erased splice::target(),
     /// Streams of the C library.
-    Stdio = "stdio" => erased stdio::target(),
+    Stdio = "stdio" => typed stdio::target(),
     /// Mapped files.
     Mmap = "mmap" => typed mmap::target(),
     /// Submission and completion rings shared with the kernel.
