@@ -146,9 +146,12 @@ impl<'a> PhaseObserver<'a> {
         let sets = workload.sets_of(self.phase).flat_map(|set| set.drawn(workload.seed).files);
         let paths = names.chain(sets).map(|name| self.request.directory.join(name));
         let found = paths.filter_map(|path| Glance::of_path(&path).ok().map(|it| (it, path)));
-        let files = found.flat_map(|(it, path)| match it.is_directory() {
-            true => self.files_of_store(&path),
-            false => Vec::from_iter(it.is_file().then_some(path)),
+        let files = found.flat_map(|(it, path)| {
+            if it.is_directory() {
+                self.files_of_store(&path)
+            } else {
+                Vec::from_iter(it.is_file().then_some(path))
+            }
         });
         files.collect()
     }
