@@ -517,11 +517,19 @@ impl Checker<'_> {
         if file.by != FileBy::Served {
             return Ok(());
         }
-        let is_transfer = matches!(node.does, Deed::Read | Deed::Write | Deed::Discard);
+        let is_transfer = matches!(
+            node.does,
+            Deed::Read
+                | Deed::Write
+                | Deed::Discard
+                | Deed::Punch
+                | Deed::Allocate
+                | Deed::Truncate
+        );
         let has_course = node.at.as_ref().is_some_and(|at| at.course.is_some());
         if !is_transfer || !has_course || node.size_bytes.is_none() || node.is_whole {
             let problem = "a file that is served to a step without a course and a size";
-            let remedy = "let a read, write or discard have size_bytes and at.course";
+            let remedy = "let a transfer, allocation or truncation have size_bytes and at.course";
             return self.wrong(field, problem, remedy);
         }
         Ok(())
