@@ -394,7 +394,7 @@ SEQUENCES: Final = (
     ),
     ("--filename=A:B --rw=write --size=16k --file_service_type=sequential",
      "A 0 4096/A 4096 4096/B 0 4096/B 4096 4096"),
-    ("--filename=A --rw=write:2k --size=16k", "A 0 4096/A 6144 4096"),
+    ("--filename=A --rw=write:2k --size=14k", "A 0 4096/A 6144 4096"),
 )  # fmt: skip
 """Options, and the order of what fio 3.33 does with them."""
 

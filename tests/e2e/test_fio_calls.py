@@ -124,7 +124,7 @@ def test_engines_of_blocks_and_lengths_make_fios_calls(
         assert found[-2:] == calls
 
 
-@pytest.mark.parametrize("many", ["", " --bssplit=4k/100", " --nrfiles=1 --rw=write:4k"])
+@pytest.mark.parametrize("many", ["", " --rw=write:0"])
 def test_what_was_written_is_flushed_in_each_pass(folder: Path, many: str) -> None:
     found = calls_of(folder, "--size=8k --rw=write --fsync_on_close=1 --loops=2" + many)
     of = [one.split()[0] for one in found if one.split()[0] in ("pwrite64", "fsync")]

@@ -274,6 +274,9 @@ impl<H: Host> Lowering<'_, H> {
         } else if job.is_renewed() && (job.clones > 1 && !job.filename.is_empty()) {
             let what = "unlink_each_loop with several passes of clones that share files";
             Some(("unlink_each_loop", what, "leave filename out, so that each has its own"))
+        } else if job.is_renewed() && job.rw_more.is_some() && !job.rw.is_random() {
+            let what = "unlink_each_loop with several passes that skip";
+            Some(("unlink_each_loop", what, "leave the number behind rw= out"))
         } else if job.is_renewed() && job.engine == "mmap" {
             let what = "unlink_each_loop with several passes of a mapped file";
             Some(("unlink_each_loop", what, "write ioengine=psync"))

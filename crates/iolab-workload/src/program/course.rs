@@ -251,7 +251,8 @@ impl Way {
         // used up. Where some places are picked, the end of the region is no end of the work.
         let is_beyond = course.skip_bytes != 0 && at >= stretch.bytes;
         if course.is_endless || is_beyond || course.picked_percent > 0 {
-            map.is_begun_again = true;
+            // Who skips comes to the front several times in a pass.
+            map.is_begun_again = !is_beyond;
             return fitting(stretch, 0, length).map(|length| (0, length));
         }
         None
