@@ -138,7 +138,8 @@ pub const ROWS: &[Row] = done_rows! { "Files";
             job.is_appended = value.flag();
             Ok(())
         };
-    "unlink_each_loop": Flag, "0", T1, "files are removed after each pass and made anew for the next one",
+    "unlink_each_loop": Flag, "0", T1,
+        "files are removed after each pass and made anew for the next one",
         Differs("not of files that are read, mapped or shared by clones, where there are passes") =>
         |job, value| {
             job.is_unlinked_each_loop = value.flag();

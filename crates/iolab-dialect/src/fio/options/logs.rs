@@ -74,7 +74,8 @@ pub const ROWS: &[Row] = done_rows! { "Logs";
         Ignored("logs take no memory") => |_, _| Ok(());
     "write_iolog": Text, "", T1, "a log of all transfers, trims and flushes, version 3",
         Differs("clones follow each other by time in one log; `sync_file_range` is called sync, \
-                 because fio does not read it; no lines between passes where files are closed") => |job, value| {
+                 because fio does not read it; no lines between passes where files are closed") =>
+        |job, value| {
             job.logs.iolog = Some(value.text());
             Ok(())
         };

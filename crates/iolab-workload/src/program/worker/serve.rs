@@ -35,7 +35,7 @@ struct Again {
     is_flushed: bool,
     /// Its cached pages are dropped.
     drops_cache: bool,
-    /// It is removed, and made anew.
+    /// The file is removed and made anew.
     is_renewed: bool,
 }
 
