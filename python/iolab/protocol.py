@@ -516,6 +516,7 @@ class FsyncPolicyBetween(TypedDict):
     is_ended: bool
     kind: Literal["between"]
     ops: int
+    pass_ops: NotRequired[int]
 
 
 class FsyncPolicyEvery(TypedDict):
@@ -945,10 +946,12 @@ class Course(TypedDict):
     """Order of the places of the transfers of a step."""
 
     drops_cache: NotRequired[bool]
+    flushes: NotRequired[bool]
     is_endless: NotRequired[bool]
     is_repeating: NotRequired[bool]
     ops_per_place: NotRequired[int]
     picked_percent: NotRequired[int]
+    renews: NotRequired[bool]
     skip_bytes: NotRequired[int]
     zones: NotRequired[Zones | None]
 
@@ -1277,6 +1280,7 @@ class Node(TypedDict):
     is_truncating: NotRequired[bool]
     is_whole: NotRequired[bool]
     is_write_only: NotRequired[bool]
+    keeps_length: NotRequired[bool]
     key: NotRequired[KeyChoice | None]
     locals: NotRequired[list[Local]]
     path: NotRequired[DataPath | None]
@@ -1967,6 +1971,8 @@ class FioLogSource(TypedDict):
     """A clone's work in one phase."""
 
     file: str
+    first_path: int
+    first_target: int
     has_submissions: bool
     phase: int
     tenant: int
@@ -1999,7 +2005,7 @@ class FioLog(TypedDict):
     kind: FioLogKind
     priority: int
     ramp_ns: int
-    target: str
+    targets: list[str]
     window_ns: int
 
 
@@ -2056,6 +2062,7 @@ class FioUnit(TypedDict):
     place: list[int]
     ramp_ns: int
     rules: FioRulesShow
+    space_bytes: list[int]
     trim_bytes: int
     verified: list[int] | None
 

@@ -378,6 +378,91 @@ def test_a_log_of_actions_is_done_again(folder: Path) -> None:
     assert (folder / "f").stat().st_size == 32768
 
 
+SEQUENCES: Final = (
+    (
+        "--filename=A:B --rw=write --size=16k --fsync_on_close=1 --io_size=24k",
+        "A 0 4096/B 0 4096/A 4096 4096/B 4096 4096/A sync/A 0 4096/B sync/B 0 4096/A sync/B sync",
+    ),
+    ("--filename=A --rw=write --size=8k --end_fsync=1", "A 0 4096/A 4096 4096/A sync"),
+    (
+        "--filename=A --rw=write --size=8k --loops=2 --fsync_on_close=1",
+        "A 0 4096/A 4096 4096/A sync/A 0 4096/A 4096 4096/A sync",
+    ),
+    (
+        "--filename=A --rw=write --size=12k --sync_file_range=write:2",
+        "A 0 4096/A 4096 4096/A sync/A 8192 4096",
+    ),
+    ("--filename=A:B --rw=write --size=16k --file_service_type=sequential",
+     "A 0 4096/A 4096 4096/B 0 4096/B 4096 4096"),
+    ("--filename=A --rw=write:2k --size=14k", "A 0 4096/A 6144 4096"),
+)  # fmt: skip
+"""Options, and the order of what fio 3.33 does with them."""
+
+
+@pytest.mark.parametrize("engine", ["psync", "null"])
+@pytest.mark.parametrize(("words", "expected"), SEQUENCES)
+def test_a_log_of_actions_is_fios(folder: Path, engine: str, words: str, expected: str) -> None:
+    fio(folder, "--name=w", f"--ioengine={engine}", "--write_iolog=w.log", *words.split())
+    lines = [line.split()[1:] for line in (folder / "w.log").read_text().splitlines()[1:]]
+    done = [line for line in lines if line[1] in ("write", "sync")]
+    told = [
+        f"{name} sync" if what == "sync" else f"{name} {at} {size}" for name, what, at, size in done
+    ]
+    assert "/".join(told) == expected
+    names = sorted({name for name, *_ in lines})
+    for word in ("add", "open", "close"):
+        assert sorted(line[0] for line in lines if line[1] == word) == names
+    if engine == "null":
+        return
+    out, _ = fio(folder, "--output-format=json", "--name=r", "--read_iolog=w.log")
+    job = json.loads(out)["jobs"][0]
+    writes = sum(line[1] == "write" for line in done)
+    assert job["write"]["total_ios"] == writes
+    assert job["sync"]["total_ios"] == len(done) - writes
+
+
+def test_a_log_of_clones_has_all_of_them_in_the_order_of_time(folder: Path) -> None:
+    words = "--name=w --rw=write --size=64k --nrfiles=2 --numjobs=3 --write_iolog=w.log"
+    fio(folder, *words.split())
+    lines = (folder / "w.log").read_text().splitlines()
+    assert lines.count("fio version 3 iolog") == 1
+    found = [line.split() for line in lines[1:]]
+    times = [int(line[0]) for line in found]
+    assert times == sorted(times)
+    for name in (f"w.{clone}.{file}" for clone in range(3) for file in range(2)):
+        places = [int(line[3]) for line in found if line[1:3] == [name, "write"]]
+        assert places == list(range(0, 32768, 4096))
+    out, _ = fio(folder, "--output-format=json", "--name=r", "--read_iolog=w.log")
+    assert json.loads(out)["jobs"][0]["write"]["total_ios"] == 48
+
+
+def test_files_are_made_anew_for_each_loop(folder: Path) -> None:
+    words = "--name=w --rw=write --size=64k --nrfiles=2 --loops=3 --unlink_each_loop=1"
+    out, _ = fio(folder, *words.split(), "--output-format=json")
+    assert json.loads(out)["jobs"][0]["write"]["total_ios"] == 48
+    # fio 3.33 leaves the files of the last loop.
+    assert [(folder / name).stat().st_size for name in ("w.0.0", "w.0.1")] == [32768] * 2
+    fio(folder, *words.split(), "--unlink=1")
+    assert not list(folder.glob("w.*"))
+
+
+def test_blocks_are_allocated_and_freed_by_an_engine_of_their_own(folder: Path) -> None:
+    words = "--name=w --filename=f --size=1m --ioengine=falloc --fallocate=none"
+    out, _ = fio(folder, *words.split(), "--rw=write", "--loops=2", "--output-format=json")
+    write = json.loads(out)["jobs"][0]["write"]
+    assert (write["total_ios"], write["io_bytes"]) == (512, 2 << 20)
+    assert write["clat_ns"]["N"] == 512
+    assert (folder / "f").stat().st_blocks * 512 >= 1 << 20
+    out, _ = fio(folder, *words.split(), "--rw=trim", "--output-format=json")
+    assert json.loads(out)["jobs"][0]["trim"]["total_ios"] == 256
+    assert ((folder / "f").stat().st_size, (folder / "f").stat().st_blocks) == (1 << 20, 0)
+    # Also what is called a read changes the file.
+    (folder / "mine").write_text("mine")
+    again = words.replace("=f ", "=mine ").split()
+    fio(folder, *again, "--rw=read", code=2)
+    assert (folder / "mine").read_text() == "mine"
+
+
 def test_overwrite_of_an_unmodified_command_line_is_fios(folder: Path) -> None:
     words = ("--name=w", "--rw=write", "--size=64k", "--overwrite=1", "--filename=f")
     fio(folder, *words)

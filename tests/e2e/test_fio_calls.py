@@ -97,6 +97,40 @@ def test_ranges_are_synced_by_the_parts_that_are_named(
     assert [one.split(maxsplit=1)[1] for one in found if one.startswith("sync_file_range")] == calls
 
 
+@pytest.mark.parametrize(
+    ("words", "calls"),
+    [
+        ("falloc --rw=write", ["fallocate 0, 0, 4096", "fallocate 0, 4096, 4096"]),
+        (
+            "falloc --rw=read",
+            [f"fallocate FALLOC_FL_KEEP_SIZE, {at}, 4096" for at in (0, 4096)],
+        ),
+        (
+            "falloc --rw=trim",
+            [f"fallocate FALLOC_FL_KEEP_SIZE|FALLOC_FL_PUNCH_HOLE, {at}, 4096" for at in (0, 4096)],
+        ),
+        ("ftruncate --rw=write", ["ftruncate 0", "ftruncate 4096"]),
+        ("falloc --rw=write --loops=2 --end_fsync=1", None),
+    ],
+)
+def test_engines_of_blocks_and_lengths_make_fios_calls(
+    folder: Path, words: str, calls: list[str] | None
+) -> None:
+    found = calls_of(folder, f"--size=8k --fallocate=none --ioengine={words}")
+    if calls is None:
+        passed = ["fallocate 0, 0, 4096", "fallocate 0, 4096, 4096", "fsync"]
+        assert found[-6:] == passed * 2
+    else:
+        assert found[-2:] == calls
+
+
+@pytest.mark.parametrize("many", ["", " --rw=write:0"])
+def test_what_was_written_is_flushed_in_each_pass(folder: Path, many: str) -> None:
+    found = calls_of(folder, "--size=8k --rw=write --fsync_on_close=1 --loops=2" + many)
+    of = [one.split()[0] for one in found if one.split()[0] in ("pwrite64", "fsync")]
+    assert of[of.index("pwrite64") :] == ["pwrite64", "pwrite64", "fsync"] * 2
+
+
 def test_ranges_of_several_sizes_are_synced_too(folder: Path) -> None:
     words = "--rw=write --size=64k --bssplit=4k/50:8k/50 --sync_file_range=write:4"
     synced = [one for one in calls_of(folder, words) if one.startswith("sync_file_range")]

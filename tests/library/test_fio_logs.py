@@ -31,6 +31,7 @@ def log(kind: str, **more: Any) -> dict[str, Any]:
         "priority": 0,
         "coarseness": 0,
         "block_bytes": 4096,
+        "targets": [],
     }
     return plain | more
 

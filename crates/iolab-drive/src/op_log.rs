@@ -1,12 +1,14 @@
 //! A log of single ops, or of what happened in equal windows of time.
 //!
 //! One file per worker, written by the worker itself through a buffer of fixed size, so that memory
-//! does not grow with the number of ops. Transfers, trims and flushes that count are in it. All
+//! does not grow with the number of ops. Transfers, trims and flushes that count are in it, and
+//! of single ops also flushes of the timed region and behind it that do not count. All
 //! numbers are little-endian; times are those of the worker's clock, in ns.
 //!
 //! An entry of one op has [`ENTRY_BYTES`] bytes: offset in bytes (8), end of the op (8), service
-//! time (8), bytes moved (4), direction (4): 0 for a read, 1 for a write, 2 for a trim, 3 for an
-//! fsync, 4 for an fdatasync. An entry of a window ([`WINDOW_ENTRY_BYTES`]): end of the window
+//! time (8), bytes moved (4), direction (1): 0 for a read, 1 for a write, 2 for a trim, 3 for an
+//! fsync, 4 for an fdatasync, 5 for a `sync_file_range`; and the number of its file among those of
+//! the lane (3). An entry of a window ([`WINDOW_ENTRY_BYTES`]): end of the window
 //! (8), sum of the service times (8), the
 //! longest of them (8), bytes moved (8), number of ops (4), direction (4); one for each direction
 //! that was used. The last window ends with its last op.
@@ -21,7 +23,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use iolab_model::error::Errno;
-use iolab_model::op::{Op, OpClass, Position, Token};
+use iolab_model::op::{Handle, Op, OpClass, PathId, Position, Token};
 use iolab_model::{Bytes, Completion, Error, Ns};
 
 /// Bytes of an entry of one op.
@@ -43,7 +45,12 @@ const WRITE: usize = 1;
 const TRIM: usize = 2;
 const FSYNC: usize = 3;
 const FDATASYNC: usize = 4;
-const DIRECTIONS: usize = 5;
+const SYNC_RANGE: usize = 5;
+const DIRECTIONS: usize = 6;
+/// Bits of an entry's direction; above them is the number of its file.
+const DIRECTION_BITS: u32 = 8;
+/// Largest number of a file in an entry.
+const FILE_MAX: u32 = (1 << (u32::BITS - DIRECTION_BITS)) - 1;
 
 /// An op in flight: where it is, how long it is if that is not what it answers, its direction.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +58,7 @@ struct InFlight {
     at: u64,
     length: Option<u64>,
     direction: usize,
+    file: u32,
 }
 
 /// Sums of one direction in its window.
@@ -84,6 +92,8 @@ pub struct OpLog {
     buffer: Vec<u8>,
     /// Per slot: the op in flight; absent for what has no entry.
     slots: Vec<Option<InFlight>>,
+    /// Number of the file of each handle that was opened.
+    files: Vec<u32>,
     /// Absent: each op has an entry.
     windows: Option<Windows>,
     /// Times of submission are in it.
@@ -97,7 +107,12 @@ pub struct OpLog {
 }
 
 impl InFlight {
-    fn of(op: &Op) -> Option<Self> {
+    /// An op; `files` are those of the handles.
+    fn of(op: &Op, files: &[u32]) -> Option<Self> {
+        let found = |handle: Handle, at: u64, length: Option<u64>, direction: usize| {
+            let file = files.get(handle.0 as usize).copied().unwrap_or(0);
+            Some(Self { at, length, direction, file })
+        };
         let direction = if op.class() == OpClass::Write { WRITE } else { READ };
         let place = |at: Position| match at {
             Position::At(at) => at.0,
@@ -105,18 +120,17 @@ impl InFlight {
         };
         match *op {
             Op::Read(transfer) | Op::Write(transfer) => {
-                Some(Self { at: place(transfer.at), length: None, direction })
+                found(transfer.handle, place(transfer.at), None, direction)
             }
-            Op::Touch { at, length: Bytes(length), .. } => {
-                Some(Self { at: at.0, length: Some(length), direction })
+            Op::Touch { handle, at, length: Bytes(length), .. } => {
+                found(handle, at.0, Some(length), direction)
             }
-            Op::Deallocate { at, length: Bytes(length), .. } => {
-                Some(Self { at: at.0, length: Some(length), direction: TRIM })
+            Op::Deallocate { handle, at, length: Bytes(length), .. } => {
+                found(handle, at.0, Some(length), TRIM)
             }
-            Op::Fsync { .. } | Op::Msync { .. } => {
-                Some(Self { at: 0, length: Some(0), direction: FSYNC })
-            }
-            Op::Fdatasync { .. } => Some(Self { at: 0, length: Some(0), direction: FDATASYNC }),
+            Op::Fsync { handle } | Op::Msync { handle, .. } => found(handle, 0, Some(0), FSYNC),
+            Op::Fdatasync { handle } => found(handle, 0, Some(0), FDATASYNC),
+            Op::SyncFileRange { handle, .. } => found(handle, 0, Some(0), SYNC_RANGE),
             _ => None,
         }
     }
@@ -145,6 +159,7 @@ impl OpLog {
             path,
             buffer: Vec::with_capacity(BUFFER_BYTES),
             slots: vec![None; slots as usize],
+            files: Vec::new(),
             windows: None,
             has_submissions: false,
             handed_over: 0,
@@ -182,7 +197,28 @@ impl OpLog {
     /// Notes what an op is about.
     #[inline]
     pub fn submitted(&mut self, Token(slot): Token, op: &Op) {
-        self.slots[slot as usize] = InFlight::of(op);
+        if let Op::Open { path, handle, .. } | Op::Create { path, handle, .. } = *op {
+            self.opened(handle, path);
+        }
+        self.slots[slot as usize] = InFlight::of(op, &self.files);
+    }
+
+    #[cold]
+    fn opened(&mut self, Handle(handle): Handle, PathId(path): PathId) {
+        let handle = handle as usize;
+        self.files.resize(self.files.len().max(handle + 1), 0);
+        self.files[handle] = path.min(FILE_MAX);
+    }
+
+    /// Writes down a flush of the timed region, or of what follows it, that does not count.
+    #[cold]
+    pub fn uncounted(&mut self, completion: &Completion) {
+        let op = self.slots[completion.token.0 as usize];
+        let is_flush = op.is_some_and(|op| op.direction >= FSYNC);
+        let is_single = self.windows.is_none() && self.origin.is_some();
+        if is_flush && is_single && completion.outcome.is_ok() {
+            self.completed(completion);
+        }
     }
 
     /// Notes how long it took to hand over the op whose end comes next.
@@ -208,7 +244,7 @@ impl OpLog {
             for long in [op.at, ended, took] {
                 self.buffer.extend_from_slice(&long.to_le_bytes());
             }
-            for short in [moved as u32, op.direction as u32] {
+            for short in [moved as u32, op.direction as u32 | op.file << DIRECTION_BITS] {
                 self.buffer.extend_from_slice(&short.to_le_bytes());
             }
             if self.has_submissions {
@@ -322,7 +358,7 @@ fn write_window(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolab_model::op::Handle;
+    use iolab_model::op::{OpenHow, RangeSync};
 
     fn long(entry: &[u8], at: usize) -> u64 {
         u64::from_le_bytes(entry[at..at + 8].try_into().unwrap())
@@ -435,6 +471,34 @@ mod tests {
         assert_eq!(found, expected);
     }
 
+    /// Before, entries did not say of which file they are, and flushes at the end were missing.
+    #[test]
+    fn entries_tell_their_file_and_flushes_at_the_end_are_among_them() {
+        let folder = Folder::new("op-log-files");
+        let mut log = OpLog::create(&folder.0, "w", 0, 1).unwrap();
+        let open = |path, handle| Op::Open { path, handle, how: OpenHow::default() };
+        let run = |log: &mut OpLog, op: Op, is_counted: bool| {
+            log.submitted(Token(0), &op);
+            if is_counted { log.completed(&ended(0, 1)) } else { log.uncounted(&ended(0, 1)) }
+        };
+        let (first, second) = (Handle(3), Handle(1));
+        run(&mut log, open(PathId(9), first), false);
+        run(&mut log, open(PathId(700), second), false);
+        // Files that are made are flushed before the time.
+        run(&mut log, Op::Fsync { handle: first }, false);
+        log.begin(Ns(50));
+        run(&mut log, Op::write(first, Bytes(0), Bytes(4096)), true);
+        run(&mut log, Op::write(second, Bytes(0), Bytes(4096)), true);
+        run(&mut log, Op::write(second, Bytes(4096), Bytes(4096)), false);
+        let (at, length, how) = (Bytes(0), Bytes(4096), RangeSync::default());
+        run(&mut log, Op::SyncFileRange { handle: second, at, length, how }, true);
+        run(&mut log, Op::Fsync { handle: first }, false);
+        log.close().unwrap();
+        let found = entries(&std::fs::read(folder.0.join("w.0")).unwrap());
+        let found: Vec<_> = found.iter().map(|it| (it.4 & 255, it.4 >> 8, it.3)).collect();
+        assert_eq!(found, [(1, 9, 4096), (1, 700, 4096), (5, 700, 0), (3, 9, 0)]);
+    }
+
     /// Before, logs had no times of submission: fio's logs of them were empty for engines that
     /// have some.
     #[test]
@@ -471,7 +535,8 @@ mod tests {
             file: OpenOptions::new().write(true).open("/dev/full").unwrap(),
             path: "/dev/full".into(),
             buffer: Vec::new(),
-            slots: vec![InFlight::of(&Op::read(Handle(0), Bytes(0), Bytes(1)))],
+            slots: vec![InFlight::of(&Op::read(Handle(0), Bytes(0), Bytes(1)), &[])],
+            files: Vec::new(),
             windows: None,
             has_submissions: false,
             handed_over: 0,

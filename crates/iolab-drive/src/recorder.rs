@@ -266,6 +266,14 @@ impl Recorder {
         self.count(class, completion.submitted, completion.completed, bytes);
     }
 
+    /// Logs the completion of an op that does not count, if it is one that logs are to have.
+    #[inline]
+    pub fn uncounted(&mut self, completion: &Completion) {
+        if let Some(log) = &mut self.op_log {
+            log.uncounted(completion);
+        }
+    }
+
     /// Records how long it took to hand over the op that `completion` is of, before it is recorded
     /// itself; of a phase with cuts only what ends behind the last of them, but for logs.
     #[inline]

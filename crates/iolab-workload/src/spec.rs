@@ -225,6 +225,9 @@ pub enum FsyncPolicy {
         ops: u64,
         /// Once more at its end, inside the time and not counted.
         is_ended: bool,
+        /// The same after every so many transfers that others follow; 0: not.
+        #[serde(default, skip_serializing_if = "is_default")]
+        pass_ops: u64,
     },
     /// Inside the timed region, after every so many writes of a worker.
     Every {

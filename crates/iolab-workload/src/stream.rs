@@ -108,6 +108,8 @@ pub struct StreamWorker<G> {
     asides: u8,
     /// Ops begun when the cached pages of the file were dropped last.
     dropped_at: u64,
+    /// Transfers that were issued when a pass was flushed last.
+    flushed_at: u64,
     /// Bytes since the last pause between bursts.
     burst_bytes: u64,
     /// Begin of the burst at hand.
@@ -193,6 +195,7 @@ impl<G: GroupState> StreamWorker<G> {
             unflushed: Unflushed::default(),
             asides: 0,
             dropped_at: 0,
+            flushed_at: 0,
             burst_bytes: 0,
             burst_from: Ns(0),
             burning_until: Ns(0),

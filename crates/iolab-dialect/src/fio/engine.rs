@@ -13,6 +13,8 @@ pub struct Engine {
     pub is_asynchronous: bool,
     /// True if it makes, looks for or removes files and moves no data.
     pub is_of_names: bool,
+    /// True if it changes lengths and blocks of files and moves no data.
+    pub is_of_space: bool,
     /// True if it touches no files.
     pub is_without_files: bool,
     /// Description, in one line.
@@ -20,11 +22,22 @@ pub struct Engine {
 }
 
 const fn engine(name: &'static str, is_asynchronous: bool, doc: &'static str) -> Engine {
-    Engine { name, is_asynchronous, is_of_names: false, is_without_files: false, doc }
+    Engine {
+        name,
+        is_asynchronous,
+        is_of_names: false,
+        is_of_space: false,
+        is_without_files: false,
+        doc,
+    }
 }
 
 const fn of_names(name: &'static str, doc: &'static str) -> Engine {
     Engine { is_of_names: true, ..engine(name, false, doc) }
+}
+
+const fn of_space(name: &'static str, doc: &'static str) -> Engine {
+    Engine { is_of_space: true, ..engine(name, false, doc) }
 }
 
 const fn without_files(name: &'static str, doc: &'static str) -> Engine {
@@ -33,9 +46,13 @@ const fn without_files(name: &'static str, doc: &'static str) -> Engine {
 
 /// The engine that burns the CPU.
 pub const CPU: &str = "cpuio";
+/// The engine that allocates.
+pub const FALLOC: &str = "falloc";
+/// The engine that sets lengths.
+pub const FTRUNCATE: &str = "ftruncate";
 
 /// Engines that are done.
-pub const ENGINES: [Engine; 15] = [
+pub const ENGINES: [Engine; 17] = [
     engine("psync", false, "pread and pwrite"),
     engine("sync", false, "lseek, then read or write"),
     engine("vsync", false, "lseek, then readv or writev"),
@@ -51,12 +68,15 @@ pub const ENGINES: [Engine; 15] = [
     of_names("filecreate", "each file is made; counted as a read of one block"),
     of_names("filestat", "each file is asked about; counted as a read of one block"),
     of_names("filedelete", "each file is removed; counted as a read of one block"),
+    of_space(
+        FALLOC,
+        "fallocate(2): a write allocates a range, a read keeps the length, a trim makes a hole",
+    ),
+    of_space(FTRUNCATE, "ftruncate(2): a write sets the length to where it would begin"),
 ];
 
 /// fio's other engines, and why they are refused.
-const OTHERS: [(&str, &str); 26] = [
-    ("ftruncate", "it is not done"),
-    ("falloc", "it is not done"),
+const OTHERS: [(&str, &str); 24] = [
     ("exec", "a job file starts no programs here"),
     ("sg", "raw commands to devices are not done"),
     ("net", "there is no network"),
@@ -82,6 +102,13 @@ const OTHERS: [(&str, &str); 26] = [
     ("windowsaio", "this is Linux"),
     ("solarisaio", "this is Linux"),
 ];
+
+impl Engine {
+    /// Tell whether its work is the same with whatever engine the jobs beside it use.
+    pub fn goes_with_all(self) -> bool {
+        self.name == CPU || self.is_of_names || self.is_of_space
+    }
+}
 
 /// The engine of a job.
 pub fn of(job: &Job) -> Result<Engine, Wrong> {
@@ -115,7 +142,7 @@ pub fn ours(job: &Job, engine: Engine) -> Result<&'static str, Wrong> {
         return Ok(match engine.name {
             // Whatever the jobs beside it use.
             CPU => "null",
-            _ if engine.is_of_names => "psync",
+            _ if engine.is_of_names || engine.is_of_space => "psync",
             name => name,
         });
     }

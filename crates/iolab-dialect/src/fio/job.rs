@@ -445,8 +445,10 @@ impl Job {
     }
 
     /// True if its files are removed in the end.
-    pub fn removes_files(&self) -> bool {
-        self.is_unlinked || self.is_unlinked_each_loop
+    pub fn is_renewed(&self) -> bool {
+        let is_timed = self.is_time_based && self.runtime_ns > 0;
+        let has_passes = is_timed || self.loops > 1 || self.io_size.is_some();
+        self.is_unlinked_each_loop && has_passes
     }
 
     /// With `verify_only` nothing is written: it reads what it would write.
@@ -508,6 +510,11 @@ impl Job {
             Advised::Order if self.rw.is_random() => Some(Advice::Random),
             Advised::Order => Some(Advice::Sequential),
         }
+    }
+
+    /// Tell whether what was written is flushed at the end of each pass.
+    pub fn is_flushed_after_pass(&self) -> bool {
+        self.rw.writes() && (self.is_flushed_at_end || self.is_flushed_on_close)
     }
 
     /// Writes between two flushes; 0: none.

@@ -81,6 +81,12 @@ pub struct Source {
     /// That log has times of submission.
     #[serde(default)]
     pub has_submissions: bool,
+    /// Number of the first of its files among those of the engine's log.
+    #[serde(default)]
+    pub first_path: usize,
+    /// Place of that file among the log's.
+    #[serde(default)]
+    pub first_target: usize,
 }
 
 /// One log.
@@ -113,8 +119,8 @@ pub struct LogShow {
     pub coarseness: u32,
     /// The column of the block size of a histogram.
     pub block_bytes: u64,
-    /// The file that is worked on, in a log of actions.
-    pub target: String,
+    /// The files that are worked on, in a log of actions.
+    pub targets: Vec<String>,
 }
 
 impl Asked {
@@ -149,9 +155,9 @@ impl Asked {
 }
 
 /// Refuses logs of what is no transfer, and windows of no length.
-pub fn check(job: &Job, is_of_names: bool) -> Result<(), Wrong> {
+pub fn check(job: &Job, moves_nothing: bool) -> Result<(), Wrong> {
     let asked = &job.logs;
-    if asked.is_any() && is_of_names {
+    if asked.is_any() && moves_nothing {
         let first = [
             ("write_bw_log", &asked.bandwidth),
             ("write_lat_log", &asked.latency),
@@ -162,11 +168,6 @@ pub fn check(job: &Job, is_of_names: bool) -> Result<(), Wrong> {
         let name = first.into_iter().find(|(_, it)| it.is_some()).map_or("", |(name, _)| name);
         let what = format!("logs with ioengine={} are not done", job.engine);
         return Err((name, Problem::new(what, "leave it out: results have the times of names")));
-    }
-    let has_files = job.nrfiles > 1 || job.filename.len() > 1;
-    if asked.iolog.is_some() && (has_files || job.clones > 1) {
-        let what = "write_iolog of several files or clones is not done";
-        return Err(("write_iolog", Problem::new(what, "write it in jobs of one file each")));
     }
     if asked.histogram.is_some() && asked.histogram_ms == 0 {
         let what = "write_hist_log without log_hist_msec";
@@ -179,22 +180,57 @@ pub fn check(job: &Job, is_of_names: bool) -> Result<(), Wrong> {
 pub fn logs(jobs: &[Job], works: &[Work], places: &[Places], phases: &[Phase]) -> Vec<LogShow> {
     let mut found: Vec<LogShow> = Vec::new();
     let mut number = 0;
-    for (work, place) in works.iter().zip(places) {
+    for (index, (work, place)) in works.iter().zip(places).enumerate() {
         let job = &jobs[work.unit.job];
         for worker in 0..work.unit.clones as usize {
             number += 1;
             let sources = [Some(place.work), place.verified].into_iter().flatten();
             let sources: Vec<Source> =
                 sources.map(|(phase, tenant)| source(phases, phase, tenant, worker)).collect();
-            for log in of_clone(job, number, &work.target(job, worker)) {
-                match found.iter_mut().find(|known| known.file == log.file) {
-                    Some(known) => known.clones.push(sources.clone()),
-                    None => found.push(LogShow { clones: vec![sources.clone()], ..log }),
+            for log in of_clone(job, number) {
+                let known = found.iter().position(|known| known.file == log.file);
+                let place = known.unwrap_or_else(|| {
+                    found.push(log);
+                    found.len() - 1
+                });
+                let log = &mut found[place];
+                let mut sources = sources.clone();
+                if log.kind == LogKind::Actions {
+                    let before = paths_before(works, index);
+                    let first = targeted(log, (work, job, worker));
+                    for source in &mut sources {
+                        (source.first_path, source.first_target) = (before, first);
+                    }
                 }
+                log.clones.push(sources);
             }
         }
     }
     found
+}
+
+/// Paths of the engine's lanes in front of those of a work: programs that run at once share a list.
+fn paths_before(works: &[Work], index: usize) -> usize {
+    let work = &works[index];
+    if work.set.is_none() {
+        return 0;
+    }
+    let beside = works[..index].iter().filter(|other| other.unit.level == work.unit.level);
+    beside.filter_map(|other| other.set.as_ref()).map(|set| set.files as usize).sum()
+}
+
+/// Place of the first file of a clone among those of a log, which has them all then.
+fn targeted(log: &mut LogShow, (work, job, worker): (&Work, &Job, usize)) -> usize {
+    let names = match work.set {
+        Some(_) => work.targets(job),
+        None => vec![work.target(job, worker)],
+    };
+    let known = log.targets.windows(names.len()).position(|some| some == names);
+    let end = log.targets.len();
+    if known.is_none() {
+        log.targets.extend(names);
+    }
+    known.unwrap_or(end)
 }
 
 fn source(phases: &[Phase], phase: usize, tenant: usize, worker: usize) -> Source {
@@ -202,11 +238,11 @@ fn source(phases: &[Phase], phase: usize, tenant: usize, worker: usize) -> Sourc
     let before: usize = tenants[..tenant].iter().map(|tenant| tenant.workers as usize).sum();
     let file = format!("{}.{}", phases[phase].name, before + worker);
     let has_submissions = tenants[tenant].manner.submission_group > 0;
-    Source { phase, tenant, worker, file, has_submissions }
+    Source { phase, tenant, worker, file, has_submissions, first_path: 0, first_target: 0 }
 }
 
 /// Logs of clone `number` of the whole run, from 1 on; nothing is in them yet.
-fn of_clone(job: &Job, number: u64, target: &str) -> Vec<LogShow> {
+fn of_clone(job: &Job, number: u64) -> Vec<LogShow> {
     const REAL_TIME: u64 = 1;
     let asked = &job.logs;
     let reads = usize::from(!job.rw.reads());
@@ -239,7 +275,7 @@ fn of_clone(job: &Job, number: u64, target: &str) -> Vec<LogShow> {
             priority: u32::from(job.prio_class == Some(REAL_TIME)),
             coarseness: asked.coarseness,
             block_bytes: job.sizes()[reads].0,
-            target: if is_actions { target.to_owned() } else { String::new() },
+            targets: Vec::new(),
         }
     };
     asked.files().into_iter().map(log).collect()

@@ -44,7 +44,7 @@ pub struct Work {
     pub tenant: Tenant,
     paths: Vec<Path>,
     /// Files of a program.
-    set: Option<FileSet>,
+    pub set: Option<FileSet>,
     /// Reads back what a program has written, if it is verified.
     verifier: Option<Tenant>,
     /// State of an earlier run that has written it.
@@ -64,6 +64,14 @@ impl Work {
             return job.filename.first().cloned().unwrap_or_else(own);
         }
         self.paths.get(clone).or(self.paths.first()).map_or_else(String::new, Path::text)
+    }
+
+    /// All of its files, as fio calls them.
+    pub fn targets(&self, job: &Job) -> Vec<String> {
+        if self.engine.is_without_files && !job.filename.is_empty() {
+            return job.filename.clone();
+        }
+        self.paths.iter().map(Path::text).collect()
     }
 }
 
@@ -163,6 +171,11 @@ impl<H: Host> Lowering<'_, H> {
             let note = "--status-interval shows nothing in simulation, where time is virtual";
             self.notes.push(note.to_owned());
         }
+        let unlinked = self.typing.jobs.iter().filter(|job| job.is_unlinked).count();
+        if unlinked > 0 && unlinked < self.typing.jobs.len() {
+            let note = "unlink=1 of some jobs removes nothing: files go if all jobs ask for it";
+            self.notes.push(note.to_owned());
+        }
         let threads = self.typing.jobs.iter().filter(|job| job.is_thread).count();
         if threads > 0 && threads < self.typing.jobs.len() {
             self.notes.push("some jobs ask for threads: all of them are threads".to_owned());
@@ -254,13 +267,20 @@ impl<H: Host> Lowering<'_, H> {
         Ok(())
     }
 
-    /// Refuse passes, appending and overlaps that are not done.
+    /// Refuse passes and overlaps that are not done.
     fn check_loops(&self, job: &Job) -> Result<()> {
-        let refused = if job.is_unlinked_each_loop && job.loops > 1 {
-            let what = "unlink_each_loop with several loops is not done";
-            Some(("unlink_each_loop", what, "write one job per pass"))
-        } else if job.is_appended && job.filesize.is_some() {
-            Some(("file_append", "file_append beside filesize", "write size="))
+        let refused = if job.is_renewed() && job.rw.reads() {
+            let what = "unlink_each_loop of a job that reads: its second pass finds no file";
+            Some(("unlink_each_loop", what, "write rw=write, or leave loops out"))
+        } else if job.is_renewed() && (job.clones > 1 && !job.filename.is_empty()) {
+            let what = "unlink_each_loop with several passes of clones that share files";
+            Some(("unlink_each_loop", what, "leave filename out, so that each has its own"))
+        } else if job.is_renewed() && job.rw_more.is_some() && !job.rw.is_random() {
+            let what = "unlink_each_loop with several passes that skip";
+            Some(("unlink_each_loop", what, "leave the number behind rw= out"))
+        } else if job.is_renewed() && job.engine == "mmap" {
+            let what = "unlink_each_loop with several passes of a mapped file";
+            Some(("unlink_each_loop", what, "write ioengine=psync"))
         } else if job.is_serialized && job.has_no_map && job.rw.writes() && job.depth > 1 {
             let what = "serialize_overlap with norandommap, where transfers could overlap";
             Some(("serialize_overlap", what, "leave norandommap out, or write iodepth=1"))
@@ -313,7 +333,6 @@ impl<H: Host> Lowering<'_, H> {
                 "verify",
                 jobs.iter().filter(verified).find(|job| buffers::verified_pattern(job) != pattern),
             ),
-            ("unlink", jobs.iter().find(|job| job.removes_files() != first.removes_files())),
             ("ioscheduler", jobs.iter().find(|job| job.scheduler != first.scheduler)),
             ("randseed", jobs.iter().find(|job| job.seed != first.seed)),
             (
@@ -351,7 +370,7 @@ impl<H: Host> Lowering<'_, H> {
             });
         }
         self.on(job, buffers::check(job))?;
-        self.on(job, logs::check(job, engine.is_of_names))?;
+        self.on(job, logs::check(job, engine.is_of_names || engine.is_of_space))?;
         let is_null = engine.name == "null";
         let is_here = self.typing.common.on.is_none() && !is_null;
         let is_program = program::is_needed(job, engine);
@@ -553,7 +572,7 @@ impl<H: Host> Lowering<'_, H> {
             let name = format!("{}: verify", works[*first].unit.name);
             phases.push(Phase { engine, ..phase(&name.replace('/', "-"), tenants) });
         }
-        let is_unlinked = self.typing.jobs[0].removes_files();
+        let is_unlinked = self.typing.jobs.iter().all(|job| job.is_unlinked);
         if let Some(last) = phases.last_mut() {
             last.keeps_files = !is_unlinked;
         }
@@ -575,13 +594,13 @@ impl<H: Host> Lowering<'_, H> {
     }
 
     fn phase(&self, works: &[Work], here: &[usize]) -> Result<Phase> {
-        let moves = |index: &&usize| works[**index].engine.name != engine::CPU;
+        let moves = |index: &&usize| !works[**index].engine.goes_with_all();
         let first = &works[*here.iter().find(moves).unwrap_or(&here[0])];
         let first_job = &self.typing.jobs[first.unit.job];
         for index in here {
             let work = &works[*index];
             let job = &self.typing.jobs[work.unit.job];
-            if work.ours != first.ours && work.engine.name != engine::CPU {
+            if work.ours != first.ours && !work.engine.goes_with_all() {
                 let what = format!(
                     "jobs {} and {} run at once with the engines {} and {}",
                     first_job.name, job.name, first.ours, work.ours

@@ -139,6 +139,8 @@ pub struct UnitShow {
     pub name_bytes: u64,
     /// Trims count as so many bytes; 0: there are none.
     pub trim_bytes: u64,
+    /// Bytes of a read and of a write that move no data; 0: they do.
+    pub space_bytes: [u64; 2],
     /// Percentiles of slat, clat, lat.
     pub percentiles: [bool; 3],
     /// Percentiles to tell.

@@ -9,7 +9,7 @@ use iolab_workload::program::{
 };
 use iolab_workload::spec::{LockPolicy, Manner, Opening, Tenant};
 
-use super::engine::Engine;
+use super::engine::{self, Engine};
 use super::expand::Unit;
 use super::geometry::{Geometry, Wrong, geometry, percent_of};
 use super::host::Host;
@@ -25,7 +25,7 @@ fn wrong<T>(name: &'static str, what: &str, remedy: &str) -> Result<T, Wrong> {
 
 /// Tell whether a unit of this job is a program.
 pub fn is_needed(job: &Job, engine: Engine) -> bool {
-    engine.is_of_names || culprit(job).is_some()
+    engine.is_of_names || engine.is_of_space || culprit(job).is_some()
 }
 
 /// Option that makes a unit of this job a program, and what a stream could do in its place.
@@ -51,6 +51,7 @@ pub fn culprit(job: &Job) -> Option<&'static str> {
         (job.filesize.is_some_and(|(low, high)| low != high), "use one filesize"),
         (job.is_poisson, "leave rate_process=poisson out"),
         (job.rw.trims(), "leave trims out"),
+        (job.is_renewed(), "leave unlink_each_loop out"),
         (job.rw.is_random() && job.align != [None; 3], "leave blockalign out"),
         (job.is_strided == Some(true), "leave zonemode=strided out"),
         (job.flow > 0, "leave flow out"),
@@ -129,8 +130,10 @@ pub fn program_of(
         existing_percent: if makes_names(engine) { 0.0 } else { 100.0 },
         reuse: Reuse::Kept,
         makers: 0,
-        fill: match (job.rw.writes() && !job.rw.reads(), job.fallocate) {
-            (true, _) if job.is_overwritten || job.rw.trims() => Fill::Data,
+        fill: match (job.rw.writes() && !job.rw.reads() || engine.is_of_space, job.fallocate) {
+            (true, _) if !engine.is_of_space && (job.is_overwritten || job.rw.trims()) => {
+                Fill::Data
+            }
             (true, Fallocate::Native | Fallocate::Keep) => Fill::Allocated,
             (true, Fallocate::None | Fallocate::Truncate) => Fill::Sparse,
             (false, _) => Fill::Data,
@@ -249,12 +252,17 @@ fn work(job: &Job, host: &impl Host, looked_at: Option<&str>) -> Result<Work, Wr
     let largest = job.filesize.map_or(one.region, |(_, high)| high.max(one.region));
     let blocks = |bytes: u64| bytes / unit * unit;
     let region = blocks(largest).saturating_mul(files);
+    let one_pass = match skip(job)? {
+        bytes if is_fixed && bytes > 0 => skipping(largest, unit, bytes as u64),
+        _ => blocks(largest),
+    };
+    let one_pass = one_pass.saturating_mul(files);
     let pass = match (job.io_size, whole) {
         (Some(Typed::Bytes(bytes)), _) if is_fixed => bytes.div_ceil(unit) * unit,
         (Some(Typed::Bytes(bytes)), _) => bytes,
         (Some(Typed::Percent(percent)), _) => percent_of(region, percent).div_ceil(unit) * unit,
         (None, Some(bytes)) if job.filesize.is_some() => blocks(bytes).min(region),
-        (None, _) => region,
+        (None, _) => one_pass,
     };
     let all = pass.saturating_mul(job.loops).max(unit);
     let counted = Some(job.number_ios).filter(|count| *count > 0);
@@ -267,8 +275,25 @@ fn work(job: &Job, host: &impl Host, looked_at: Option<&str>) -> Result<Work, Wr
         _ => (!is_timed).then_some(all),
     };
     let is_sequential_mix = job.rw.is_mixed() && !job.rw.is_random();
-    let is_endless = is_timed || is_sequential_mix || (all > region && !is_range);
+    let is_endless = is_timed || is_sequential_mix || (all > one_pass && !is_range);
     Ok(Work { one, unit, is_fixed, files, bytes, ops: counted.filter(|_| !is_fixed), is_endless })
+}
+
+/// Bytes between two transfers of a job that is not random.
+fn skip(job: &Job) -> Result<i64, Wrong> {
+    match job.rw_more.as_deref().filter(|_| !job.rw.is_random()) {
+        Some(text) => shape::skip(text, job.kb_base).map_err(|problem| ("rw", problem)),
+        None => Ok(0),
+    }
+}
+
+/// Bytes that are moved in a pass over a region with `skip` bytes between two transfers: it ends
+/// where a part of a transfer is left, and otherwise goes on from the front.
+fn skipping(region: u64, unit: u64, skip: u64) -> u64 {
+    let step = unit.saturating_add(skip);
+    let count = region.saturating_sub(unit) / step + 1;
+    let is_part_left = count.checked_mul(step).is_some_and(|next| next < region);
+    if is_part_left { count * unit } else { region / unit * unit }
 }
 
 /// Creating, asking about or removing each file once.
@@ -313,6 +338,7 @@ fn of_transfers(
     if job.rw.trims() {
         return of_trims(job, unit, engine, set, work);
     }
+    check_space(job, engine, work)?;
     let share = tenant::read_share(job);
     let mut leafs = Vec::new();
     if job.rw.reads() && share > 0.0 {
@@ -335,21 +361,35 @@ fn of_transfers(
             steps.push(Node { every: Some(every), id: Some("sync".into()), ..flush.clone() });
         }
         if job.is_flushed_at_end || job.is_flushed_on_close {
-            let does = if flush.does == Deed::SyncFileRange { Deed::Fsync } else { flush.does };
-            let last = Node { does, id: Some("last_sync".into()), ..flush };
+            let last = Node { does: Deed::Fsync, id: Some("last_sync".into()), ..flush };
             after.push(if work.files > 1 { of_each_file(last, set, work.files) } else { last });
         }
     }
     let lasting = Ns(job.runtime_ns.saturating_add(job.ramp_ns));
+    // What moves no bytes is counted by its passes, each of which is one operation.
+    let passes = work.bytes.filter(|_| engine.is_of_space).map(|bytes| (bytes / work.unit).max(1));
     let limit = Limits {
-        passes: None,
+        passes,
         ops: work.ops,
-        total_bytes: work.bytes.map(Bytes),
+        total_bytes: work.bytes.filter(|_| !engine.is_of_space).map(Bytes),
         time_ns: (job.runtime_ns > 0).then_some(lasting),
         count: None,
     };
     let (pace, flow) = (pace(job, work)?, flow(job));
     Ok(Program { steps, after, pace, flow, limit, ..Program::default() })
+}
+
+/// Refuse what engines of lengths and blocks do not do.
+fn check_space(job: &Job, engine: Engine, work: &Work) -> Result<(), Wrong> {
+    if engine.name == engine::FTRUNCATE && (job.rw.reads() || job.rw.trims()) {
+        let what = "ioengine=ftruncate only writes: fio's fails with anything else";
+        return wrong("rw", what, "write rw=write or rw=randwrite");
+    }
+    if engine.is_of_space && !work.is_fixed {
+        let what = format!("ioengine={} with several sizes is not done", engine.name);
+        return wrong("bs", &what, "write one size");
+    }
+    Ok(())
 }
 
 /// The proportion to other jobs, if there is one.
@@ -365,6 +405,7 @@ fn of_trims(
     set: &str,
     work: &Work,
 ) -> Result<Program, Wrong> {
+    check_space(job, engine, work)?;
     if !work.is_fixed {
         return wrong("bs", "trims of several sizes are not done", "write one size");
     }
@@ -384,7 +425,7 @@ fn of_trims(
             file: Some(file),
             at: Some(Place { of: Some(TRIM.to_owned()), ..Place::default() }),
             size_bytes: Some(Amount::Constant(work.unit)),
-            ..opened(job, engine, Deed::Write)
+            ..opened(job, engine, deed(engine, 1))
         });
     }
     let time_ns = (job.runtime_ns > 0).then_some(Ns(job.runtime_ns));
@@ -394,11 +435,11 @@ fn of_trims(
     Ok(Program { steps, pace, flow, limit, ..Program::default() })
 }
 
-/// Id of the step that reads.
+/// Id of the step that reads: results are found by ids.
 pub const READ: &str = "read";
 /// Id of the step that writes.
-const WRITE: &str = "write";
-/// Id of the step that trims, which the results are found by.
+pub const WRITE: &str = "write";
+/// Id of the step that trims.
 pub const TRIM: &str = "trim";
 
 fn leaf(
@@ -409,21 +450,13 @@ fn leaf(
     (place, weight): (usize, f64),
 ) -> Result<Node, Wrong> {
     let is_random = job.rw.is_random();
-    let (does, id) = match place {
-        0 => (Deed::Read, READ),
-        1 => (Deed::Write, WRITE),
-        _ => (Deed::Discard, TRIM),
-    };
+    let (does, id) = (deed(engine, place), [READ, WRITE, TRIM][place]);
     let more = job.rw_more.as_deref();
-    let typed = |told: Result<i64, Problem>| told.map_err(|problem| ("rw", problem));
     let runs = match more.filter(|_| is_random) {
         Some(text) => shape::run_length(text).map_err(|problem| ("rw", problem))?,
         None => 1,
     };
-    let skip_bytes = match more.filter(|_| !is_random) {
-        Some(text) => typed(shape::skip(text, job.kb_base))?,
-        None => 0,
-    };
+    let skip_bytes = skip(job)?;
     let course = Course {
         picked_percent: if is_random { job.percentage_random[place].unwrap_or(100) } else { 0 },
         ops_per_place: runs,
@@ -431,6 +464,8 @@ fn leaf(
         skip_bytes,
         is_endless: work.is_endless,
         drops_cache: drops_cache(job, engine),
+        renews: job.is_renewed(),
+        flushes: job.is_flushed_after_pass() && job.is_strided != Some(true),
         zones: zones(job)?,
     };
     let named = shape::distribution(&job.distribution, place);
@@ -464,8 +499,22 @@ fn leaf(
         at: Some(at),
         size_bytes: Some(size_of(job, place, work.unit)),
         is_submitted_only: engine.is_asynchronous && job.depth > 1,
+        // A read by fallocate(2): the file has room, and is as long as before.
+        keeps_length: does == Deed::Allocate && place == 0,
         ..opened(job, engine, does)
     })
+}
+
+/// Deed of a read (0), a write (1) or a trim.
+fn deed(engine: Engine, place: usize) -> Deed {
+    match (engine.name, place) {
+        (engine::FTRUNCATE, _) => Deed::Truncate,
+        (engine::FALLOC, 0 | 1) => Deed::Allocate,
+        (engine::FALLOC, _) => Deed::Punch,
+        (_, 0) => Deed::Read,
+        (_, 1) => Deed::Write,
+        _ => Deed::Discard,
+    }
 }
 
 /// Zones that a job works on one after the other.
@@ -502,7 +551,7 @@ fn opened(job: &Job, engine: Engine, does: Deed) -> Node {
             Sync::Sync => Durability::Sync,
             Sync::Dsync => Durability::DataSync,
         },
-        is_read_only: !job.rw.writes(),
+        is_read_only: !job.rw.writes() && !engine.is_of_space,
         advice: job.advised().filter(|_| !engine.is_without_files),
         ..Node::new(does)
     }

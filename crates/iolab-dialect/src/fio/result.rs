@@ -8,7 +8,7 @@ use iolab_workload::report::{SteadyReport, Tolerated};
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Show, UnitShow};
-use super::program::TRIM;
+use super::program::{READ, TRIM, WRITE};
 use super::rules::RuleResults;
 
 /// Name of the event; of a row the rest is a [`RowResult`].
@@ -519,7 +519,7 @@ fn apart(tenant: &TenantResult, place: usize, all: &Histogram) -> Option<(Histog
     (submission.count() == all.count()).then_some((submission, completion))
 }
 
-/// Adds operations that move no data: on names, and trims.
+/// Adds operations that move no data: on names, lengths and blocks, and trims.
 fn add_operations(found: &mut Entry<'_>, unit: &UnitShow, tenant: &TenantResult, measured_ns: u64) {
     if let Some(named) = tenant.operations.first().filter(|_| unit.name_bytes > 0) {
         found.sides[0].add(&Side {
@@ -530,15 +530,19 @@ fn add_operations(found: &mut Entry<'_>, unit: &UnitShow, tenant: &TenantResult,
             ..Side::default()
         });
     }
-    if let Some(trims) = tenant.operations.iter().find(|one| one.id == TRIM && unit.trim_bytes > 0)
-    {
-        found.sides[2].add(&Side {
-            ios: trims.ops,
-            bytes: trims.ops * unit.trim_bytes,
-            runtime_ms: milliseconds(measured_ns),
-            latency: Some(trims.latency.clone()).filter(|latency| latency.count() > 0),
-            ..Side::default()
-        });
+    let [reads, writes] = unit.space_bytes;
+    let kinds = [(READ, reads), (WRITE, writes), (TRIM, unit.trim_bytes)];
+    for (place, (id, bytes)) in kinds.into_iter().enumerate() {
+        let done = tenant.operations.iter().find(|one| one.id == id && bytes > 0);
+        if let Some(done) = done {
+            found.sides[place].add(&Side {
+                ios: done.ops,
+                bytes: done.ops * bytes,
+                runtime_ms: milliseconds(measured_ns),
+                latency: Some(done.latency.clone()).filter(|latency| latency.count() > 0),
+                ..Side::default()
+            });
+        }
     }
 }
 

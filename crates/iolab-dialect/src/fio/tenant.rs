@@ -69,7 +69,7 @@ pub fn tenant_of(
             Sync::Sync => Durability::Sync,
             Sync::Dsync => Durability::DataSync,
         },
-        fsync: fsync(job)?,
+        fsync: fsync(job, geometry)?,
         is_close_timed: false,
         flush,
         is_preallocated: opening == Opening::Keep && job.fallocate != Fallocate::None,
@@ -224,13 +224,18 @@ fn burst(job: &Job, io: u64) -> Result<Option<Burst>, Wrong> {
     }))
 }
 
-fn fsync(job: &Job) -> Result<FsyncPolicy, Wrong> {
+fn fsync(job: &Job, geometry: &Geometry) -> Result<FsyncPolicy, Wrong> {
     check_flushes(job)?;
     let is_ended = job.is_flushed_at_end || job.is_flushed_on_close;
     let ops = job.flush_every();
     Ok(match (job.rw.writes(), ops, is_ended) {
         (false, _, _) | (true, 0, false) => FsyncPolicy::None,
-        (true, ops, is_ended) => FsyncPolicy::Between { ops, is_ended },
+        (true, ops, is_ended) => {
+            let has_passes = is_timed(job) || geometry.ops > geometry.region / geometry.io;
+            let is_flushed = has_passes && job.is_flushed_after_pass();
+            let pass_ops = if is_flushed { geometry.region / geometry.io } else { 0 };
+            FsyncPolicy::Between { ops, is_ended, pass_ops }
+        }
     })
 }
 

@@ -116,10 +116,13 @@ fn count_end<L: Lane, W: Worker>(
             recorder.handed_over(completion, lane.submission_ns(completion.token));
         }
         recorder.completed(completion);
-    } else if let Some(at) = worker.begun_anew() {
-        recorder.begin_anew(at);
-    } else if let Some(one) = worker.whole_operation() {
-        recorder.count(one.class, one.began, one.ended, one.bytes);
+    } else {
+        recorder.uncounted(completion);
+        if let Some(at) = worker.begun_anew() {
+            recorder.begin_anew(at);
+        } else if let Some(one) = worker.whole_operation() {
+            recorder.count(one.class, one.began, one.ended, one.bytes);
+        }
     }
 }
 

@@ -392,6 +392,8 @@ impl Checker<'_> {
         let takes_file = does.uses_handle() || does.opens() || does.uses_name();
         let needs_file = does.opens() || does.uses_name();
         let needs_size = (moves && !node.is_whole) || does == Deed::Truncate;
+        // The length of a file that is served is set to the place where a transfer would begin.
+        let is_served = node.file.as_ref().is_some_and(|file| file.by == FileBy::Served);
         let has_size = moves || does.has_range() || is_key || does == Deed::Truncate;
         let is_time = matches!(does, Deed::Think | Deed::Burn);
         let counts = is_semaphore || does == Deed::Scan;
@@ -409,7 +411,7 @@ impl Checker<'_> {
                 does.uses_handle() || does.opens() || does == Deed::Close,
                 false,
             ),
-            ("at", node.at.is_some(), does.has_range(), false),
+            ("at", node.at.is_some(), does.has_range() || is_served, false),
             ("size_bytes", node.size_bytes.is_some(), has_size, needs_size),
             ("is_whole", node.is_whole, moves, false),
             ("position", node.position.is_some(), moves, false),
@@ -517,11 +519,19 @@ impl Checker<'_> {
         if file.by != FileBy::Served {
             return Ok(());
         }
-        let is_transfer = matches!(node.does, Deed::Read | Deed::Write | Deed::Discard);
+        let is_transfer = matches!(
+            node.does,
+            Deed::Read
+                | Deed::Write
+                | Deed::Discard
+                | Deed::Punch
+                | Deed::Allocate
+                | Deed::Truncate
+        );
         let has_course = node.at.as_ref().is_some_and(|at| at.course.is_some());
         if !is_transfer || !has_course || node.size_bytes.is_none() || node.is_whole {
             let problem = "a file that is served to a step without a course and a size";
-            let remedy = "let a read, write or discard have size_bytes and at.course";
+            let remedy = "let a transfer, allocation or truncation have size_bytes and at.course";
             return self.wrong(field, problem, remedy);
         }
         Ok(())

@@ -35,6 +35,14 @@ pub struct Course {
     /// written soon (`posix_fadvise(2)`, `POSIX_FADV_DONTNEED`).
     #[serde(default, skip_serializing_if = "is_default")]
     pub drops_cache: bool,
+    /// A file that was written is flushed when its region is begun again (fsync(2)); that is no
+    /// operation of its own and has no latency.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub flushes: bool,
+    /// A file is removed and made anew when its region is begun again; that is no operation of its
+    /// own and has no latency.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub renews: bool,
     /// The region is worked on zone by zone, and begun again at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zones: Option<Zones>,
@@ -239,9 +247,12 @@ impl Way {
         if let Some(length) = fitting(stretch, at, length) {
             return Some((at, length));
         }
-        // Where some places are picked, the end of the region is no end of the work.
-        if course.is_endless || course.skip_bytes != 0 || course.picked_percent > 0 {
-            map.is_begun_again = true;
+        // Beyond the end it goes on from the front; where a part of a transfer is left, the file is
+        // used up. Where some places are picked, the end of the region is no end of the work.
+        let is_beyond = course.skip_bytes != 0 && at >= stretch.bytes;
+        if course.is_endless || is_beyond || course.picked_percent > 0 {
+            // Who skips comes to the front several times in a pass.
+            map.is_begun_again = !is_beyond;
             return fitting(stretch, 0, length).map(|length| (0, length));
         }
         None
@@ -314,8 +325,12 @@ mod tests {
         assert_eq!(places(&of(0), &pick, 99), [0, 4, 8, 12, 16, 20, 24, 28]);
         assert_eq!(places(&of(4096), &pick, 8), [0, 8, 16, 24, 0, 8, 16, 24]);
         assert_eq!(places(&of(-8192), &pick, 8), [0, 24, 20, 16, 12, 8, 4, 0]);
+        // Before, the region was begun again where less than a transfer is left of it.
+        assert_eq!(places(&of(2048), &pick, 99), [0, 6, 12, 18, 24]);
         let endless = Course { is_endless: true, ..Course::default() };
         assert_eq!(places(&endless, &pick, 10)[8..], [0, 4]);
+        let endless = Course { is_endless: true, ..of(2048) };
+        assert_eq!(places(&endless, &pick, 7)[4..], [24, 0, 6]);
     }
 
     #[test]

@@ -241,6 +241,11 @@ fn of_worker(program: &Program, sizes: Sizes) -> Cost {
     of_all(&program.before, sizes).plus(most_ops).plus(of_all(&program.after, sizes))
 }
 
+/// Tell whether a step goes through a part of a file.
+fn is_served(node: &Node) -> bool {
+    node.at.as_ref().is_some_and(|at| at.course.is_some())
+}
+
 /// Passes of a worker at most.
 fn passes(program: &Program) -> u64 {
     let limit = &program.limit;
@@ -315,7 +320,8 @@ fn of_step(node: &Node, sizes: Sizes) -> Cost {
             Cost { written: size, moved: size, grown }
         }
         Deed::Copy => Cost { written: size, moved: size.saturating_mul(2), grown: size },
-        Deed::Allocate => Cost { grown: size, ..Cost::default() },
+        // Of a file that is served no more than was laid out.
+        Deed::Allocate if !is_served(node) => Cost { grown: size, ..Cost::default() },
         Deed::Get => Cost { moved: value, ..Cost::default() },
         Deed::Scan => Cost { moved: value.saturating_mul(count), ..Cost::default() },
         Deed::Put | Deed::Modify => {

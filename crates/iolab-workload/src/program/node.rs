@@ -87,6 +87,9 @@ pub struct Node {
     /// Parts of the call (`sync_file_range`); absent: all of them.
     #[serde(default, skip_serializing_if = "is_default")]
     pub range_sync: RangeSync,
+    /// The file stays as long as it is where blocks are allocated (`FALLOC_FL_KEEP_SIZE`).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub keeps_length: bool,
     /// Flags of each transfer (preadv2(2), pwritev2(2)).
     #[serde(default, skip_serializing_if = "is_default")]
     pub flags: TransferFlags,
@@ -233,6 +236,7 @@ impl Node {
             is_write_only: false,
             advice: None,
             range_sync: RangeSync::default(),
+            keeps_length: false,
             flags: TransferFlags::NONE,
             vectors: 0,
             verify: None,

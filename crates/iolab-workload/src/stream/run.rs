@@ -38,7 +38,9 @@ pub(super) fn is_unhindered(tenant: &Tenant) -> bool {
         && !tenant.lock.is_of_each()
         && !matches!(
             tenant.fsync,
-            FsyncPolicy::Every { .. } | FsyncPolicy::Between { ops: 1.., .. }
+            FsyncPolicy::Every { .. }
+                | FsyncPolicy::Between { ops: 1.., .. }
+                | FsyncPolicy::Between { pass_ops: 1.., .. }
         )
         && manner == Manner::default()
 }

@@ -105,6 +105,9 @@ impl<G: GroupState> StreamWorker<G> {
             let op = self.unflushed.flush(self.tenant.flush, self.tenant.manner.range_sync);
             return self.submit(now, true, op);
         }
+        if self.has_ended_a_pass() {
+            return self.flush_pass(now);
+        }
         if self.read_back.is_some()
             && let Some(step) = self.next_read_back(now)
         {
@@ -165,6 +168,28 @@ impl<G: GroupState> StreamWorker<G> {
             }
             _ => false,
         }
+    }
+
+    /// Tell whether a pass is over behind which all is flushed.
+    #[inline]
+    fn has_ended_a_pass(&self) -> bool {
+        let FsyncPolicy::Between { pass_ops, .. } = self.tenant.fsync else { return false };
+        pass_ops > 0
+            && self.issued != self.flushed_at
+            && self.issued.is_multiple_of(pass_ops)
+            && self.issued < self.budget
+    }
+
+    /// Flushes a pass as soon as all of it has ended; it takes time, and is not counted.
+    #[cold]
+    fn flush_pass(&mut self, now: Ns) -> Step {
+        if self.in_flight() > 0 {
+            return Step::Await;
+        }
+        self.flushed_at = self.issued;
+        self.asides += 1;
+        let op = self.flush_all();
+        self.submit_aside(now, op)
     }
 
     /// The next record, read or written.

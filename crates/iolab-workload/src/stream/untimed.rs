@@ -59,7 +59,7 @@ impl<G: GroupState> StreamWorker<G> {
     }
 
     /// Makes everything written so far durable.
-    fn flush_all(&self) -> Op {
+    pub(super) fn flush_all(&self) -> Op {
         if self.is_mapped() {
             let length = self.tenant.used_bytes();
             return Op::Msync { handle: FILE, at: Bytes(0), length, is_async: false };

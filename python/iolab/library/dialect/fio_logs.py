@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     )
 
 _OP: Final = struct.Struct("<QQQII")
-"""Offset in bytes, end of the op and its service time in ns, bytes, direction."""
+"""Offset in bytes, end of the op and its service time in ns, bytes, direction and file."""
 _WINDOW: Final = struct.Struct("<QQQQII")
 """End of the window, sum and longest of the service times in ns, bytes, ops, direction."""
 _OP_APART: Final = struct.Struct("<QQQIIQ")
@@ -46,8 +46,12 @@ _OP_APART: Final = struct.Struct("<QQQIIQ")
 _WINDOW_APART: Final = struct.Struct("<QQQQIIQQQ")
 """The same with sum and longest of the times of submission, and the longest of the rest."""
 _TRIM: Final = 2
-_ACTIONS: Final = ("read", "write", "trim", "sync", "datasync")
-"""Names of the directions of entries in a log of actions."""
+_ACTIONS: Final = ("read", "write", "trim", "sync", "datasync", "sync")
+"""Names of the directions of entries in a log of actions; the last one, `sync_file_range`, is one
+that fio writes and cannot do again."""
+_DIRECTION_BITS: Final = 8
+"""Of the directions in the engine's logs; above them is the number of the file."""
+_DIRECTION_MASK: Final = (1 << _DIRECTION_BITS) - 1
 _TIMES: Final = ("latency", "submission", "completion")
 _PART_ENTRIES: Final = 1 << 15
 _FOLDER: Final = "operations"
@@ -80,6 +84,8 @@ class Entry:
     longest_submission_ns: int = 0
     longest_completion_ns: int = 0
     """Longest time from the end of a submission on."""
+    file: int = 0
+    """Place of its file among those of the log."""
 
 
 def _logs_of(plan: DialectPlan) -> list[FioLog]:
@@ -156,21 +162,42 @@ def write_logs(plan: DialectPlan, record: Record, folder: Path | None) -> None:
         path = Path(log["file"])
         try:
             with opened_replacing(path, plan.allowed) as file:
-                for clone in log["clones"]:
-                    for line in _clone_lines(log, clone, record, folder):
-                        file.write(line.encode())
+                for line in _all_lines(log, record, folder):
+                    file.write(line.encode())
         except OSError as error:
             raise IolabError(
                 f"{path} cannot be written: {error.strerror}", "the results are stored"
             ) from None
 
 
+def _all_lines(log: FioLog, record: Record, folder: Path) -> Iterator[str]:
+    """Lines of all clones: one after the other, but actions in the order of time."""
+    if log["kind"] == "actions":
+        yield from _actions(log, _actions_of_all(log, record, folder))
+        return
+    for clone in log["clones"]:
+        yield from _clone_lines(log, clone, record, folder)
+
+
+def _actions_of_all(log: FioLog, record: Record, folder: Path) -> list[Entry]:
+    """Entries of all clones by the times when they began, from the first clone's beginning on."""
+    clones = [_done(clone, record) for clone in log["clones"]]
+    origin_ns = min((int(done[0][1]["started_ns"]) for done in clones if done), default=0)
+    found = [entry for done in clones for entry in _entries(log, done, folder, origin_ns)]
+    return sorted(found, key=lambda entry: entry.ended_ns - entry.total_ns)
+
+
+def _done(clone: Sequence[FioLogSource], record: Record) -> list[tuple[FioLogSource, StreamReport]]:
+    """Parts of a clone's work that were done, with their reports."""
+    found = [(source, _report(record["phases"], source)) for source in clone]
+    return [(source, report) for source, report in found if report is not None]
+
+
 def _clone_lines(
     log: FioLog, clone: Sequence[FioLogSource], record: Record, folder: Path
 ) -> Iterator[str]:
     """Lines of a clone's work, with times from the beginning of its first phase on, or of 1970."""
-    found = [(source, _report(record["phases"], source)) for source in clone]
-    done = [(source, report) for source, report in found if report is not None]
+    done = _done(clone, record)
     if not done:
         return
     origin_ns = int(done[0][1]["started_ns"]) + log["ramp_ns"]
@@ -206,7 +233,8 @@ def _entries(
             ended_ns = max(0, entry[0] - origin_ns)
             if window_ns:
                 ended_ns = _end_of_window(ended_ns, window_ns, finish_ns)
-            yield Entry(ended_ns, *entry[1:])
+            place = entry[10] - source.get("first_path", 0) + source.get("first_target", 0)
+            yield Entry(ended_ns, *entry[1:10], file=place)
 
 
 def _end_of_window(last_ns: int, window_ns: int, finish_ns: int) -> int:
@@ -236,18 +264,18 @@ def _read(path: Path, *, has_windows: bool, has_submissions: bool) -> Iterator[t
         while block := file.read(form.size * _PART_ENTRIES):
             if has_windows:
                 for ended, total, longest, size, ops, direction, *more in form.iter_unpack(block):
-                    yield ended, total, longest, size, ops, direction, 0, *(more or (0, 0, longest))
+                    times = more or (0, 0, longest)
+                    yield ended, total, longest, size, ops, direction, 0, *times, 0
             else:
-                for offset, ended, took, size, direction, *more in form.iter_unpack(block):
+                for offset, ended, took, size, packed, *more in form.iter_unpack(block):
+                    way, place = packed & _DIRECTION_MASK, packed >> _DIRECTION_BITS
                     first: int = more[0] if more else 0
-                    yield ended, took, took, size, 1, direction, offset, first, first, took - first
+                    times = first, first, took - first
+                    yield ended, took, took, size, 1, way, offset, *times, place
 
 
 def _lines(log: FioLog, entries: Iterable[Entry], added_ms: int) -> Iterator[str]:
     """The lines of a clone's log."""
-    if log["kind"] == "actions":
-        yield from _actions(log, entries)
-        return
     entries = (entry for entry in entries if entry.direction <= _TRIM)
     if log["kind"] == "histogram":
         yield from _histograms(log, entries, added_ms)
@@ -348,16 +376,24 @@ def _histograms(log: FioLog, entries: Iterable[Entry], added_ms: int) -> Iterato
             yield f"{ms}, {direction}, {log['block_bytes']}, {', '.join(map(str, of))}\n"
 
 
-def _actions(log: FioLog, entries: Iterable[Entry]) -> Iterator[str]:
+def _actions(log: FioLog, entries: Sequence[Entry]) -> Iterator[str]:
     """A log that can be done again: microseconds, file, action, place and length."""
-    name = log["target"]
-    yield f"fio version 3 iolog\n0 {name} add\n0 {name} open\n"
-    at, us = 0, 0
-    for entry in sorted(entries, key=lambda entry: entry.ended_ns - entry.total_ns):
+    names = log["targets"]
+    yield "fio version 3 iolog\n"
+    for name in dict.fromkeys(names):
+        yield f"0 {name} add\n"
+    places, us = dict[str, int](), 0
+    for entry in entries:
         us = max(0, entry.ended_ns - entry.total_ns) // _NS_PER_US
-        at = entry.offset if entry.direction <= _TRIM else at
+        name = names[entry.file]
+        if name not in places:
+            yield f"{us} {name} open\n"
+        if entry.direction <= _TRIM:
+            places[name] = entry.offset
+        at = places.setdefault(name, 0)
         yield f"{us} {name} {_ACTIONS[entry.direction]} {at} {entry.bytes}\n"
-    yield f"{us} {name} close\n"
+    for name in places:
+        yield f"{us} {name} close\n"
 
 
 def _bucket(ns: int) -> int:

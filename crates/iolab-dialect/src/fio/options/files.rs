@@ -138,8 +138,10 @@ pub const ROWS: &[Row] = done_rows! { "Files";
             job.is_appended = value.flag();
             Ok(())
         };
-    "unlink_each_loop": Flag, "0", T1, "files are removed after each pass",
-        Differs("one pass; as unlink") => |job, value| {
+    "unlink_each_loop": Flag, "0", T1,
+        "files are removed after each pass and made anew for the next one",
+        Differs("not of files that are read, mapped or shared by clones, where there are passes") =>
+        |job, value| {
             job.is_unlinked_each_loop = value.flag();
             Ok(())
         };
@@ -192,7 +194,7 @@ pub const ROWS: &[Row] = done_rows! { "Files";
             Ok(())
         };
     "unlink": Flag, "0", T1, "files are removed in the end",
-        Differs("the same for all jobs; only files that iolab may replace") => |job, value| {
+        Differs("of all jobs or of none; only files that iolab may replace") => |job, value| {
             job.is_unlinked = value.flag();
             Ok(())
         };

@@ -155,13 +155,7 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             Ok(())
         };
     "stat_type": Choice(&["stat", "lstat", "statx"]), "stat", T2, "which call asks about a file",
-        Differs("stat") => |_, value| {
-            if value.word() == 0 {
-                return Ok(());
-            }
-            let what = "other calls than stat are not done".to_owned();
-            Err(crate::diagnostic::Problem::new(what, "write stat_type=stat"))
-        };
+        Ignored("a file is asked about by statx(2), and a link is not followed") => |_, _| Ok(());
     "thinktime": Time(Us), "0", T1, "pause after every thinktime_blocks transfers", Done =>
         |job, value| {
             job.think_ns = value.number();

@@ -73,7 +73,9 @@ pub const ROWS: &[Row] = done_rows! { "Logs";
     "log_entries": Count(0, i64::MAX), "1024", T1, "first size of a log in memory",
         Ignored("logs take no memory") => |_, _| Ok(());
     "write_iolog": Text, "", T1, "a log of all transfers, trims and flushes, version 3",
-        Differs("for single files and single clones") => |job, value| {
+        Differs("clones follow each other by time in one log; `sync_file_range` is called sync, \
+                 because fio does not read it; no lines between passes where files are closed") =>
+        |job, value| {
             job.logs.iolog = Some(value.text());
             Ok(())
         };

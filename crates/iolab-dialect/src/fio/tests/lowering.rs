@@ -2,7 +2,7 @@
 
 use iolab_model::op::{Access, Advice, RangeSync};
 use iolab_model::{Bytes, Ns};
-use iolab_workload::program::{Amount, Deed, FileBy, FileSet, Node, Pace, Program};
+use iolab_workload::program::{Amount, Deed, FileBy, FileSet, Fill, Node, Pace, Program};
 use iolab_workload::spec::{
     Burst, Cpus, Direction, Flush, FsyncPolicy, Limit, LockPolicy, Opening, Pattern, Preallocation,
     ReadingBack, Tenant, WorkersAs,
@@ -11,6 +11,7 @@ use iolab_workload::verify::Verify;
 
 use super::super::dialect::plan;
 use super::super::host::There;
+use super::super::logs::LogShow;
 use super::super::plan::Plan;
 use super::{Paper, words};
 
@@ -80,11 +81,119 @@ fn options_become_fields() {
     assert_eq!(t.direction, Direction::Mixed { read_share: 0.7 });
     assert_eq!(t.limit, Limit::Time { duration_ns: Ns(2_000_000_000) });
     let t = tenant("--rw=write --size=1m --fsync=8 --end_fsync=1 --rate=1m --thinktime=5");
-    assert_eq!(t.fsync, FsyncPolicy::Between { ops: 8, is_ended: true });
+    assert_eq!(t.fsync, FsyncPolicy::Between { ops: 8, is_ended: true, pass_ops: 0 });
     assert_eq!((t.rate_ops_per_s, t.think_ns), (Some(256.0), Ns(5000)));
     let t = tenant("--rw=randrw --size=1m --rate_iops=100,50");
     assert_eq!(t.rate_ops_per_s, Some(150.0));
     assert_eq!(t.direction, Direction::Mixed { read_share: 100.0 / 150.0 });
+}
+
+/// Before, files were flushed once, at the end of all passes, and of several files by fdatasync(2)
+/// where a job says `fdatasync=`. fio 3.33 does it in each pass, by fsync(2).
+#[test]
+fn what_was_written_is_flushed_at_the_end_of_each_pass() {
+    let of = |text: &str| match tenant(&format!("--rw=write --bs=4k --size=16k {text}")).fsync {
+        FsyncPolicy::Between { ops, is_ended, pass_ops } => (ops, is_ended, pass_ops),
+        _ => (0, false, 0),
+    };
+    assert_eq!(of("--fsync_on_close=1"), (0, true, 0));
+    assert_eq!(of("--fsync_on_close=1 --io_size=40k"), (0, true, 4));
+    assert_eq!(of("--end_fsync=1 --loops=2 --fsync=3"), (3, true, 4));
+    assert_eq!(of("--end_fsync=1 --time_based --runtime=1"), (0, true, 4));
+    assert_eq!(of("--fsync=3 --loops=2"), (3, false, 0));
+    let (program, _) = program_of(
+        "--name=a --rw=write --nrfiles=2 --size=16k --loops=2 --fdatasync=1 --end_fsync=1",
+    );
+    let course = program.steps[0].at.as_ref().and_then(|at| at.course.as_ref()).unwrap();
+    assert!(course.flushes);
+    assert_eq!((program.steps[1].does, program.after[0].does), (Deed::Fdatasync, Deed::Fsync));
+}
+
+/// Before, a pass with a skip that leaves the grid was as many transfers as the region holds.
+#[test]
+fn a_pass_ends_where_a_part_of_a_transfer_is_left() {
+    let moved = |text: &str| {
+        let (program, _) = program_of(&format!("--name=a --bs=4k --size=32k {text}"));
+        program.limit.total_bytes.map(|bytes| bytes.0 / 4096)
+    };
+    for (text, count) in [
+        ("--rw=read:4", 7),
+        ("--rw=read:4 --loops=2", 14),
+        ("--rw=read:4 --io_size=64k", 16),
+        ("--rw=read:2k", 5),
+        ("--rw=read:4k", 8),
+        ("--rw=read:-2k", 8),
+    ] {
+        assert_eq!(moved(text), Some(count), "{text}");
+    }
+}
+
+/// Before, several loops were refused, and one removed the files at the end, which fio 3.33 leaves.
+#[test]
+fn files_that_go_with_each_loop_are_made_anew_for_the_next_one() {
+    let plan = plan_of("--name=x --rw=write --size=1m --unlink_each_loop=1");
+    let phase = &plan.rows[0].workload.phases[0];
+    assert!(phase.keeps_files && phase.tenants[0].program.is_none());
+    let (program, _) = program_of("--name=x --rw=write --size=1m --unlink_each_loop=1 --loops=2");
+    let course = program.steps[0].at.as_ref().and_then(|at| at.course.as_ref()).unwrap();
+    assert!(course.renews && course.is_endless);
+    let some = plan_of("--name=x --rw=write --size=4k --unlink=1 --name=y --rw=write --size=4k");
+    assert!(some.rows[0].workload.phases[0].keeps_files);
+    assert!(some.notes.iter().any(|note| note.contains("removes nothing")));
+}
+
+/// Before, these engines were refused.
+#[test]
+fn blocks_and_lengths_are_changed_by_engines_of_their_own() {
+    let of = |text: &str| {
+        let (program, set) = program_of(&format!("--name=x --size=16k {text}"));
+        let steps = program.all_nodes().filter(|node| node.at.is_some());
+        let steps: Vec<_> = steps.map(|node| (node.does, node.keeps_length)).collect();
+        (steps, program.limit.passes, set.fill)
+    };
+    let (steps, passes, fill) = of("--ioengine=falloc --rw=write --loops=3");
+    assert_eq!((steps, passes, fill), (vec![(Deed::Allocate, false)], Some(12), Fill::Allocated));
+    let (steps, ..) = of("--ioengine=falloc --rw=randrw");
+    assert_eq!(steps, [(Deed::Allocate, true), (Deed::Allocate, false)]);
+    let (steps, ..) = of("--ioengine=falloc --rw=trimwrite");
+    assert_eq!(steps, [(Deed::Punch, false), (Deed::Allocate, false)]);
+    let (steps, _, fill) = of("--ioengine=ftruncate --rw=write --fallocate=none");
+    assert_eq!((steps, fill), (vec![(Deed::Truncate, false)], Fill::Sparse));
+    // They run beside any other engine.
+    let beside =
+        "--name=a --ioengine=falloc --rw=write --size=8k --name=b --ioengine=sync --size=8k";
+    assert_eq!(plan_of(beside).rows[0].workload.phases[0].engine.as_deref(), Some("sync"));
+}
+
+/// Before, memory that clones share was refused, and so were other calls than stat(2).
+#[test]
+fn what_changes_nothing_is_noted() {
+    for text in ["--mem=shm", "--iomem=mmapshared", "--stat_type=lstat"] {
+        let plan = plan_of(&format!("--name=x --size=4k {text}"));
+        assert!(plan.notes.iter().any(|note| note.contains("changes nothing here")), "{text}");
+    }
+}
+
+/// Before, logs of several files or clones were refused.
+#[test]
+fn a_log_of_actions_has_all_files_and_clones() {
+    let logs = |text: &str| plan_of(text).show.logs;
+    let places = |log: &LogShow| -> Vec<(usize, usize)> {
+        let all = log.clones.iter().flatten();
+        all.map(|source| (source.first_path, source.first_target)).collect()
+    };
+    let clones = logs("--name=a --size=8k --numjobs=3 --write_iolog=l");
+    assert_eq!(clones[0].targets, ["a.0.0", "a.1.0", "a.2.0"]);
+    assert_eq!(places(&clones[0]), [(0, 0), (0, 1), (0, 2)]);
+    let shared = logs("--name=a --size=8k --numjobs=2 --filename=f --write_iolog=l");
+    assert_eq!((shared[0].targets.len(), places(&shared[0])), (1, vec![(0, 0), (0, 0)]));
+    let files =
+        logs("--name=b --nrfiles=3 --size=12k --name=a --filename=A:B --size=8k --write_iolog=l");
+    assert_eq!((files[0].targets.join(" "), places(&files[0])), ("A B".into(), vec![(3, 0)]));
+    let null =
+        logs("--name=a --ioengine=null --filename=A:B --size=8k --numjobs=2 --write_iolog=l");
+    // Each clone has a set of its own.
+    assert_eq!((null[0].targets.join(" "), places(&null[0])), ("A B".into(), vec![(0, 0), (2, 0)]));
 }
 
 /// Before, `fallocate=keep` and `sync_file_range` were refused, and `fallocate=truncate` was none.
@@ -101,7 +210,7 @@ fn room_is_made_and_ranges_are_synced_as_asked() {
     let t = tenant("--rw=write --size=16k --sync_file_range=wait_before,write:3");
     let parts = RangeSync { waits_before: true, writes: true, waits_after: false };
     assert_eq!((t.flush, t.manner.range_sync), (Flush::SyncFileRange, parts));
-    assert_eq!(t.fsync, FsyncPolicy::Between { ops: 3, is_ended: false });
+    assert_eq!(t.fsync, FsyncPolicy::Between { ops: 3, is_ended: false, pass_ops: 0 });
     let (program, _) =
         program_of("--name=a --rw=write --nrfiles=3 --size=64k --sync_file_range=write:4");
     let step = &program.steps[1];
@@ -479,8 +588,15 @@ fn what_cannot_be_done_is_refused_where_it_stands() {
         ("--name=a --rw=write --size=64k --dedupe_percentage=20 --nrfiles=2", "dedupe_percentage"),
         ("--name=a --rw=write --size=64k --dedupe_percentage=20 --verify=md5", "data of a kind"),
         ("--name=a --read_iolog=none.log", "none.log cannot be read"),
-        ("--name=a --size=4k --write_iolog=x --numjobs=2", "several files or clones"),
         ("--name=a --size=4k --write_hist_log=x", "log_hist_msec"),
+        ("--name=a --size=8k --rw=read --unlink_each_loop=1 --loops=2", "finds no file"),
+        (
+            "--name=a --size=8k --rw=write --unlink_each_loop=1 --loops=2 --filename=f --numjobs=2",
+            "clones that share files",
+        ),
+        ("--name=a --ioengine=ftruncate --rw=read --size=8k", "only writes"),
+        ("--name=a --ioengine=falloc --rw=write --size=64k --bsrange=4k-8k", "several sizes"),
+        ("--name=a --ioengine=falloc --rw=write --size=4k --write_bw_log=x", "ioengine=falloc"),
         ("--name=a --ioengine=filestat --filesize=4k --write_lat_log=x", "ioengine=filestat"),
         ("--name=a --size=4k --bs=64k", "size too small"),
         ("--name=a --rw=read", "you need to specify size="),
@@ -780,14 +896,11 @@ fn lowest_rates_appending_and_single_passes_become_what_they_say() {
     let region = appended.region.unwrap();
     assert_eq!((region.from_bytes, region.bytes), (Bytes(3 << 20), Bytes(1 << 20)));
     assert_eq!(appended.file_bytes, Bytes(4 << 20));
-    assert!(
-        !plan_of("--name=x --rw=write --size=1m --unlink_each_loop=1").rows[0].workload.phases[0]
-            .keeps_files
-    );
-    assert!(
-        refusal("--name=x --rw=write --size=1m --unlink_each_loop=1 --loops=2")
-            .contains("several loops")
-    );
+    // The rest of the file's size is written behind what is there.
+    let line = words("--name=x --filename=f --rw=write --filesize=4m --file_append=1");
+    let plan = super::super::dialect::plan(&line, &paper).map_err(|e| e.to_string()).unwrap();
+    let region = plan.rows[0].workload.phases[0].tenants[0].region.unwrap();
+    assert_eq!((region.from_bytes, region.bytes), (Bytes(3 << 20), Bytes(1 << 20)));
     assert_eq!(ops("--rw=write --size=1m --create_only=1"), 0);
     assert!(
         refusal("--name=x --rw=randwrite --size=1m --norandommap --iodepth=4 --serialize_overlap")

@@ -52,6 +52,10 @@ pub(super) enum Meaning {
 pub(super) struct Job {
     /// Absent: a file that is closed at the end.
     pub(super) node: Option<usize>,
+    /// Calls before the others that prepare them, the last one first.
+    pub(super) before: Vec<Op>,
+    /// The call under way is one of those.
+    is_before: bool,
     pub(super) ops: [Option<Op>; 3],
     pub(super) whole: Option<Whole>,
     pub(super) intended: Ns,
@@ -81,6 +85,8 @@ impl Job {
     pub(super) fn new(node: Option<usize>, intended: Ns) -> Self {
         Self {
             node,
+            before: Vec::new(),
+            is_before: false,
             ops: [None; 3],
             whole: None,
             intended,
@@ -103,14 +109,26 @@ impl Job {
 
     /// Its next call.
     pub(super) fn next_op(&mut self) -> Option<Op> {
+        self.current = self.before.pop();
+        self.is_before = self.current.is_some();
+        if self.is_before {
+            return self.current;
+        }
         let op = self.ops[0].take().or_else(|| self.whole.as_mut().and_then(Whole::piece));
         self.ops.rotate_left(1);
         self.current = op;
         op
     }
 
+    /// Tell whether its call under way only prepares those behind it.
+    fn is_aside(&self) -> bool {
+        self.is_before || matches!(self.current, Some(Op::Advise { .. }))
+    }
+
     fn has_more(&self) -> bool {
-        self.ops[0].is_some() || self.whole.is_some_and(|whole| whole.left > 0)
+        !self.before.is_empty()
+            || self.ops[0].is_some()
+            || self.whole.is_some_and(|whole| whole.left > 0)
     }
 }
 
@@ -136,8 +154,8 @@ impl<G: GroupState> ProgramWorker<'_, G> {
     pub(super) fn call_ended(&mut self, completion: &Completion, is_timed: bool) -> bool {
         let token = completion.token.0;
         let mut job = self.jobs[token as usize].take().expect("a call belongs to a job");
-        // Time of the advice before a transfer is not the transfer's.
-        if !matches!(job.current, Some(Op::Advise { .. })) {
+        // Time of what comes before a transfer is not the transfer's.
+        if !job.is_aside() {
             job.began.get_or_insert(completion.submitted);
         }
         let is_last = completion.outcome.is_err() || !job.has_more();
@@ -177,7 +195,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
     /// Counts the bytes of a call; whether the recorder shall count it, too.
     fn count_call(&mut self, job: &mut Job, moved: u64, is_timed: bool) -> bool {
         let Some(op) = job.current else { return false };
-        if matches!(op, Op::Advise { .. }) {
+        if job.is_aside() {
             return false;
         }
         let is_transfer = matches!(op, Op::Read(_) | Op::Write(_) | Op::Copy { .. })

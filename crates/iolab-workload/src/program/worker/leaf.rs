@@ -36,7 +36,7 @@ pub(super) enum Begun {
 }
 
 /// Way in which a node opens a file.
-fn how(node: &Node) -> OpenHow {
+pub(super) fn how(node: &Node) -> OpenHow {
     OpenHow {
         access: node.path.unwrap_or_default().access(),
         durability: node.durability,
@@ -694,7 +694,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             }
             Deed::Allocate => {
                 job.meaning = Meaning::Reaches(at.0 + length.0);
-                Op::Allocate { handle, at, length, keeps_length: false }
+                Op::Allocate { handle, at, length, keeps_length: flat.node.keeps_length }
             }
             Deed::Punch => deallocate(Deallocation::Punch),
             Deed::Zero => deallocate(Deallocation::Zero),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use iolab_model::Bytes;
-use iolab_model::op::{Advice, Deallocation, Handle, Op, Position, Transfer};
+use iolab_model::op::{Advice, Deallocation, Handle, Op, OpenHow, Position, Transfer};
 
 use super::super::code::{Chosen, Flat};
 use super::super::course::{Chance, Stretch};
@@ -14,7 +14,7 @@ use super::super::stage::FileId;
 use super::ProgramWorker;
 use super::choose::Held;
 use super::job::{Job, Meaning};
-use super::leaf::Begun;
+use super::leaf::{Begun, how};
 use crate::group::GroupState;
 
 /// Choice of the file of a set that is served.
@@ -28,16 +28,27 @@ pub(super) struct Serving {
     used_up: BTreeSet<u32>,
 }
 
+/// Calls before the first transfer of a pass on a file.
+#[derive(Clone, Copy, Debug)]
+struct Again {
+    /// The file is flushed.
+    is_flushed: bool,
+    /// Its cached pages are dropped.
+    drops_cache: bool,
+    /// The file is removed and made anew.
+    is_renewed: bool,
+}
+
 impl<G: GroupState> ProgramWorker<'_, G> {
     /// The calls of a transfer on the file that is served.
     pub(super) fn served(&mut self, node: usize, flat: &Flat, job: &mut Job) -> Result<(), Begun> {
         let Some(chosen) = &flat.file else { return Err(Begun::Nothing) };
         let size = flat.node.size_bytes.as_ref();
         let wanted = size.map_or(0, |amount| amount.draw(&mut self.random));
-        let (file, (at, length), is_begun_again) = loop {
+        let (file, (at, length), again) = loop {
             let Some(file) = self.serve(chosen) else { return Err(Begun::NoMore) };
             match self.on_course(node, flat, file, wanted) {
-                Some((found, is_begun_again)) => break (file, found, is_begun_again),
+                Some((found, again)) => break (file, found, again),
                 None => self.use_up(chosen.set, file.number),
             }
         };
@@ -51,20 +62,57 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let op = match flat.node.does {
             Deed::Read => Op::Read(transfer),
             Deed::Write => Op::Write(transfer),
-            _ => {
-                let how = Deallocation::Discard;
+            Deed::Truncate => Op::Truncate { handle, length: Bytes(at) },
+            Deed::Allocate => {
+                let keeps_length = flat.node.keeps_length;
+                Op::Allocate { handle, at: Bytes(at), length, keeps_length }
+            }
+            does => {
+                let is_hole = does == Deed::Punch;
+                let how = if is_hole { Deallocation::Punch } else { Deallocation::Discard };
                 Op::Deallocate { handle, at: Bytes(at), length, how }
             }
         };
-        // Whoever opens the file has read nothing of it.
-        if is_begun_again && !opens {
-            Self::then(job, Op::Advise { handle, advice: Advice::DontNeed });
+        // Whoever opens the file has not used it before.
+        if !opens {
+            self.prepare_pass(again, flat, (file, handle), job);
         }
-        if flat.node.does == Deed::Write && !opens {
-            job.meaning = Meaning::Reaches(at + length.0);
+        match flat.node.does {
+            _ if opens => {}
+            Deed::Write => job.meaning = Meaning::Reaches(at + length.0),
+            Deed::Allocate if !flat.node.keeps_length => {
+                job.meaning = Meaning::Reaches(at + length.0);
+            }
+            Deed::Truncate => job.meaning = Meaning::Length(at),
+            _ => {}
         }
         Self::then(job, op);
         Ok(())
+    }
+
+    /// The calls before the first transfer of a pass on an open file.
+    fn prepare_pass(
+        &self,
+        again: Again,
+        flat: &Flat,
+        (file, handle): (FileId, Handle),
+        job: &mut Job,
+    ) {
+        // They are taken from the end.
+        if again.is_renewed {
+            let set = &self.stage.sets[file.set as usize];
+            let path = set.path(file.number, false);
+            let how = OpenHow { is_remembered: set.is_flat, ..how(&flat.node) };
+            set.resize(file.number, 0);
+            job.before.push(Op::Create { path, handle, how });
+            job.before.push(Op::Unlink { path });
+            job.before.push(Op::Close { handle });
+        } else if again.drops_cache {
+            job.before.push(Op::Advise { handle, advice: Advice::DontNeed });
+        }
+        if again.is_flushed {
+            job.before.push(Op::Fsync { handle });
+        }
     }
 
     /// The file that is served now; `None`: all are used up.
@@ -98,15 +146,15 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         serving.left = 0;
     }
 
-    /// Place and length of the next transfer of a step in a file, and whether its cached pages are
-    /// dropped before; `None`: the file is used up.
+    /// Place and length of the next transfer of a step in a file, and what comes before it; `None`:
+    /// the file is used up.
     fn on_course(
         &mut self,
         node: usize,
         flat: &Flat,
         file: FileId,
         wanted: u64,
-    ) -> Option<((u64, u64), bool)> {
+    ) -> Option<((u64, u64), Again)> {
         let at = flat.node.at.as_ref()?;
         let course = at.course.as_ref()?;
         let set = &self.stage.sets[file.set as usize];
@@ -122,6 +170,12 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let mut chance = Chance { random: &mut self.random, key };
         let stretch = Stretch { from, bytes, unit };
         let found = way.next((course, pick), (stretch, wanted), map, &mut chance)?;
-        Some((found, map.take_begun_again() && course.drops_cache))
+        let is_begun_again = map.take_begun_again();
+        let again = Again {
+            is_flushed: is_begun_again && course.flushes,
+            drops_cache: is_begun_again && course.drops_cache,
+            is_renewed: is_begun_again && course.renews,
+        };
+        Some((found, again))
     }
 }
