@@ -6,7 +6,7 @@
 
 use iolab_model::Bytes;
 use iolab_model::op::Durability;
-use iolab_workload::program::{Deed, Node, Pace, Program};
+use iolab_workload::program::{Course, Deed, Node, Pace, Place, Program};
 use iolab_workload::spec::rules::TenantRules;
 use iolab_workload::spec::{Direction, FsyncPolicy, Limit, Manner, Opening, ReadingBack, Tenant};
 use iolab_workload::verify::{HEADER_BYTES, VerifiedBlocks};
@@ -110,11 +110,18 @@ pub fn rereading(tenant: &Tenant) -> Option<Tenant> {
         return None;
     }
     let writes = program.steps.iter().filter(|step| step.does == Deed::Write);
-    let read = |step: &Node| Node {
-        does: Deed::Read,
-        id: Some(program::READ.to_owned()),
-        durability: Durability::None,
-        ..step.clone()
+    let read = |step: &Node| {
+        let course = |at: Place| {
+            let course = at.course.map(|own| Course { flushes: false, renews: false, ..own });
+            Place { course, ..at }
+        };
+        Node {
+            does: Deed::Read,
+            id: Some(program::READ.to_owned()),
+            durability: Durability::None,
+            at: step.at.clone().map(course),
+            ..step.clone()
+        }
     };
     let steps = writes.map(read).collect();
     let program =
@@ -145,6 +152,9 @@ pub fn reading_all(job: &Job) -> Job {
         flow: 0,
         runtime_ns: 0,
         is_time_based: false,
+        is_unlinked_each_loop: false,
+        is_flushed_at_end: false,
+        is_flushed_on_close: false,
         ..job.clone()
     }
 }
