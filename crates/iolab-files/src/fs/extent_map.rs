@@ -42,6 +42,28 @@ impl FileExtent {
     }
 }
 
+/// A range of a map from before a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormerRange {
+    /// First block of the file.
+    pub first: u64,
+    /// Number of blocks.
+    pub count: u64,
+    /// The parts of extents that lay in it.
+    pub extents: Vec<FileExtent>,
+}
+
+impl FormerRange {
+    /// Takes up the range of the next change, if one range says the same: new blocks of a growing
+    /// file.
+    pub fn absorbs(&mut self, next: &Self) -> bool {
+        let goes_on = self.first + self.count == next.first;
+        let is_growth = goes_on && self.extents.is_empty() && next.extents.is_empty();
+        self.count += if is_growth { next.count } else { 0 };
+        is_growth
+    }
+}
+
 /// The place `by` blocks behind another one.
 const fn advanced(place: Place, by: u64) -> Place {
     match place {
@@ -204,10 +226,15 @@ impl ExtentMap {
         taken
     }
 
-    /// Puts a range back to extents that [`ExtentMap::within`] or [`ExtentMap::take`] has told.
-    pub fn restore(&mut self, first: u64, count: u64, extents: &[FileExtent]) {
-        self.clear(first, count);
-        for old in extents {
+    /// A range as it is now, to be kept from before a change.
+    pub fn former(&self, first: u64, count: u64) -> FormerRange {
+        FormerRange { first, count, extents: self.within(first, count).collect() }
+    }
+
+    /// Puts a range back to what it held.
+    pub fn restore(&mut self, former: &FormerRange) {
+        self.clear(former.first, former.count);
+        for old in &former.extents {
             self.set(old.first, old.count, old.place);
         }
     }

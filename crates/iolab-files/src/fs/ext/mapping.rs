@@ -74,17 +74,17 @@ impl ExtFs {
     ) -> Result<(), Errno> {
         let FileExtent { first, count, place } = extent;
         let Some(state) = self.nodes.get_mut(&node) else { return Ok(()) };
-        let old: Vec<_> = state.blocks.within(first, count).collect();
+        let old = state.blocks.former(first, count);
         if !self.has_extents {
             state.blocks.set(first, count, place);
-            self.undo(cx, Undo::Blocks(node, first, count, old));
+            self.undo(cx, Undo::Blocks(node, old));
             return Ok(());
         }
         let before = records_near(&state.blocks, first, count);
         state.blocks.set(first, count, place);
         let after = records_near(&state.blocks, first, count);
         state.records = (state.records + after).saturating_sub(before);
-        self.undo(cx, Undo::Blocks(node, first, count, old));
+        self.undo(cx, Undo::Blocks(node, old));
         self.grow_tree(cx, node, first, (before, after))
     }
 

@@ -6,7 +6,7 @@ use std::mem::discriminant;
 use super::directory::Directory;
 use crate::api::context::Tid;
 use crate::api::file_system::NodeKind;
-use crate::fs::extent_map::{ExtentMap, FileExtent};
+use crate::fs::extent_map::{ExtentMap, FormerRange};
 
 /// Blocks that map the blocks of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -127,7 +127,7 @@ const FORGOTTEN: usize = 64;
 #[derive(Clone, Debug)]
 pub enum Undo {
     /// A range of a file had these extents.
-    Blocks(u32, u64, u64, Vec<FileExtent>),
+    Blocks(u32, FormerRange),
     /// A file had these mapping blocks.
     Maps(u32, Box<Maps>),
     /// A file had this length on the device.
@@ -146,7 +146,7 @@ impl Undo {
     /// Node that it is about.
     const fn node(&self) -> u32 {
         match self {
-            Self::Blocks(node, ..)
+            Self::Blocks(node, _)
             | Self::Maps(node, _)
             | Self::Size(node, _)
             | Self::Links(node, _)
@@ -176,7 +176,7 @@ impl Undo {
 
     fn carry_out_in(self, node: &mut ExtNode) {
         match self {
-            Self::Blocks(_, first, count, old) => node.blocks.restore(first, count, &old),
+            Self::Blocks(_, old) => node.blocks.restore(&old),
             Self::Maps(_, old) => node.maps = *old,
             Self::Size(_, old) => node.size_disk = old,
             Self::Links(_, old) => node.links = old,
@@ -195,13 +195,7 @@ impl Undo {
     /// Takes up a later change of the same node: what was there before both is known already.
     fn absorbs(&mut self, next: &Self) -> bool {
         match (self, next) {
-            // New blocks of a growing file.
-            (Self::Blocks(_, first, count, old), Self::Blocks(_, from, more, newer))
-                if *first + *count == *from && old.is_empty() && newer.is_empty() =>
-            {
-                *count += more;
-                true
-            }
+            (Self::Blocks(_, old), Self::Blocks(_, newer)) => old.absorbs(newer),
             (Self::Size(..), Self::Size(..))
             | (Self::Maps(..), Self::Maps(..))
             | (Self::Links(..), Self::Links(..))
@@ -259,6 +253,7 @@ mod tests {
 
     use super::*;
     use crate::api::block::{DeviceId, Place};
+    use crate::fs::extent_map::FileExtent;
 
     type Nodes = BTreeMap<u32, ExtNode>;
 
@@ -274,12 +269,12 @@ mod tests {
                     0 => Place::Hole,
                     _ => Place::Written(DeviceId::MAIN, value >> 32),
                 };
-                let old = node.blocks.within(first, count).collect();
+                let old = node.blocks.former(first, count);
                 node.blocks.clear(first, count);
                 if place != Place::Hole {
                     node.blocks.set(first, count, place);
                 }
-                Undo::Blocks(number, first, count, old)
+                Undo::Blocks(number, old)
             }
         }
     }

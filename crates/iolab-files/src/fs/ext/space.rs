@@ -14,7 +14,7 @@ use crate::api::block::{FileRun, Mapped, NodeId, Place};
 use crate::api::context::Context;
 use crate::api::file_system::{Reshape, Write};
 use crate::api::frame::largest_order;
-use crate::fs::extent_map::FileExtent;
+use crate::fs::extent_map::{FileExtent, FormerRange};
 
 /// Work per page of a promise, and per page of a write under a handle of the journal: what Linux
 /// 6.18 needs more than for an overwrite with delayed allocation (docs/reference/file-systems).
@@ -330,7 +330,8 @@ impl ExtFs {
         }
         let end = taken.last().map_or(first, FileExtent::end);
         let is_file = state.is_file();
-        self.undo(cx, Undo::Blocks(node.0, first, end - first, taken.clone()));
+        let old = FormerRange { first, count: end - first, extents: taken.clone() };
+        self.undo(cx, Undo::Blocks(node.0, old));
         for extent in &taken {
             if let Some((_, place)) = extent.place.block() {
                 self.free_blocks(cx, place, extent.count, !is_file);

@@ -72,9 +72,10 @@ proptest! {
                     plain.0[first as usize..(first + count) as usize].fill(Place::Hole);
                 }
                 Change::TakeAndRestore(first, count) => {
-                    let taken = map.take(first, count);
+                    let former = map.former(first, count);
+                    prop_assert_eq!(&map.take(first, count), &former.extents);
                     prop_assert!(map.within(first, count).next().is_none());
-                    map.restore(first, count, &taken);
+                    map.restore(&former);
                 }
             }
             let extents: Vec<FileExtent> = map.iter().collect();

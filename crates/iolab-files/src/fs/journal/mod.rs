@@ -10,4 +10,4 @@ pub mod undo;
 pub use block_journal::{BlockJournal, JournalRules};
 pub use persistence::{DeltaLog, LogArea, Persistence};
 pub use plain::PlainLog;
-pub use undo::UndoLog;
+pub use undo::{FormerNode, MappedNode, UndoLog};

@@ -11,7 +11,7 @@ use crate::api::context::{Context, Tid};
 use crate::api::make::MakeSpec;
 use crate::error::FilesError;
 use crate::fs::directory::PieceDirectory;
-use crate::fs::journal::{PlainLog, UndoLog};
+use crate::fs::journal::{FormerNode, PlainLog, UndoLog};
 
 /// Inode number of the root directory, and first inode that files get.
 pub const ROOT: u32 = 2;
@@ -74,10 +74,23 @@ impl QfsFs {
         tid
     }
 
-    /// Keeps the state of an inode from before its first change in the running epoch.
+    /// Keeps the state of an inode, but for its map, from before its first change in the running
+    /// epoch.
     pub(super) fn keep(&mut self, cx: &mut Context, number: u32) {
         let tid = self.transaction(cx);
-        self.undo.keep(tid, number, &self.nodes);
+        self.undo.keep(tid, number, &mut self.nodes);
+    }
+
+    /// Keeps a range of the map of an inode, too, from before its change in the running epoch.
+    pub(super) fn keep_range(&mut self, cx: &mut Context, number: u32, range: (u64, u64)) {
+        let tid = self.transaction(cx);
+        self.undo.keep_range(tid, number, range, &mut self.nodes);
+    }
+
+    /// Notes an inode from before changes that are made by now.
+    pub(super) fn note(&mut self, cx: &mut Context, number: u32, old: FormerNode<QfsNode>) {
+        let tid = self.transaction(cx);
+        self.undo.note(tid, number, old);
     }
 
     /// Lets a name lie in a piece of a directory, or nowhere; a crash undoes it.
@@ -213,7 +226,7 @@ impl QfsFs {
                 node.extents.set(extent.first, extent.count, Place::Written(device, first));
                 self.pools.occupy(device, first, extent.count);
             }
-            for &(device, first) in &node.indirect {
+            for &(device, first) in &*node.indirect {
                 self.pools.occupy(device, first, Geometry::META_DAU);
             }
         }

@@ -71,9 +71,9 @@ impl QfsFs {
 
     /// A directory or link gets another length and the blocks of 4 KiB for it.
     fn grow_metadata(&mut self, cx: &mut Context, number: u32, bytes: u64) -> Result<(), Errno> {
-        self.keep(cx, number);
         let has = self.nodes.get(&number).map_or(0, |node| node.extents.blocks());
         let needs = bytes.div_ceil(Geometry::UNIT).next_multiple_of(Geometry::SMALL);
+        self.keep_range(cx, number, (has, needs.saturating_sub(has)));
         for at in (has..needs).step_by(Geometry::SMALL as usize) {
             let (device, first) = self.pools.take_meta(Geometry::SMALL).ok_or(Errno::ENOSPC)?;
             if let Some(node) = self.nodes.get_mut(&number) {
@@ -203,7 +203,6 @@ impl QfsFs {
         if self.node(node).is_none() {
             return;
         }
-        self.keep(cx, node.0);
         self.take_away(cx, node, (0, u64::MAX));
         self.change_inode(cx, node.0, true);
         self.nodes.remove(&node.0);

@@ -1,8 +1,11 @@
 //! `QfsNode`: an inode in memory.
 
+use std::sync::Arc;
+
 use crate::api::block::{BlockRun, DeviceId};
 use crate::api::context::Tid;
 use crate::fs::extent_map::ExtentMap;
+use crate::fs::journal::MappedNode;
 use crate::fs::write_behind::Waiting;
 
 /// An inode in memory.
@@ -17,7 +20,7 @@ pub struct QfsNode {
     /// Units of it, by their place in the file.
     pub extents: ExtentMap,
     /// Indirect blocks, by number: device and first unit.
-    pub indirect: Vec<(DeviceId, u64)>,
+    pub indirect: Arc<Vec<(DeviceId, u64)>>,
     /// Bytes in a row that a writer has copied and nobody sent off.
     pub behind: Waiting,
     /// The last change of anything, and of what is needed to find its data.
@@ -25,6 +28,12 @@ pub struct QfsNode {
     pub data_tid: Tid,
     pub modified: u64,
     pub accessed: u64,
+}
+
+impl MappedNode for QfsNode {
+    fn map(&mut self) -> &mut ExtentMap {
+        &mut self.extents
+    }
 }
 
 /// Run of an indirect block.

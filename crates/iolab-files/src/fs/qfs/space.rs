@@ -1,5 +1,7 @@
 //! DAUs of files: given at write(2), one after the other, and taken back by truncate and unlink.
 
+use std::sync::Arc;
+
 use iolab_model::error::Errno;
 use iolab_model::{Bytes, Ns};
 
@@ -9,6 +11,7 @@ use super::node::indirect_run;
 use crate::api::block::{DeviceId, FileRun, Mapped, NodeId, Place};
 use crate::api::context::{Context, HoldBack};
 use crate::api::file_system::{ClosedHandle, Write};
+use crate::fs::journal::FormerNode;
 use crate::fs::write_behind::gather;
 
 /// Work of finding a place for a DAU. [assume]
@@ -70,18 +73,24 @@ impl QfsFs {
         number: u32,
         missing: &[(u64, u64)],
     ) -> Result<(), Errno> {
-        self.keep(cx, number);
-        let before = self.nodes.get(&number).cloned().ok_or(Errno::EINVAL)?;
+        let node = self.nodes.get_mut(&number).ok_or(Errno::EINVAL)?;
+        let mut before = FormerNode::new(node);
+        for &slot in missing {
+            before.keep(&node.extents, slot);
+        }
         let mut taken = Taken::new();
         for &slot in missing {
             if self.give_dau(cx, number, slot, &mut taken).is_none() {
                 for (device, first, count) in taken {
                     self.pools.give(device, first, count);
                 }
-                self.nodes.insert(number, before);
+                if let Some(node) = self.nodes.get_mut(&number) {
+                    before.undo(node);
+                }
                 return Err(Errno::ENOSPC);
             }
         }
+        self.note(cx, number, before);
         Ok(())
     }
 
@@ -125,7 +134,7 @@ impl QfsFs {
         while count <= wanted {
             let (device, first) = self.pools.take_meta(Geometry::META_DAU)?;
             taken.push((device, first, Geometry::META_DAU));
-            self.nodes.get_mut(&number)?.indirect.push((device, first));
+            Arc::make_mut(&mut self.nodes.get_mut(&number)?.indirect).push((device, first));
             count += 1;
         }
         let place = self.nodes.get(&number)?.indirect[wanted as usize];
@@ -149,7 +158,8 @@ impl QfsFs {
         })
     }
 
-    /// Units hold data now. Their DAUs were recorded before: this is no change of metadata.
+    /// Units hold data now. Their DAUs were recorded before: this is no change of metadata, and a
+    /// crash does not undo it.
     pub(super) fn mark_written(&mut self, run: FileRun) {
         if let Some(node) = self.nodes.get_mut(&run.node.0) {
             node.extents.mark_written(run.first, run.count);
@@ -185,14 +195,14 @@ impl QfsFs {
 
     /// A file gets a length; DAUs behind it are freed.
     pub(super) fn resize(&mut self, cx: &mut Context, node: NodeId, to: u64) {
-        self.keep(cx, node.0);
         let (size, is_large) =
             self.node(node).map_or((0, false), |state| (state.size, state.is_large));
         let keeps = self.geometry.units_of(size.min(to), is_large);
+        let first = to.div_ceil(UNIT);
+        self.keep_range(cx, node.0, (first, keeps.saturating_sub(first)));
         self.take_away(cx, node, (keeps, u64::MAX - keeps));
         if let Some(state) = self.nodes.get_mut(&node.0) {
             // The rest of the last DAU shows zeros when the file grows again.
-            let first = to.div_ceil(UNIT);
             state.extents.mark_unwritten(first, keeps.saturating_sub(first));
             state.size = to;
             state.behind = (0, 0);
@@ -205,12 +215,14 @@ impl QfsFs {
     /// Frees the DAUs of a range, and indirect blocks that point at nothing any more.
     pub(super) fn take_away(&mut self, cx: &mut Context, node: NodeId, (first, count): (u64, u64)) {
         let geometry = self.geometry;
+        self.keep_range(cx, node.0, (first, count));
         let Some(state) = self.nodes.get_mut(&node.0) else { return };
         let gone = state.extents.take(first, count);
         let last = state.extents.last().map(|extent| extent.end() - 1);
         let needs = last.and_then(|unit| geometry.indirect(unit, state.is_large));
         let needs = needs.map_or(0, |number| number as usize + 1);
-        let indirect = state.indirect.split_off(needs.min(state.indirect.len()));
+        let needs = needs.min(state.indirect.len());
+        let indirect = Arc::make_mut(&mut state.indirect).split_off(needs);
         for extent in gone {
             if let Some((device, place)) = extent.place.block() {
                 self.release(cx, device, place, extent.count);
@@ -228,7 +240,7 @@ impl QfsFs {
         let (begin, count) = slot(run.first);
         let first = if begin == run.first { begin } else { begin + count };
         let (end, _) = slot(run.end());
-        self.keep(cx, run.node.0);
+        self.keep_range(cx, run.node.0, (run.first, run.count));
         if let Some(state) = self.nodes.get_mut(&run.node.0) {
             // DAUs that are given back in part stay, and show zeros.
             state.extents.mark_unwritten(run.first, run.count);

@@ -12,7 +12,7 @@ use crate::api::file_system::NodeKind;
 use crate::api::make::MakeSpec;
 use crate::error::FilesError;
 use crate::fs::directory::{PIECE, PieceDirectory};
-use crate::fs::journal::{DeltaLog, LogArea, Persistence, PlainLog, UndoLog};
+use crate::fs::journal::{DeltaLog, FormerNode, LogArea, Persistence, PlainLog, UndoLog};
 
 /// Inode number of the root directory (`UFSROOTINO`).
 pub const ROOT: u32 = 2;
@@ -93,10 +93,24 @@ impl UfsFs {
         tid
     }
 
-    /// Keeps the state of an inode from before its first change in the running transaction.
+    /// Keeps the state of an inode, but for its map, from before its first change in the running
+    /// transaction.
     pub(super) fn keep(&mut self, cx: &mut Context, number: u32) {
         let tid = self.transaction(cx);
-        self.undo.keep(tid, number, &self.nodes);
+        self.undo.keep(tid, number, &mut self.nodes);
+    }
+
+    /// Keeps a range of the map of an inode, too, from before its change in the running
+    /// transaction.
+    pub(super) fn keep_range(&mut self, cx: &mut Context, number: u32, range: (u64, u64)) {
+        let tid = self.transaction(cx);
+        self.undo.keep_range(tid, number, range, &mut self.nodes);
+    }
+
+    /// Notes an inode from before changes that are made by now.
+    pub(super) fn note(&mut self, cx: &mut Context, number: u32, old: FormerNode<UfsNode>) {
+        let tid = self.transaction(cx);
+        self.undo.note(tid, number, old);
     }
 
     /// Lets a name lie in a piece of a directory, or nowhere; a crash undoes it.

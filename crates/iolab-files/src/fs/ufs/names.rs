@@ -79,7 +79,7 @@ impl UfsFs {
             first: size / Geometry::FRAGMENT,
             count: bytes.div_ceil(Geometry::FRAGMENT) - size / Geometry::FRAGMENT,
         };
-        self.mark_written(run);
+        self.mark_written(cx, run);
         if let Some(node) = self.nodes.get_mut(&number) {
             (node.size, node.size_disk) = (bytes, bytes);
         }
@@ -204,7 +204,6 @@ impl UfsFs {
 
     pub(super) fn evict_node(&mut self, cx: &mut Context, node: NodeId) {
         let Some(kind) = self.node(node).map(|state| state.kind) else { return };
-        self.keep(cx, node.0);
         self.cut(cx, node, 0);
         let group = self.geometry.inode_group(node.0);
         let maps = self.geometry.group_block(group);

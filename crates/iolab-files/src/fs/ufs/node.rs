@@ -1,10 +1,12 @@
 //! `UfsNode`: an inode in memory.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::api::context::Tid;
 use crate::api::file_system::NodeKind;
 use crate::fs::extent_map::ExtentMap;
+use crate::fs::journal::MappedNode;
 
 /// An inode in memory.
 #[derive(Clone, Debug)]
@@ -18,7 +20,7 @@ pub struct UfsNode {
     /// Fragments of it, by their place in the file.
     pub blocks: ExtentMap,
     /// Indirect blocks (first fragments), by level and number.
-    pub indirect: BTreeMap<(u8, u64), u64>,
+    pub indirect: Arc<BTreeMap<(u8, u64), u64>>,
     /// Former places of fragments that were moved to grow; they hold the data until those have
     /// reached the new ones.
     pub former: ExtentMap,
@@ -40,7 +42,7 @@ impl UfsNode {
             size: 0,
             size_disk: 0,
             blocks: ExtentMap::default(),
-            indirect: BTreeMap::new(),
+            indirect: Arc::default(),
             former: ExtentMap::default(),
             delayed: (0, 0),
             sync_tid: Tid(0),
@@ -52,5 +54,11 @@ impl UfsNode {
 
     pub fn is_directory(&self) -> bool {
         self.kind == NodeKind::Directory
+    }
+}
+
+impl MappedNode for UfsNode {
+    fn map(&mut self) -> &mut ExtentMap {
+        &mut self.blocks
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Only the last block of a file without indirect blocks may be shorter than a block.
 
+use std::sync::Arc;
+
 use iolab_model::error::Errno;
 use iolab_model::{Bytes, Ns};
 
@@ -11,6 +13,7 @@ use crate::api::block::{DeviceId, FileRun, Mapped, NodeId, Place};
 use crate::api::context::Context;
 use crate::api::file_system::Write;
 use crate::fs::extent_map::FileExtent;
+use crate::fs::journal::FormerNode;
 
 /// Work of finding a place for a block. [assume]
 const PLACE_WORK: Ns = Ns(5_000);
@@ -50,16 +53,21 @@ impl UfsFs {
         (start, end): (u64, u64),
         size: u64,
     ) -> Result<(), Errno> {
-        self.keep(cx, number);
-        let before = self.nodes.get(&number).cloned().ok_or(Errno::EINVAL)?;
-        let mut taken = Vec::new();
+        let node = self.nodes.get_mut(&number).ok_or(Errno::EINVAL)?;
         let new_size = size.max(end);
         let last = (new_size - 1) / B;
         let tail = size.checked_sub(1).map(|byte| byte / B);
         // What was the last block becomes a whole one when the file goes on behind it.
         let grown = tail.filter(|&tail| tail < last && tail < start / B && tail < Geometry::DIRECT);
-        let grown = grown.filter(|&tail| before.blocks.mapped(tail * 8, 1).place.block().is_some());
-        for block in grown.into_iter().chain(start / B..end.div_ceil(B)) {
+        let grown = grown.filter(|&tail| node.blocks.mapped(tail * 8, 1).place.block().is_some());
+        let (first, behind) = (start / B, end.div_ceil(B));
+        let mut before = FormerNode::new(node);
+        for (at, count) in grown.map(|tail| (tail, 1)).into_iter().chain([(first, behind - first)])
+        {
+            before.keep(&node.blocks, (at * Geometry::PER_BLOCK, count * Geometry::PER_BLOCK));
+        }
+        let mut taken = Vec::new();
+        for block in grown.into_iter().chain(first..behind) {
             let wants = if block == last && block < Geometry::DIRECT {
                 (new_size - block * B).div_ceil(Geometry::FRAGMENT)
             } else {
@@ -70,10 +78,13 @@ impl UfsFs {
                 for (first, count) in taken {
                     self.groups.give(first, count);
                 }
-                self.nodes.insert(number, before);
+                if let Some(node) = self.nodes.get_mut(&number) {
+                    before.undo(node);
+                }
                 return Err(errno);
             }
         }
+        self.note(cx, number, before);
         Ok(())
     }
 
@@ -173,7 +184,7 @@ impl UfsFs {
                 let first = found * Geometry::PER_BLOCK;
                 taken.push((first, Geometry::PER_BLOCK));
                 if let Some(node) = self.nodes.get_mut(&number) {
-                    node.indirect.insert(key, first);
+                    Arc::make_mut(&mut node.indirect).insert(key, first);
                 }
                 self.change_group(cx, found);
                 first
@@ -231,7 +242,8 @@ impl UfsFs {
     }
 
     /// Blocks hold data now.
-    pub(super) fn mark_written(&mut self, run: FileRun) {
+    pub(super) fn mark_written(&mut self, cx: &mut Context, run: FileRun) {
+        self.keep_range(cx, run.node.0, (run.first, run.count));
         if let Some(node) = self.nodes.get_mut(&run.node.0) {
             node.blocks.mark_written(run.first, run.count);
         }
@@ -246,8 +258,7 @@ impl UfsFs {
         if is_known && !grows {
             return;
         }
-        self.keep(cx, run.node.0);
-        self.mark_written(run);
+        self.mark_written(cx, run);
         self.forget_former(cx, run.node.0, (run.first, run.count));
         if let Some(node) = self.nodes.get_mut(&run.node.0) {
             node.size_disk = node.size_disk.max(size.0);
@@ -258,7 +269,6 @@ impl UfsFs {
 
     /// A file gets a length; what lies behind it is freed.
     pub(super) fn resize(&mut self, cx: &mut Context, node: NodeId, to: u64) {
-        self.keep(cx, node.0);
         self.cut(cx, node, to);
         if let Some(state) = self.nodes.get_mut(&node.0) {
             (state.size, state.size_disk) = (to, to);
@@ -275,20 +285,22 @@ impl UfsFs {
         } else {
             last * Geometry::PER_BLOCK
         };
+        let first = to.div_ceil(Geometry::FRAGMENT);
+        self.keep_range(cx, node.0, (first, keeps.saturating_sub(first)));
         self.take_away(cx, node, (keeps, u64::MAX - keeps));
         if let Some(state) = self.nodes.get_mut(&node.0) {
             // The rest of the last block shows zeros when the file grows again.
-            let first = to.div_ceil(Geometry::FRAGMENT);
             state.blocks.mark_unwritten(first, keeps.saturating_sub(first));
         }
     }
 
     fn take_away(&mut self, cx: &mut Context, node: NodeId, (first, count): (u64, u64)) {
+        self.keep_range(cx, node.0, (first, count));
         let Some(state) = self.nodes.get_mut(&node.0) else { return };
         let gone = state.blocks.take(first, count);
         let blocks = &state.blocks;
         let mut empty = Vec::new();
-        state.indirect.retain(|&key, place| {
+        Arc::make_mut(&mut state.indirect).retain(|&key, place| {
             let (from, span) = covered(key);
             let stays = blocks.within(from * 8, span.saturating_mul(8)).next().is_some();
             if !stays {

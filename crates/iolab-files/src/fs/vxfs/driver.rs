@@ -85,10 +85,18 @@ impl VxFs {
         tid
     }
 
-    /// Keeps the state of an inode from before its first change in the running transaction.
+    /// Keeps the state of an inode, but for its map, from before its first change in the running
+    /// transaction.
     pub(super) fn keep(&mut self, cx: &mut Context, number: u32) {
         let tid = self.transaction(cx);
-        self.undo.keep(tid, number, &self.nodes);
+        self.undo.keep(tid, number, &mut self.nodes);
+    }
+
+    /// Keeps a range of the map of an inode, too, from before its change in the running
+    /// transaction.
+    pub(super) fn keep_range(&mut self, cx: &mut Context, number: u32, range: (u64, u64)) {
+        let tid = self.transaction(cx);
+        self.undo.keep_range(tid, number, range, &mut self.nodes);
     }
 
     /// Lets a name lie in a piece of a directory, or nowhere; a crash undoes it.

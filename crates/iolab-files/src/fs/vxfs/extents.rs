@@ -75,7 +75,6 @@ impl VxFs {
         if needs > self.free.units() {
             return Err(Errno::ENOSPC);
         }
-        self.keep(cx, number);
         for &(first, count) in runs {
             let node = self.nodes.get(&number).ok_or(Errno::EINVAL)?;
             let is_hole = !grows || node.extents.last().is_some_and(|last| last.end() > first);
@@ -126,6 +125,7 @@ impl VxFs {
             };
             cx.spends(PLACE_WORK);
             self.change_map(cx, place);
+            self.keep_range(cx, number, (at, got));
             if let Some(node) = self.nodes.get_mut(&number) {
                 node.extents.set(at, got, Place::Unwritten(DeviceId::MAIN, place));
                 node.allocations += 1;
@@ -178,7 +178,8 @@ impl VxFs {
         self.place_of(run).to_write()
     }
 
-    /// Units hold data now. Their extents were recorded before: this is no change of metadata.
+    /// Units hold data now. Their extents were recorded before: this is no change of metadata, and
+    /// a crash does not undo it.
     pub(super) fn mark_written(&mut self, run: FileRun) {
         if let Some(node) = self.nodes.get_mut(&run.node.0) {
             node.extents.mark_written(run.first, run.count);
@@ -187,7 +188,6 @@ impl VxFs {
 
     /// A file gets a length; what lies behind it is freed.
     pub(super) fn resize(&mut self, cx: &mut Context, node: NodeId, to: u64) {
-        self.keep(cx, node.0);
         let size = self.node(node).map_or(0, |state| state.size);
         let keeps = self.units_of(size.min(to));
         self.take_away(cx, node, (keeps, u64::MAX - keeps));
@@ -204,13 +204,13 @@ impl VxFs {
         let keeps = self.units_of(size);
         let last = self.node(node).and_then(|state| state.extents.last());
         if last.is_some_and(|last| last.end() > keeps) {
-            self.keep(cx, node.0);
             self.take_away(cx, node, (keeps, u64::MAX - keeps));
             self.change_inode(cx, node.0, true);
         }
     }
 
     pub(super) fn take_away(&mut self, cx: &mut Context, node: NodeId, (first, count): (u64, u64)) {
+        self.keep_range(cx, node.0, (first, count));
         let Some(state) = self.nodes.get_mut(&node.0) else { return };
         let gone = state.extents.take(first, count);
         for extent in gone {
@@ -225,7 +225,6 @@ impl VxFs {
         let block = self.geometry.block;
         let (first, end) = (run.first.next_multiple_of(block), run.end() / block * block);
         if end > first {
-            self.keep(cx, run.node.0);
             self.take_away(cx, run.node, (first, end - first));
             self.change_inode(cx, run.node.0, true);
         }

@@ -185,7 +185,6 @@ impl VxFs {
         if self.node(node).is_none() {
             return;
         }
-        self.keep(cx, node.0);
         self.take_away(cx, node, (0, u64::MAX));
         self.change_inode(cx, node.0, true);
         self.nodes.remove(&node.0);

@@ -2,6 +2,7 @@
 
 use crate::api::context::Tid;
 use crate::fs::extent_map::ExtentMap;
+use crate::fs::journal::MappedNode;
 
 /// An inode in memory.
 #[derive(Clone, Debug)]
@@ -46,5 +47,11 @@ impl VxNode {
             modified: 0,
             accessed: 0,
         }
+    }
+}
+
+impl MappedNode for VxNode {
+    fn map(&mut self) -> &mut ExtentMap {
+        &mut self.extents
     }
 }
