@@ -18,6 +18,8 @@ pub struct Groups {
     geometry: Geometry,
     spaces: Vec<GroupSpace>,
     free_fragments: u64,
+    /// Free blocks of all groups.
+    free_blocks: u64,
 }
 
 impl Groups {
@@ -31,8 +33,12 @@ impl Groups {
             })
             .collect::<Vec<_>>();
         let free: u64 = spaces.iter().map(|group| u64::from(group.free_blocks)).sum();
-        let mut all =
-            Self { geometry: geometry.clone(), spaces, free_fragments: free * Geometry::PER_BLOCK };
+        let mut all = Self {
+            geometry: geometry.clone(),
+            spaces,
+            free_fragments: free * Geometry::PER_BLOCK,
+            free_blocks: free,
+        };
         if let Some((first, count)) = geometry.log {
             // The log goes round the metadata of the groups that it reaches into.
             let mut left = count / Geometry::PER_BLOCK;
@@ -54,9 +60,8 @@ impl Groups {
     }
 
     /// Mean number of free blocks of a group.
-    fn mean_free(&self) -> u64 {
-        let free: u64 = self.spaces.iter().map(|group| u64::from(group.free_blocks)).sum();
-        free / self.spaces.len() as u64
+    const fn mean_free(&self) -> u64 {
+        self.free_blocks / self.spaces.len() as u64
     }
 
     /// The first group from `start` on, going round, with at least the mean number of free blocks.
@@ -114,8 +119,9 @@ impl Groups {
             let number = self.geometry.group_of(block);
             let within = (block - self.geometry.start(number)) as u32;
             let group = &mut self.spaces[number as usize];
-            group.free_blocks += u32::from(old != 0 && new == 0);
-            group.free_blocks -= u32::from(old == 0 && new != 0);
+            let (gained, lost) = (old != 0 && new == 0, old == 0 && new != 0);
+            group.free_blocks = group.free_blocks + u32::from(gained) - u32::from(lost);
+            self.free_blocks = self.free_blocks + u64::from(gained) - u64::from(lost);
             if new != 0 && new != u8::MAX {
                 group.pieces_from = group.pieces_from.min(within);
             }
