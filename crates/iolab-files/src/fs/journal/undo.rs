@@ -148,6 +148,16 @@ impl<Node: MappedNode> UndoLog<Node> {
         self.of(tid).freed.push((first, count));
     }
 
+    /// Number of frees in a transaction so far.
+    pub fn frees(&mut self, tid: Tid) -> usize {
+        self.of(tid).freed.len()
+    }
+
+    /// Takes back all frees in a transaction but the first ones: the call that made them fails.
+    pub fn take_back(&mut self, tid: Tid, first: usize) {
+        self.of(tid).freed.truncate(first);
+    }
+
     /// Places that wait to be free.
     pub fn waiting(&self) -> u64 {
         self.changes.iter().flat_map(|changes| &changes.freed).map(|(_, count)| count).sum()

@@ -45,7 +45,7 @@ pub struct UfsFs {
     pub(super) directories: BTreeMap<u32, PieceDirectory>,
     pub(super) log: Persistence,
     inodes: Vec<InodeGroup>,
-    undo: UndoLog<UfsNode>,
+    pub(super) undo: UndoLog<UfsNode>,
 }
 
 impl UfsFs {

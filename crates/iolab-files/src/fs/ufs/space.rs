@@ -53,6 +53,8 @@ impl UfsFs {
         (start, end): (u64, u64),
         size: u64,
     ) -> Result<(), Errno> {
+        let tid = self.transaction(cx);
+        let frees = self.undo.frees(tid);
         let node = self.nodes.get_mut(&number).ok_or(Errno::EINVAL)?;
         let new_size = size.max(end);
         let last = (new_size - 1) / B;
@@ -81,6 +83,7 @@ impl UfsFs {
                 if let Some(node) = self.nodes.get_mut(&number) {
                     before.undo(node);
                 }
+                self.undo.take_back(tid, frees);
                 return Err(errno);
             }
         }

@@ -11,6 +11,7 @@ use crate::api::file_system::{
 use crate::api::make::{DeviceFacts, Kernel, MakeSpec, Solaris};
 use crate::api::options::FsOptions;
 use crate::fs::list::find;
+use iolab_model::error::Errno;
 use iolab_model::{Bytes, Ns};
 
 const MIB: u64 = 1 << 20;
@@ -168,6 +169,25 @@ fn a_full_file_system_refuses_and_changes_nothing() {
     assert!(fs.prepare(&mut cx, write).is_err());
     assert_eq!(fs.space().free, free);
     assert_eq!(fs.map(FileRun { node, first: 0, count: 8 }).place, Place::Hole);
+}
+
+#[test]
+fn a_write_that_fails_frees_no_fragment_that_it_would_have_moved() {
+    let mut fs = made(16 * MIB, "-C 16", "");
+    let (a, c, rest) = (file(&mut fs, "a"), file(&mut fs, "c"), file(&mut fs, "rest"));
+    write(&mut fs, a, (0, 1024), 0);
+    write(&mut fs, c, (0, 1024), 0);
+    let mut size = 0;
+    while fs.groups.free_fragments() >= 2 * 8 {
+        let mut cx = at(2);
+        fs.give_blocks(&mut cx, rest.0, (size, size + B), size).unwrap();
+        size += B;
+    }
+    let (free, before) = (fs.space().free, fs.map(FileRun { node: a, first: 0, count: 1 }));
+    // The first block would move to the last free one, and there is none for the second.
+    assert_eq!(fs.give_blocks(&mut at(2), a.0, (B, 2 * B), 1024), Err(Errno::ENOSPC));
+    assert_eq!(fs.space().free, free);
+    assert_eq!(fs.map(FileRun { node: a, first: 0, count: 1 }), before);
 }
 
 #[test]
