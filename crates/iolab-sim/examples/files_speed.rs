@@ -20,6 +20,9 @@ const PATH: PathId = PathId(0);
 /// Pages of the file that is read and written.
 const PAGES: u64 = 65_536;
 
+/// A prime number: its multiples reach every place, whatever the number of places.
+const SCATTER: u64 = 2_654_435_761;
+
 /// Time of the processor that this process has had, in seconds.
 fn processor_seconds() -> f64 {
     let time =
@@ -35,7 +38,14 @@ fn main() {
     };
     let systems: Vec<&str> =
         iolab_files::fs::list::FILE_SYSTEMS.iter().map(|row| row.name).collect();
-    let kinds = ["read", "write", "write_fsync", "create_write_delete"];
+    let kinds = [
+        "read",
+        "write",
+        "write_fsync",
+        "create_write_delete",
+        "scattered_fsync",
+        "create_then_delete",
+    ];
     let operations = std::env::args().nth(1).map_or(1_000_000, |text| text.parse().unwrap());
     for row in iolab_files::fs::list::FILE_SYSTEMS {
         for (kind, run, share) in [
@@ -43,16 +53,18 @@ fn main() {
             ("write", write, 1),
             ("write_fsync", write_fsync, 10),
             ("create_write_delete", create_write_delete, 10),
+            ("scattered_fsync", scattered_fsync, 10),
+            ("create_then_delete", create_then_delete, 10),
         ] {
             if !is_asked(row.name, &systems) || !is_asked(kind, &kinds) {
                 continue;
             }
-            let mut worker = Worker::new(row.name);
+            let count = operations / share;
+            let mut worker = Worker::new(row.name, count);
             worker.open();
             if kind == "read" {
                 write(&mut worker, PAGES);
             }
-            let count = operations / share;
             let start = processor_seconds();
             run(&mut worker, count);
             let rate = count as f64 / (processor_seconds() - start);
@@ -71,13 +83,13 @@ struct Worker {
 }
 
 impl Worker {
-    fn new(fs: &str) -> Self {
+    fn new(fs: &str, files: u64) -> Self {
         let text = format!("name = \"speed\"\ndevice.profile = \"fixed-100us\"\nfiles.fs = {fs:?}");
         let stack = Stack::parse("speed", &text).unwrap();
         let simulation = stack.build(&QueueOverrides::default(), Seed(1)).unwrap();
         let target = SimTarget::new(simulation, Vec::new());
-        let paths: Vec<PathBuf> =
-            ["a", "b"].iter().map(|name| Path::new("/simulated").join(name)).collect();
+        let path = |number| Path::new("/simulated").join(format!("file{number}"));
+        let paths: Vec<PathBuf> = (0..=files).map(path).collect();
         let request = LaneRequest {
             worker: 0,
             depth: 1,
@@ -96,6 +108,15 @@ impl Worker {
         self.lane.submit_batch(now, &[submission], &mut self.done);
         self.lane.reap(1, Ns(u64::MAX - 1), &mut self.done).unwrap();
         self.done.pop().unwrap().outcome.unwrap();
+    }
+
+    /// A file of 16 KiB.
+    fn make(&mut self, path: PathId) {
+        let how = OpenHow { is_readable: true, is_writable: true, ..OpenHow::default() };
+        let handle = Handle(1);
+        self.ask(Op::Create { path, handle, how });
+        self.ask(Op::write(handle, Bytes(0), Bytes(16_384)));
+        self.ask(Op::Close { handle });
     }
 
     fn open(&mut self) {
@@ -128,13 +149,25 @@ fn write_fsync(worker: &mut Worker, count: u64) {
     }
 }
 
-fn create_write_delete(worker: &mut Worker, count: u64) {
-    let how = OpenHow { is_readable: true, is_writable: true, ..OpenHow::default() };
-    let (path, handle) = (PathId(1), Handle(1));
-    for _ in 0..count {
-        worker.ask(Op::Create { path, handle, how });
-        worker.ask(Op::write(handle, Bytes(0), Bytes(16_384)));
-        worker.ask(Op::Close { handle });
-        worker.ask(Op::Unlink { path });
+/// A file that grows in pieces: no two neighbours of it are written one after the other.
+fn scattered_fsync(worker: &mut Worker, count: u64) {
+    for index in 0..count {
+        let place = Bytes(index * SCATTER % count * 8192);
+        worker.ask(Op::write(FILE, place, Bytes(8192)));
+        worker.ask(Op::Fsync { handle: FILE });
     }
+}
+
+fn create_write_delete(worker: &mut Worker, count: u64) {
+    for _ in 0..count {
+        worker.make(PathId(1));
+        worker.ask(Op::Unlink { path: PathId(1) });
+    }
+}
+
+/// A directory that holds all files before the first one goes.
+fn create_then_delete(worker: &mut Worker, count: u64) {
+    let paths = || (1..=count as u32).map(PathId);
+    paths().for_each(|path| worker.make(path));
+    paths().for_each(|path| worker.ask(Op::Unlink { path }));
 }
