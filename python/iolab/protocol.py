@@ -404,9 +404,21 @@ class DirectionWrite(TypedDict):
 
 
 class DirectionMixed(TypedDict):
-    """Each op reads with this probability."""
+    """Each op reads with this probability. Reads and writes in order (sequential, reverse,
+    stride) have a position each; in a random order without repetition a record is read or
+    written.
+    """
 
     kind: Literal["mixed"]
+    read_share: float
+
+
+class DirectionReread(TypedDict):
+    """Only reads: the records that a tenant of the same name, pattern and limit writes if it is
+    `mixed` with this share, in the same order.
+    """
+
+    kind: Literal["reread"]
     read_share: float
 
 
@@ -417,7 +429,9 @@ class DirectionUpdate(TypedDict):
     write_share: float
 
 
-Direction: TypeAlias = DirectionRead | DirectionWrite | DirectionMixed | DirectionUpdate
+Direction: TypeAlias = (
+    DirectionRead | DirectionWrite | DirectionMixed | DirectionReread | DirectionUpdate
+)
 """Reading, writing or both."""
 
 
@@ -742,6 +756,13 @@ class Burst(TypedDict):
     pause_ns: Ns
 
 
+class Cpus(TypedDict):
+    """CPUs that workers run on."""
+
+    is_split: NotRequired[bool]
+    numbers: NotRequired[list[int]]
+
+
 Preallocation: TypeAlias = Literal["extended", "reserved", "length"]
 """Way in which room is made in a new file before anything is written."""
 
@@ -831,6 +852,7 @@ class VerifiedBlocks(TypedDict):
     are_kept: NotRequired[bool]
     bytes: NotRequired[Bytes | None]
     header_at_bytes: NotRequired[Bytes]
+    may_be_foreign: NotRequired[bool]
 
 
 class Manner(TypedDict):
@@ -841,6 +863,7 @@ class Manner(TypedDict):
     buffers: NotRequired[int]
     burst: NotRequired[Burst | None]
     call_bytes: NotRequired[int]
+    cpus: NotRequired[Cpus]
     drops_cache_every: NotRequired[int]
     drops_cache_first: NotRequired[bool]
     expects_written: NotRequired[bool]
@@ -1413,6 +1436,7 @@ class Program(TypedDict):
     before: NotRequired[list[Node]]
     begins_after: NotRequired[str | None]
     begins_at: NotRequired[str | None]
+    draws_of: NotRequired[str | None]
     flow: NotRequired[Flow | None]
     limit: NotRequired[Limits]
     pace: NotRequired[Pace]

@@ -38,9 +38,11 @@ def calls_of(folder: Path, words: str, *, calls: str = CALLS) -> list[str]:
     found: list[str] = []
     descriptors: set[str] = set()
     for line in log.read_text().splitlines():
-        opened = re.search(r'openat\(.*"\./f".*\) = (\d+)', line)
-        if opened:
-            descriptors.add(opened[1])
+        opened = re.search(r"openat\((.*)\) = (\d+)", line)
+        if opened and '"./f"' in opened[1]:
+            descriptors.add(opened[2])
+        elif opened:  # A number that was free again.
+            descriptors.discard(opened[2])
         call = CALL.match(line)
         if call and call[2] in descriptors:
             found.append(f"{call[1]} {call[3] or ''}".replace('""..., ', "").strip())

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import random
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
-
 from tests.e2e.test_fio import GOLDEN, fio
 
 WORDS: Final = {"read": "rd", "write": "wr", "trim": "tr", "sync": "sy", "datasync": "da"}
@@ -75,7 +75,8 @@ def _check_mixed(ours: list[Op], theirs: list[Op], options: str) -> None:
     assert abs(moved[0] - moved[1]) < max(sizes.values()), "as much in all"
     if "--fsync=2" in options:
         kinds = [op.kind for op in ours if op.kind != "rd"]
-        assert "".join(kinds).startswith("wrwrsy") and "wrwrwr" not in "".join(kinds)
+        assert "".join(kinds).startswith("wrwrsy")
+        assert "wrwrwr" not in "".join(kinds)
 
 
 def _check_random(ours: list[Op], theirs: list[Op], options: str) -> None:
@@ -92,7 +93,7 @@ def _check_random(ours: list[Op], theirs: list[Op], options: str) -> None:
         if step == 0:
             assert all(len({op.at for op in run}) == 1 for run in runs)
         else:
-            follows = [b.at == a.at + step for a, b in zip(ours, ours[1:], strict=False)]
+            follows = [b.at == a.at + step for a, b in pairwise(ours)]
             assert sum(follows) >= len(ours) // 2
     elif "norandommap" not in options and "--io_size" not in options:
         assert sorted(op.at for op in ours) == sorted(op.at for op in theirs), "each block once"
@@ -160,7 +161,8 @@ def test_a_flipped_byte_in_one_of_several_files_is_found_and_all_of_them_stay(
     path.write_bytes(content)
     out, err = fio(folder, *words, "--rw=read", code=5)
     assert json.loads(out)["jobs"][0]["error"] == 84
-    assert "v.0.2" in err and "byte 5000 is" in err
+    assert "v.0.2" in err
+    assert "byte 5000 is" in err
     assert sorted(file.name for file in folder.glob("v.*")) == [f"v.0.{k}" for k in range(4)]
 
 

@@ -58,8 +58,8 @@ pub struct VerifiedBlocks {
     /// Place of the header in a block; the bytes that were there are at its beginning.
     #[serde(default, skip_serializing_if = "is_default")]
     pub header_at_bytes: Bytes,
-    /// A block that nobody is known to have written, and that looks like none of ours, is not wrong:
-    /// it may have been in the file before.
+    /// A block that nobody is known to have written, and that looks like none of ours, is right: it
+    /// may have been in the file before.
     #[serde(default, skip_serializing_if = "is_default")]
     pub may_be_foreign: bool,
     /// The first wrong blocks are kept in the report, as they were read and as they should be.

@@ -290,8 +290,9 @@ def _refinements(tenant: Tenant) -> Iterator[Line]:
     if nice:
         yield "nice", nice
     cpus = manner.get("cpus", {})
-    if cpus.get("numbers"):
-        yield "cpus_allowed", ",".join(map(str, cpus["numbers"]))
+    numbers = cpus.get("numbers", ())
+    if numbers:
+        yield "cpus_allowed", ",".join(map(str, numbers))
         if cpus.get("is_split"):
             yield "cpus_allowed_policy", "split"
 

@@ -6,6 +6,7 @@ use crate::diagnostic::Problem;
 
 /// An engine of fio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub struct Engine {
     /// As fio calls it.
     pub name: &'static str,

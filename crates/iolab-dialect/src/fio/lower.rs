@@ -395,21 +395,9 @@ impl<H: Host> Lowering<'_, H> {
             let number = format!("files{}", before.len());
             let files = (paths.as_slice(), number.as_str());
             let made = (self.host, looked_at.as_deref());
-            let (mut tenant, set) =
-                self.on(job, program::program_of(job, &unit, engine, files, made))?;
-            let verifier = if !job.is_verified_apart() {
-                None
-            } else if let Some(tenant) = verify::rereading(&tenant) {
-                Some(tenant)
-            } else {
-                let note = "each block of its files is read once after the writes";
-                self.notes.push(format!("job {}: verify: {note}", job.name));
-                let all = verify::reading_all(job);
-                let made = program::program_of(&all, &unit, engine, files, made);
-                let (mut tenant, _) = self.on(job, made)?;
-                tenant.manner.expects_written = false;
-                Some(tenant)
-            };
+            let made = |job: &Job| program::program_of(job, &unit, engine, files, made);
+            let (mut tenant, set) = self.on(job, made(job))?;
+            let verifier = self.verifier_of_program(job, &tenant, made)?;
             if !is_null && !program::makes_names(engine) {
                 let bytes = set.file_bytes.most();
                 let found = self.opening(job, &paths, (bytes, is_here), before)?;
@@ -433,6 +421,27 @@ impl<H: Host> Lowering<'_, H> {
             tenant = verify_state::limited(tenant, state);
         }
         Ok(Work { unit, engine, ours, tenant, paths, set: None, verifier: None, state })
+    }
+
+    /// Tenant that reads back what the program of a job has written, if it is verified: in the same
+    /// order, or, where that follows from measurements, all of its files.
+    fn verifier_of_program(
+        &mut self,
+        job: &Job,
+        tenant: &Tenant,
+        made: impl Fn(&Job) -> std::result::Result<(Tenant, FileSet), Wrong>,
+    ) -> Result<Option<Tenant>> {
+        if !job.is_verified_apart() {
+            return Ok(None);
+        }
+        if let Some(twin) = verify::rereading(tenant) {
+            return Ok(Some(twin));
+        }
+        let note = "each block of its files is read once after the writes";
+        self.notes.push(format!("job {}: verify: {note}", job.name));
+        let (mut reader, _) = self.on(job, made(&verify::reading_all(job)))?;
+        reader.manner.expects_written = false;
+        Ok(Some(reader))
     }
 
     /// Refuse states of runs with different seeds: all workers of a run have the same.

@@ -311,6 +311,7 @@ impl<L: Lane> VerifyingLane<L> {
 }
 
 /// One block that was read, and what is known about it.
+#[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 struct Check {
     place: Place,
     is_racing: bool,
@@ -318,7 +319,7 @@ struct Check {
     was_empty: bool,
     may_be_mixed: bool,
     floor: Option<u16>,
-    /// Who had the file before may have left something else there.
+    /// Anything may have been there before.
     may_be_foreign: bool,
     known: Known,
 }

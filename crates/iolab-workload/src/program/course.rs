@@ -15,6 +15,7 @@ use super::pick::Pick;
 /// Order of the places of the transfers of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub struct Course {
     /// Percent of the transfers whose place is picked; the others go on behind the one before.
     #[serde(default, skip_serializing_if = "is_default")]

@@ -50,8 +50,8 @@ pub fn verified_unit(workload: &Workload) -> Bytes {
 /// Blocks of the files of a set that programs of `phase` work on, and what is certain of those that
 /// nobody is known to have written: who leaves the files that are found may find anything in them.
 pub(super) fn certainty(workload: &Workload, phase: &Phase, set: &str) -> (VerifiedBlocks, Trust) {
-    let uses = |tenant: &&Tenant| tenant.program.as_ref().is_some_and(|own| own.uses_set(set));
-    let Some(user) = phase.tenants.iter().find(uses) else { return Default::default() };
+    let works_on = |tenant: &&Tenant| tenant.program.as_ref().is_some_and(|it| it.uses_set(set));
+    let Some(user) = phase.tenants.iter().find(works_on) else { return Default::default() };
     let reuse = workload.file_sets.iter().find(|known| known.name == set).map(|own| own.reuse);
     let expects_all = user.manner.expects_written;
     let is_found = matches!(reuse, Some(Reuse::Found | Reuse::Kept));
