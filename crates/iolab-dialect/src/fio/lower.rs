@@ -221,14 +221,20 @@ impl<H: Host> Lowering<'_, H> {
             return self.at(job, wrong("zonesize", what, remedy));
         }
         let is_of_a_kind = buffers::is_of_a_kind(job) && buffers::verified_pattern(job).is_none();
-        let is_odd = is_of_a_kind || job.ends_all;
-        if job.is_verified_apart() && job.runtime_ns > 0 && program::culprit(job).is_none() {
-            let note = "all that was to be written is read, also what was not reached";
-            self.notes.push(format!("job {}: verify with runtime: {note}", job.name));
+        let is_program = program::culprit(job).is_some();
+        if job.verifies_own() && job.verifying.backlog > 0 && is_program {
+            let note = "of several files or sizes all is read back in the end";
+            self.notes.push(format!("job {}: verify_backlog: {note}", job.name));
         }
-        if job.compares() && is_odd {
-            let what = "verify with exitall or data of a kind is not done yet".to_owned();
-            return self.at(job, wrong("verify", what, "write all of it once"));
+        if job.is_verified_apart() && job.may_end_early() && !is_program {
+            let note = "all that was to be written is read, also what was not reached";
+            let name = if job.ends_all { "exitall" } else { "runtime" };
+            self.notes.push(format!("job {}: verify with {name}: {note}", job.name));
+        }
+        if job.compares() && is_of_a_kind {
+            let what = "verify of data of a kind: blocks carry iolab's own stamps".to_owned();
+            let remedy = "leave zero_buffers, buffer_pattern and the like out";
+            return self.at(job, wrong("verify", what, remedy));
         }
         self.check_commands(job)?;
         self.check_loops(job)?;
@@ -502,7 +508,7 @@ impl<H: Host> Lowering<'_, H> {
         before: &[Work],
     ) -> Result<Opening> {
         let is_plain = job.rw.writes() && !job.rw.reads() && !job.rw.trims();
-        let is_cut_short = job.verify.is_some() && job.runtime_ns > 0;
+        let is_cut_short = job.verify.is_some() && job.may_end_early();
         if is_plain && !job.is_overwritten && !is_cut_short {
             return Ok(Opening::Keep);
         }

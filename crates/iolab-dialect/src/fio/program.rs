@@ -11,7 +11,7 @@ use iolab_workload::spec::{LockPolicy, Manner, Opening, Tenant};
 
 use super::engine::{self, Engine};
 use super::expand::Unit;
-use super::geometry::{Geometry, Wrong, geometry, percent_of};
+use super::geometry::{Geometry, Wrong, geometry, of_loops, percent_of};
 use super::host::Host;
 use super::job::{Fallocate, Job, Sync};
 use super::places::Path;
@@ -196,7 +196,6 @@ fn refuse_what_programs_lack(job: &Job, engine: Engine) -> Result<(), Wrong> {
     }
     let beside = "beside several files or sizes, or places by a distribution, is not done yet";
     let refused = [
-        ("verify_backlog", job.verifies_own() && job.verifying.backlog > 0),
         ("startdelay", job.delay_ns.1 > 0),
         ("create_only", job.is_only_created),
         ("lockfile", job.lock != LockPolicy::None),
@@ -264,19 +263,23 @@ fn work(job: &Job, host: &impl Host, looked_at: Option<&str>) -> Result<Work, Wr
         (None, Some(bytes)) if job.filesize.is_some() => blocks(bytes).min(region),
         (None, _) => one_pass,
     };
-    let all = pass.saturating_mul(job.loops).max(unit);
+    let grain = if is_fixed { unit } else { 1 };
+    let amount = |number_ios: u64| {
+        let counted = Job { number_ios, ..job.clone() };
+        of_loops(&counted, pass / grain, one_pass / grain).saturating_mul(grain)
+    };
+    let all = amount(0).max(unit);
     let counted = Some(job.number_ios).filter(|count| *count > 0);
     let is_timed = tenant::is_timed(job);
     let bytes = match counted {
-        Some(count) if is_fixed => {
-            let bytes = count.saturating_mul(unit);
-            Some(if is_timed { bytes } else { bytes.min(all) })
-        }
+        Some(count) if is_fixed && is_timed => Some(count.saturating_mul(unit)),
+        Some(count) if is_fixed => Some(amount(count)),
         _ => (!is_timed).then_some(all),
     };
+    let ops = counted.filter(|_| !is_fixed).map(|count| count.saturating_mul(job.loops));
     let is_sequential_mix = job.rw.is_mixed() && !job.rw.is_random();
     let is_endless = is_timed || is_sequential_mix || (all > one_pass && !is_range);
-    Ok(Work { one, unit, is_fixed, files, bytes, ops: counted.filter(|_| !is_fixed), is_endless })
+    Ok(Work { one, unit, is_fixed, files, bytes, ops, is_endless })
 }
 
 /// Bytes between two transfers of a job that is not random.

@@ -49,9 +49,16 @@ impl Job {
         self.verify.is_some() && self.is_verified_after && self.rw.writes()
     }
 
-    /// True if it does so in a phase of its own, after all jobs of its group.
+    /// True if it does so in a phase of its own, after all jobs of its group: a program reads
+    /// nothing back while it writes.
     pub fn is_verified_apart(&self) -> bool {
-        self.verifies_own() && self.verifying.backlog == 0
+        let has_backlog = self.verifying.backlog > 0 && program::culprit(self).is_none();
+        self.verifies_own() && !has_backlog
+    }
+
+    /// True if it may end before it has written all that it was to.
+    pub fn may_end_early(&self) -> bool {
+        self.runtime_ns > 0 || self.ends_all
     }
 
     /// True if what is read is compared with what was written: `verify=null` only reads.
@@ -88,7 +95,7 @@ pub fn blocks(job: &Job, io: u64) -> Result<VerifiedBlocks, Wrong> {
     Ok(VerifiedBlocks {
         bytes: bytes.map(Bytes),
         header_at_bytes: Bytes(header_at),
-        may_be_foreign: job.rw.writes() && (job.rw.is_mixed() || job.runtime_ns > 0),
+        may_be_foreign: job.rw.writes() && (job.rw.is_mixed() || job.may_end_early()),
         are_kept: job.verifying.is_dumped,
     })
 }

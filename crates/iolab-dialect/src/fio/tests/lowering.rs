@@ -47,8 +47,19 @@ fn amounts_are_those_of_the_recorded_sequences() {
         ("--size=50% --filesize=64k", 8),
         ("--size=32k --number_ios=3", 3),
         ("--size=1m --io_size=2m --filesize=4m --bs=64k", 32),
+        // Loops beside other amounts, as counted by fio 3.33.
+        ("--size=16k --io_size=32k --loops=2", 8),
+        ("--size=16k --io_size=32k --loops=3", 12),
+        ("--size=16k --io_size=40k --loops=2", 12),
+        ("--size=16k --io_size=8k --loops=3", 6),
+        ("--size=16k --number_ios=3 --loops=3", 9),
+        ("--size=16k --number_ios=6 --loops=2", 8),
     ] {
         assert_eq!(ops(text), count, "{text}");
+        let (program, _) = program_of(&format!("--name=x {text} --random_distribution=zipf:1.2"));
+        let bytes = program.limit.total_bytes.map(|bytes| bytes.0);
+        let unit = if text.contains("64k") && text.contains("--bs") { 65_536 } else { 4096 };
+        assert_eq!(bytes, Some(count * unit), "{text}");
     }
 }
 
@@ -410,6 +421,12 @@ fn of_a_job_that_also_reads_its_writes_are_read_again() {
     assert_eq!(verifier("--loops=3").limit, Limit::Ops { ops: 768, within_ns: None });
     let timed = verifier("--runtime=5 --time_based");
     assert_eq!((timed.direction, timed.limit), (Direction::Read, Limit::Once));
+    let cut = plan_of(
+        "--name=v --rw=write --size=1m --verify=md5 --exitall --name=w --size=4k --exitall",
+    );
+    let verifier = &cut.rows[0].workload.phases[1].tenants[0];
+    assert!(verifier.manner.verified.may_be_foreign, "it may end with the other job");
+    assert!(cut.notes.iter().any(|note| note.contains("verify with exitall")), "{:?}", cut.notes);
     let own = tenant("--rw=rw --size=64k --verify=md5 --verify_backlog=3").manner.read_back;
     assert_eq!(own, Some(ReadingBack { after_ops: 3, batch_ops: 3 }));
 }
@@ -457,6 +474,10 @@ fn what_a_program_has_written_is_read_again() {
         (writer.steps[0].at.as_ref(), writer.limit.total_bytes)
     });
     assert!(plan.rows[0].workload.verify.is_on());
+    let backlog =
+        plan_of("--name=v --rw=write --nrfiles=2 --size=64k --verify=md5 --verify_backlog=2");
+    assert_eq!(backlog.rows[0].workload.phases.len(), 2);
+    assert!(backlog.notes.iter().any(|note| note.contains("all is read back in the end")));
     let mixed =
         plan_of("--name=v --rw=randrw --nrfiles=3 --size=96k --bsrange=4k-16k --verify=md5");
     assert!(mixed.notes.iter().any(|note| note.contains("each block of its files is read once")));
@@ -568,10 +589,6 @@ fn what_cannot_be_done_is_refused_where_it_stands() {
     for (text, part) in [
         ("--name=a --size=4k --rw=randread:x", "no number of transfers"),
         ("--name=a --size=4k --nrfiles=4", "size too small"),
-        (
-            "--name=a --size=64k --nrfiles=2 --rw=write --verify=md5 --verify_backlog=2",
-            "verify_backlog beside several files",
-        ),
         ("--name=a --size=64k --rw=rw --verify=md5 --verify_only", "which blocks it has written"),
         ("--name=a --size=64k --rw=trim --ramp_time=1", "ramp_time of operations on names"),
         ("--name=a --size=64k --filename=a:a", "comes twice"),
