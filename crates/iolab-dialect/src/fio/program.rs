@@ -190,6 +190,13 @@ fn file_bytes(job: &Job, work: &Work) -> Amount {
 
 /// Refuse options that only streams can do.
 fn refuse_what_programs_lack(job: &Job, engine: Engine) -> Result<(), Wrong> {
+    if job.verifies_own() && (engine.is_of_names || engine.is_of_space) {
+        let what = format!("verify with ioengine={}, which moves no data", engine.name);
+        return wrong("verify", &what, "leave one of them out");
+    }
+    if job.verifies_own() && job.replay.file.is_some() {
+        return wrong("verify", "verify of a replay is not done", "leave read_iolog out");
+    }
     if job.ramp_ns > 0 && (engine.is_of_names || job.rw.trims()) {
         let what = "ramp_time of operations on names, or of trims, is not done";
         return wrong("ramp_time", what, "leave it out");

@@ -590,6 +590,10 @@ fn what_cannot_be_done_is_refused_where_it_stands() {
         ("--name=a --size=4k --rw=randread:x", "no number of transfers"),
         ("--name=a --size=4k --nrfiles=4", "size too small"),
         ("--name=a --size=64k --rw=rw --verify=md5 --verify_only", "which blocks it has written"),
+        (
+            "--name=a --ioengine=filecreate --filesize=4k --rw=write --verify=md5",
+            "verify with ioengine=filecreate, which moves no data",
+        ),
         ("--name=a --size=64k --rw=trim --ramp_time=1", "ramp_time of operations on names"),
         ("--name=a --size=64k --filename=a:a", "comes twice"),
         ("--name=a --size=64k --nrfiles=2 --filename_format=x", "several files are called x"),
