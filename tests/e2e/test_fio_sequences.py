@@ -166,11 +166,13 @@ def test_a_flipped_byte_in_one_of_several_files_is_found_and_all_of_them_stay(
     assert sorted(file.name for file in folder.glob("v.*")) == [f"v.0.{k}" for k in range(4)]
 
 
-def test_what_was_in_a_file_before_is_no_fault_of_a_mixed_job(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", ["--bs=4k", "--bssplit=4k/50:8k/50"])
+def test_what_was_in_a_file_before_is_no_fault_of_a_mixed_job(tmp_path: Path, more: str) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
     (folder / "f").write_bytes(random.Random(1).randbytes(256 << 10))
     words = ("--name=v", "--filename=f", "--rw=randrw", "--size=256k", "--verify=crc32c")
-    out, _ = fio(folder, *words, "--overwrite=f", "--output-format=json")
+    out, _ = fio(folder, *words, more, "--overwrite=f", "--output-format=json")
     job = json.loads(out)["jobs"][0]
-    assert (job["error"], job["read"]["total_ios"]) == (0, 64)
+    assert job["error"] == 0
+    assert job["read"]["total_ios"] >= 64

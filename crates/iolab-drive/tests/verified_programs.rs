@@ -242,7 +242,7 @@ fn what_cannot_be_verified_is_refused() {
     let odd = workload(|w| w["file_sets"][0]["file_bytes"] = json!(65536 + 100));
     assert!(odd.check().unwrap_err().to_string().contains("verification of the files of data"));
     let found = workload(|w| w["file_sets"][0]["reuse"] = json!("found"));
-    assert!(found.check().unwrap_err().to_string().contains("verification of the files of data"));
+    found.check().expect("what was there before is taken as it is");
     let whole = workload(|_| {});
     let parts = (&whole, &whole.phases[0]);
     let error = run_threads(&Null, parts, Path::new("/m"), |_| {}, &mut NoObserver).unwrap_err();

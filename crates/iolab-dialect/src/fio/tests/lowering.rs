@@ -2,7 +2,9 @@
 
 use iolab_model::op::{Access, Advice, RangeSync};
 use iolab_model::{Bytes, Ns};
-use iolab_workload::program::{Amount, Deed, FileBy, FileSet, Fill, Node, Pace, Program};
+use iolab_workload::program::{
+    Amount, Course, Deed, FileBy, FileSet, Fill, Node, Pace, Place, Program,
+};
 use iolab_workload::spec::{
     Burst, Cpus, Direction, Flush, FsyncPolicy, Limit, LockPolicy, Opening, Pattern, Preallocation,
     ReadingBack, Tenant, WorkersAs,
@@ -470,9 +472,10 @@ fn what_a_program_has_written_is_read_again() {
     assert_eq!(verifier.steps.len(), 1, "no flushes");
     assert_eq!(verifier.draws_of.as_ref(), Some(&phases[0].name));
     assert!(verifier.after.is_empty() && verifier.moves(false) && !verifier.moves(true));
-    assert_eq!((verifier.steps[0].at.as_ref(), verifier.limit.total_bytes), {
-        (writer.steps[0].at.as_ref(), writer.limit.total_bytes)
-    });
+    let [writes, reads] = [&writer, &verifier].map(|of| of.steps[0].at.clone().unwrap());
+    let course = reads.course.clone().map(|own| Course { flushes: true, ..own });
+    assert_eq!(writes, Place { course, ..reads }, "the same places, and no flushes between passes");
+    assert_eq!(verifier.limit.total_bytes, writer.limit.total_bytes);
     assert!(plan.rows[0].workload.verify.is_on());
     let backlog =
         plan_of("--name=v --rw=write --nrfiles=2 --size=64k --verify=md5 --verify_backlog=2");
