@@ -342,7 +342,7 @@ def test_proofs_compare_two_levels_of_what_is_advised():
     assert ROWS["xfs"].stripe_proofs(stripe_request("1", "2", None)) == ()
     small = ROWS["xfs"].stripe_proofs(stripe_request("5", "3", "4k"))
     assert [proof.name for proof in small] == ["cluster", "geometry"]
-    assert ROWS["zfs"].stripe_proofs is None
+    assert ROWS["qfs"].stripe_proofs is None
 
 
 def test_proofs_of_solaris_write_and_read_a_file_with_what_is_advised():
@@ -361,15 +361,3 @@ def test_proofs_of_solaris_write_and_read_a_file_with_what_is_advised():
         assert ROWS[name].stripe_proofs(stripe_request("1", "2", None)) == ()
     log = ROWS["vxfs"].stripe_proofs(request)[-1]
     assert (log.factor, log.default, log.advised) == ("mount_options", "log", "delaylog")
-
-
-def test_proofs_of_qfs_try_the_mount_and_the_unit_apart():
-    request = stripe_request("5", "8", "128k")
-    write, ahead, unit = ROWS["qfs"].stripe_proofs(request)
-    words = "maxcontig=112,wr_throttle=16384"
-    for proof in (write, ahead):
-        assert (proof.factor, proof.default) == ("mount_options", "defaults")
-        assert (proof.advised, proof.settings["mkfs_options"]) == (words, "-a 896")
-    assert (unit.factor, unit.default, unit.advised) == ("mkfs_options", "defaults", "-a 896")
-    assert unit.settings["mount_options"] == words
-    assert ROWS["qfs"].stripe_proofs(stripe_request("1", "2", None)) == ()

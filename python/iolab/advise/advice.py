@@ -93,7 +93,5 @@ class TunedFileSystem:
     transfer_bytes: Callable[[int], int] | None = None
     """Longest transfer of the system as advised, bytes, for a cluster of so many; None: whatever
     the system has."""
-    has_meta_device: bool = False
-    """Its metadata lie on a device of their own, as advised."""
     has_own_volumes: bool = False
     """Volumes are part of the file system, which has no stripe unit then."""

@@ -13,12 +13,11 @@ from iolab.advise.advice import (
     NEW,
     READ_AHEAD,
     Note,
-    Proof,
     Step,
     TunedFileSystem,
     TuningAdvice,
 )
-from iolab.advise.common import common_notes, proved_file_size
+from iolab.advise.common import common_notes
 from iolab.advise.request import KIB, RandomRequest, StripeRequest, size_check
 from iolab.units import format_bytes, format_bytes_rounded
 from iolab.wording import counted
@@ -154,46 +153,4 @@ def _random(request: RandomRequest) -> TuningAdvice:
     )
 
 
-def _stripe_proofs(request: StripeRequest) -> tuple[Proof, ...]:
-    """Return those of a mount with the unit as advised, and of that unit with the mount as advised.
-
-    The rule itself is not among them: no array without a file system has a device of metadata.
-    """
-    unit = f"-a {request.cluster_bytes // KIB}"
-    blocks, throttle = request.cluster_bytes // BLOCK_BYTES, throttle_kib(request)
-    words = f"maxcontig={blocks},wr_throttle={throttle}"
-    found = solaris.stripe_proofs(request, "mount_options", words, {"mkfs_options": unit})
-    return (*found[1:], *_unit_proof(request, unit, words)) if found else ()
-
-
-def _unit_proof(request: StripeRequest, unit: str, words: str) -> Iterator[Proof]:
-    yield Proof(
-        "allocation-unit",
-        f"a file written from front to back, mounted as advised: units of 64 KiB or {unit}",
-        "mkfs_options",
-        "defaults",
-        unit,
-        ("write",),
-        {
-            "file_size": proved_file_size(request),
-            "record_size": "64k",
-            "direct": "false",
-            "mount_options": words,
-        },
-    )
-
-
-def _random_proofs(request: RandomRequest) -> tuple[Proof, ...]:
-    return solaris.random_proofs(request, "forcedirectio")
-
-
-QFS: Final = TunedFileSystem(
-    "qfs",
-    "QFS (Sun)",
-    _stripe,
-    _random,
-    _stripe_proofs,
-    _random_proofs,
-    transfer_bytes=solaris.transfer_bytes,
-    has_meta_device=True,
-)
+QFS: Final = TunedFileSystem("qfs", "QFS (Sun)", _stripe, _random)

@@ -58,15 +58,14 @@ def slice_step(app_io_bytes: int) -> Step:
 
 
 def stripe_proofs(
-    request: StripeRequest, factor: str, options: str, held: Mapping[str, str] | None = None
+    request: StripeRequest, options: str, held: Mapping[str, str] | None = None
 ) -> tuple[Proof, ...]:
     """Comparisons on a striped volume: the rule itself, and a file written and read in order.
 
     Parameters
     ----------
     request : the array.
-    factor : ``mkfs_options`` or ``mount_options``, which has the advised words.
-    options : advised words, with those of tuning.
+    options : advised words of mkfs and of tuning.
     held : further factors of the comparisons of files.
     """
     if not request.level.is_striped:
@@ -83,7 +82,7 @@ def stripe_proofs(
             Proof(
                 name,
                 f"a file {word} from front to back: the defaults or {options}",
-                factor,
+                "mkfs_options",
                 "defaults",
                 options,
                 tests,

@@ -195,9 +195,7 @@ def _random(request: RandomRequest) -> TuningAdvice:
 
 
 def _stripe_proofs(request: StripeRequest) -> tuple[Proof, ...]:
-    return solaris.stripe_proofs(
-        request, "mkfs_options", f"-C {request.cluster_bytes // BLOCK_BYTES}"
-    )
+    return solaris.stripe_proofs(request, f"-C {request.cluster_bytes // BLOCK_BYTES}")
 
 
 def _random_proofs(request: RandomRequest) -> tuple[Proof, ...]:

@@ -175,7 +175,7 @@ def _stripe_proofs(request: StripeRequest) -> tuple[Proof, ...]:
     words = (("align", str(request.cluster_bytes)), *_tunables(request))
     options = "-o " + ",".join(f"{key}={value}" for key, value in words)
     held = {"mount_options": "delaylog"}
-    found = solaris.stripe_proofs(request, "mkfs_options", options, held)
+    found = solaris.stripe_proofs(request, options, held)
     return (*found, *_log_proof(request)) if found else ()
 
 

@@ -184,12 +184,10 @@ def stack_text(answer: Answer) -> str:
     queue = ""
     if transfer is not None and isinstance(request, StripeRequest):
         queue = f"\n[queue]\nmax_sectors_kb = {transfer(request.cluster_bytes) // KIB}\n"
-    beside = f'meta_device.device.profile = "{PROFILE}"\n'
     return (
         "# Written by `iolab advise --prove`.\n"
         f'name = "{answer.stack_name}"\n'
         f'title = "{title}"\n'
-        f"{beside if answer.file_system.has_meta_device else ''}"
         f"{'' if isinstance(request, StripeRequest) else device}{queue}"
         f'\n[files]\nfs = "{answer.file_system.name}"\nmemory = "{format_bytes(memory)}"\n'
         f"{device if isinstance(request, StripeRequest) else ''}"
