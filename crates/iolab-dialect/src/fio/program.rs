@@ -237,8 +237,11 @@ fn work(job: &Job, host: &impl Host, looked_at: Option<&str>) -> Result<Work, Wr
     let unit = sizes.iter().map(|size| size.0).min().unwrap_or(4096);
     let is_fixed = sizes.iter().all(|size| *size == (unit, unit));
     let files = if job.filename.is_empty() { job.nrfiles } else { job.filename.len() as u64 };
-    let whole = match job.size {
-        Some(Typed::Bytes(bytes)) => Some(bytes),
+    let whole = match (job.size, job.filesize) {
+        (Some(Typed::Bytes(bytes)), _) => Some(bytes),
+        (Some(Typed::Percent(percent)), Some((bytes, _))) => {
+            Some(percent_of(bytes.saturating_mul(files), percent))
+        }
         _ => None,
     };
     let mut alone = Job { io_size: None, loops: 1, number_ios: 0, ..job.clone() };
