@@ -866,6 +866,7 @@ class Manner(TypedDict):
     cpus: NotRequired[Cpus]
     drops_cache_every: NotRequired[int]
     drops_cache_first: NotRequired[bool]
+    engine: NotRequired[str | None]
     expects_written: NotRequired[bool]
     jumps_every: NotRequired[int]
     kernel_thread_every: NotRequired[int]

@@ -436,14 +436,50 @@ def test_a_log_of_clones_has_all_of_them_in_the_order_of_time(folder: Path) -> N
     assert json.loads(out)["jobs"][0]["write"]["total_ios"] == 48
 
 
-def test_files_are_made_anew_for_each_loop(folder: Path) -> None:
-    words = "--name=w --rw=write --size=64k --nrfiles=2 --loops=3 --unlink_each_loop=1"
+@pytest.mark.parametrize(
+    "more",
+    [
+        "--rw=write",
+        "--rw=write --end_fsync=1",
+        # No file is closed while transfers on it are under way.
+        "--rw=randwrite --end_fsync=1 --ioengine=libaio --iodepth=8 --direct=1",
+        "--rw=randwrite --ioengine=io_uring --iodepth=8",
+    ],
+)
+def test_files_are_made_anew_for_each_loop(folder: Path, more: str) -> None:
+    words = f"--name=w {more} --size=64k --nrfiles=2 --loops=3 --unlink_each_loop=1"
     out, _ = fio(folder, *words.split(), "--output-format=json")
     assert json.loads(out)["jobs"][0]["write"]["total_ios"] == 48
     # fio 3.33 leaves the files of the last loop.
     assert [(folder / name).stat().st_size for name in ("w.0.0", "w.0.1")] == [32768] * 2
     fio(folder, *words.split(), "--unlink=1")
     assert not list(folder.glob("w.*"))
+
+
+@pytest.mark.parametrize("on", ["", "sim"])
+def test_jobs_of_several_engines_run_at_once(folder: Path, on: str) -> None:
+    (folder / "stack.toml").write_text(
+        'name = "s"\ndevice.profile = "nvme-pc601-256"\n[files]\nfs = "ext4"\n'
+    )
+    where = ("--on", "sim:stack.toml") if on else ()
+    verify = "verify=md5\n" if on else ""
+    job = f"[global]\nsize=256k\n[sync]\nrw=randwrite\n{verify}[ring]\nioengine=io_uring\n"
+    job += "iodepth=8\ndirect=1\nrw=randread\n[map]\nioengine=mmap\nrw=randrw\n[cpu]\n"
+    job += "ioengine=cpuio\ncpuload=50\nruntime=1\n"
+    job += "" if on else "[null]\nioengine=null\nrw=write\n"
+    (folder / "job.fio").write_text(job)
+    out, _ = fio(folder, *where, "--output-format=json", "job.fio")
+    jobs = json.loads(out)["jobs"]
+    moved = {one["jobname"]: (one["read"]["total_ios"], one["write"]["total_ios"]) for one in jobs}
+    reread = 64 if on else 0
+    assert (moved["sync"], moved["ring"], moved["cpu"]) == ((reread, 64), (64, 0), (0, 0))
+    assert sum(moved["map"]) == 64
+    assert on or moved["null"] == (0, 64)
+    levels = {one["jobname"]: one["iodepth_level"] for one in jobs}
+    assert (levels["ring"]["8"], levels["map"]["1"]) == (100, 100)
+    if on:
+        words = (*where, "--name=n", "--size=4k", "--ioengine=null")
+        assert "nothing is transferred by it" in fio(folder, *words, code=1)[1]
 
 
 def test_blocks_are_allocated_and_freed_by_an_engine_of_their_own(folder: Path) -> None:

@@ -202,3 +202,21 @@ def test_workers_have_their_nice_value(folder: Path) -> None:
     calls_of(folder, "--rw=write --size=16k --nice=7", calls="setpriority")
     log = (folder.parent / "strace.txt").read_text()
     assert len(re.findall(r"setpriority\(PRIO_PROCESS, 0, 7\) += 0", log)) == 1
+
+
+@pytest.mark.parametrize("workers", ["", "--thread"])
+def test_jobs_of_several_engines_at_once_make_the_calls_of_each(folder: Path, workers: str) -> None:
+    words = (
+        f"--size=64k --rw=read --ioengine=pvsync {workers} --name=b --filename=g --size=64k "
+        f"--rw=write --ioengine=libaio --direct=1 --iodepth=4 {workers} --name=c --filename=h "
+        f"--size=64k --rw=read --ioengine=mmap {workers} --name=n --size=64k --ioengine=null "
+        f"{workers}"
+    )
+    calls_of(folder, words, calls="preadv,io_submit,pread64,mmap,pwrite64")
+    log = (folder.parent / "strace.txt").read_text()
+    done = re.findall(r"(preadv|io_submit)(?:\(| resumed).*\) += (\d+)", log)
+    assert sum(call == "preadv" and count == "4096" for call, count in done) == 16
+    # One more call before the time begins.
+    assert sum(int(count) for call, count in done if call == "io_submit") in (16, 17)
+    assert re.search(r"mmap\(NULL, 65536, PROT_READ, MAP_\w+, \d", log)
+    assert {path.name for path in folder.iterdir()} == {"f", "g", "h"}

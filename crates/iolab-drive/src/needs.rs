@@ -10,7 +10,7 @@ use iolab_model::target::Limit;
 use iolab_model::{Capabilities, Error, Target};
 use iolab_workload::Workload;
 use iolab_workload::file_set::{FileSetWork, LinkKind};
-use iolab_workload::program::{DataPath, Deed, Group, Node, Positioned};
+use iolab_workload::program::{DataPath, Deed, Group, Node, Positioned, Program};
 use iolab_workload::spec::{LockPolicy, Phase, Tenant};
 use iolab_workload::verify::Verify;
 use schemars::JsonSchema;
@@ -313,23 +313,17 @@ pub fn check<T: Target>(target: &T, tenant: &Tenant, verify: Verify) -> Result<(
 /// # Errors
 ///
 /// [`Error::Unsupported`] with the first missing ability, and the step that needs it.
-pub fn check_programs<T: Target>(
-    target: &T,
-    workload: &Workload,
-    phase: &Phase,
-) -> Result<(), Error> {
-    let (can, verify) = (target.capabilities(), workload.verification());
-    for tenant in &phase.tenants {
-        if tenant.kv.is_some() && !can.has_store {
-            let what = format!("{}; {}", OF_CLIENTS[1], OF_CLIENTS[2]);
+pub fn check_program<T: Target>(target: &T, tenant: &Tenant, verify: Verify) -> Result<(), Error> {
+    let can = target.capabilities();
+    if tenant.kv.is_some() && !can.has_store {
+        let what = format!("{}; {}", OF_CLIENTS[1], OF_CLIENTS[2]);
+        return Err(Error::Unsupported { target: target.name(), what });
+    }
+    let nodes = tenant.program.iter().flat_map(Program::all_nodes);
+    for node in nodes {
+        if let Some((_, what)) = missing(&can, node, verify) {
+            let what = format!("{what} (step {} of tenant {})", node.name(), tenant.name);
             return Err(Error::Unsupported { target: target.name(), what });
-        }
-        let Some(program) = &tenant.program else { continue };
-        for node in program.all_nodes() {
-            if let Some((_, what)) = missing(&can, node, verify) {
-                let what = format!("{what} (step {} of tenant {})", node.name(), tenant.name);
-                return Err(Error::Unsupported { target: target.name(), what });
-            }
         }
     }
     Ok(())

@@ -9,6 +9,7 @@ use iolab_model::{Capabilities, Target as _};
 use iolab_protocol::agent::{Cache, IoGroup, KnobChange, Stack};
 use iolab_sim::target::SimTarget;
 use iolab_workload::Workload;
+use iolab_workload::spec::{Phase, Tenant};
 use pyo3::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -45,9 +46,10 @@ pub(crate) struct Asked {
 /// files of its engine.
 pub(crate) fn refusals_of(target: &SimTarget, limits: &[Limit], asked: &Asked) -> Vec<Refusal> {
     let (can, mut found) = (target.capabilities(), Vec::new());
-    for (engine, alone) in phases_alone(&asked.workload) {
+    for (engine, alone) in engines_alone(&asked.workload) {
         let can = target.with_access(Access::of_engine(engine)).capabilities();
         found.extend(refusals(("simulation", &can, limits), &alone));
+        found.extend(of_nothing(engine, &alone));
     }
     let around = [
         (
@@ -78,12 +80,31 @@ pub(crate) fn refusals_of(target: &SimTarget, limits: &[Limit], asked: &Asked) -
     found
 }
 
-/// Each phase as a workload of its own, with its engine.
-fn phases_alone(workload: &Workload) -> impl Iterator<Item = (&str, Workload)> {
+/// Refusal of transfers that an engine does not make: no simulated stack would see them.
+fn of_nothing(engine: &str, workload: &Workload) -> Option<Refusal> {
+    let moves = |tenant: &&Tenant| tenant.kv.is_none() && (tenant.reads() || tenant.writes());
+    let phase = workload.phases.first().filter(|_| engine == "null")?;
+    phase.tenants.iter().find(moves).map(|tenant| Refusal {
+        code: "engine",
+        what: "uses the engine null".into(),
+        phase: phase.name.clone(),
+        tenant: tenant.name.clone(),
+        reason: "nothing is transferred by it, whatever the stack".into(),
+        hint: "leave --on out, or use another engine".into(),
+    })
+}
+
+/// Tenants of each phase and engine as a workload of their own.
+fn engines_alone(workload: &Workload) -> impl Iterator<Item = (&str, Workload)> {
     let without = Workload { phases: Vec::new(), ..workload.clone() };
-    workload.phases.iter().map(move |phase| {
-        let engine = phase.engine.as_ref().unwrap_or(&workload.engine);
-        (engine.as_str(), Workload { phases: vec![phase.clone()], ..without.clone() })
+    workload.phases.iter().flat_map(move |phase| {
+        let without = without.clone();
+        workload.engines_of(phase).into_iter().map(move |engine| {
+            let is_its = |tenant: &&Tenant| workload.engine_of_tenant(phase, tenant) == engine;
+            let tenants = phase.tenants.iter().filter(is_its).cloned().collect();
+            let alone = Phase { tenants, ..phase.clone() };
+            (engine, Workload { phases: vec![alone], ..without.clone() })
+        })
     })
 }
 
@@ -100,7 +121,7 @@ pub fn workload_refusals(
         serde_json::from_str(abilities_json).map_err(|e| study_error(py, e))?;
     let workload: Workload = serde_json::from_str(workload_json).map_err(|e| study_error(py, e))?;
     let mut found = Vec::new();
-    for (engine, alone) in phases_alone(&workload) {
+    for (engine, alone) in engines_alone(&workload) {
         // Engines without a device (null, memory) are no rows of that list.
         if let Some(can) = abilities.get(engine) {
             found.extend(refusals((engine, can, &[]), &alone));

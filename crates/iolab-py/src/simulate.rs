@@ -10,9 +10,9 @@ use iolab_drive::pump::{Part, run_simulated};
 use iolab_drive::record::{
     CounterSeries, DeviceRecord, PhaseRecord, PlacedFiles, RequestCounters, Warning,
 };
-use iolab_drive::submission::{as_submitted, waiting};
+use iolab_drive::submission::{as_submitted, default_access, waiting};
 use iolab_drive::verify::told::{Culprit, mismatches, verifying};
-use iolab_model::op::{Access, FlagName};
+use iolab_model::op::FlagName;
 use iolab_model::target::Limit;
 use iolab_model::{Bytes, Error, Ns, Sector, Seed, Target, VirtualTime as _};
 use iolab_protocol::agent::{
@@ -380,9 +380,8 @@ fn run_phase(
     (workload, phase, books): (&Workload, &Phase, &Books),
     observer: &mut Watch<'_>,
 ) -> Result<PhaseRecord, Error> {
-    let engine = phase.engine.as_ref().unwrap_or(&workload.engine);
-    let target = &target.with_access(Access::of_engine(engine));
-    let phase = &*as_submitted(engine, phase);
+    let target = &target.with_access(default_access(workload, phase));
+    let phase = &*as_submitted(workload, phase);
     observer.marks.clear();
     observer.readings = None;
     let directory = Path::new(DIRECTORY);
@@ -390,7 +389,7 @@ fn run_phase(
     let outcome = run_simulated(target, part, directory, observer)?;
     let mut record = PhaseRecord::new(outcome, phase, target.capabilities().default_access);
     record.warnings.extend(verifying(workload.verification(), true));
-    record.warnings.extend(waiting(engine, phase));
+    record.warnings.extend(waiting(workload, phase));
     let has_files = target.inspect(|simulation| simulation.machine().is_some());
     let method = if has_files { "simulated" } else { "none" };
     method.clone_into(&mut record.cache.method);

@@ -1,8 +1,8 @@
 //! Kind, identity and length of a file, without its times.
 //!
 //! Since Linux 6.13 whoever asks for the time of a file's last change marks the file: each read and
-//! write that follows looks whether a finer time is due, and on a file in memory that costs a tenth
-//! of a transfer of 4 KiB. A file that is about to be measured is asked for nothing but this.
+//! write that follows looks whether a finer time is due. A file that is about to be measured is
+//! asked for nothing but this.
 //!
 //! Source: Linux Documentation/filesystems/multigrain-ts.rst; statx(2).
 

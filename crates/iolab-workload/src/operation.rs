@@ -180,7 +180,7 @@ pub fn operations(workload: &Workload) -> Vec<Operation> {
             } else {
                 format!("{}/{}", phase.name, tenant.name)
             };
-            let engine = workload.engine_of(phase).to_owned();
+            let engine = workload.engine_of_tenant(phase, tenant).to_owned();
             found.push(Operation { id, engine, nature: Nature::of_tenant(tenant) });
         }
     }

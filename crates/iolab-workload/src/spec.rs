@@ -3,6 +3,8 @@
 //! A workload is a list of phases that run one after the other on the same files; a phase is a list
 //! of tenants that run at once; a tenant is a number of equal workers. Unknown fields are refused.
 
+use std::collections::BTreeSet;
+
 use iolab_model::error::Error;
 use iolab_model::target::Content;
 use iolab_model::{Bytes, Ns, Seed};
@@ -328,9 +330,20 @@ impl Workload {
         FileUse::of_phases(&self.phases)
     }
 
-    /// Name of the engine that a phase uses.
+    /// Name of the engine that a phase uses, unless a tenant has its own.
     pub fn engine_of<'a>(&'a self, phase: &'a Phase) -> &'a str {
         phase.engine.as_deref().unwrap_or(&self.engine)
+    }
+
+    /// Name of the engine that a tenant of a phase uses.
+    pub fn engine_of_tenant<'a>(&'a self, phase: &'a Phase, tenant: &'a Tenant) -> &'a str {
+        tenant.manner.engine.as_deref().unwrap_or_else(|| self.engine_of(phase))
+    }
+
+    /// Names of the engines of a phase: its own, then those of its tenants that have another.
+    pub fn engines_of<'a>(&'a self, phase: &'a Phase) -> BTreeSet<&'a str> {
+        let of_tenant = |tenant| self.engine_of_tenant(phase, tenant);
+        phase.tenants.iter().map(of_tenant).chain([self.engine_of(phase)]).collect()
     }
 
     /// Verification of blocks: as the workload says, or a step that compares.

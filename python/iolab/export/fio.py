@@ -60,7 +60,7 @@ _RANDOM: Final = ("permutation", "uniform")
 _PRIORITY_CLASSES: Final = {"rt": 1, "be": 2, "idle": 3}  # ionice(1); fio: prioclass
 _COMMAND_CHARACTERS_MAX: Final = 2000
 _NONE: Final = "no equivalent: "
-_HAS_OPTION: Final = {"advice", "cpus", "nice", "preallocation", "range_sync"}
+_HAS_OPTION: Final = {"advice", "cpus", "engine", "nice", "preallocation", "range_sync"}
 """Refinements that fio has an option for."""
 _FALLOCATE: Final = {"extended": "native", "reserved": "keep", "length": "truncate"}
 _RANGE_PARTS: Final = (
@@ -87,7 +87,8 @@ def fio_job(item: Exported, directory: Path | None = None) -> str:
     """
     job = _UNKNOWN_FILE if directory is None else shlex.quote(str(directory / file_name(item)))
     lines = [comment(line) for line in _head(item, job)]
-    for engine in sorted({_engine(item, phase) for phase in item.workload["phases"]}):
+    phases = item.workload["phases"]
+    for engine in sorted({_engine(item, one, own) for one in phases for own in one["tenants"]}):
         if engine not in ENGINES:
             text = f"{_NONE}fio has no engine that does what '{engine}' does; no job."
             return "\n".join([*lines, comment(text)]) + "\n"
@@ -100,8 +101,9 @@ def fio_job(item: Exported, directory: Path | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _engine(item: Exported, phase: Phase) -> str:
-    return phase.get("engine") or item.workload["engine"]
+def _engine(item: Exported, phase: Phase, tenant: Tenant) -> str:
+    own = tenant.get("manner", {}).get("engine")
+    return own or phase.get("engine") or item.workload["engine"]
 
 
 def _parts(phase: Phase, tenant: Tenant) -> Iterator[tuple[str, Tenant]]:
@@ -216,16 +218,15 @@ def _section(item: Exported, index: int, tenant: Tenant, *, is_beside: bool) -> 
         yield "new_group", 1  # For the report only: it runs beside the section before.
     elif index > 0:
         yield "stonewall", 1
-    engine = phase.get("engine")
-    if engine:
-        yield from _ioengine(engine)
+    if phase.get("engine") or tenant.get("manner", {}).get("engine"):
+        yield from _ioengine(_engine(item, phase, tenant))
     for ignored in phase.get("ignores", ()):
         yield f"Asked for, but this test has none, here as in iolab: {ignored}."
     yield from _files(tenant, is_first_phase=index == 0)
     yield from _refinements(tenant)
     yield from _shape(item, tenant)
     yield from _access(tenant)
-    yield from _calls(_engine(item, phase), tenant)
+    yield from _calls(_engine(item, phase, tenant), tenant)
     yield from _limits(tenant)
     yield from _flushes(tenant)
     yield from _cache(item, tenant)

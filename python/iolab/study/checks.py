@@ -123,6 +123,8 @@ def _check_alignment(treatment: Treatment) -> None:
 
 
 def _check_depth(treatment: Treatment) -> None:
+    if isinstance(treatment.workload, DialectWorkload):  # Its dialect says what it does.
+        return
     depth = depth_max(treatment.workload, treatment.effective)
     engine = treatment.effective["engine"]
     if depth > 1 and not treatment.is_deep:

@@ -1,12 +1,13 @@
 //! Caveats for the reader of a phase's numbers: page cache, a generator at its limit, depth not
 //! reached.
 
+use iolab_drive::pump::Workplace;
 use iolab_drive::record::{PhaseRecord, Warning};
 use iolab_drive::submission::waiting;
+use iolab_model::Target as _;
 use iolab_model::op::Access;
-use iolab_model::{Capabilities, Erased, Target};
 use iolab_real::Engine;
-use iolab_workload::spec::Phase;
+use iolab_workload::spec::{Phase, Tenant, Workload};
 
 /// From this share of bytes that never reached the device a number is the page cache's.
 const CACHE_SHARE: f64 = 0.5;
@@ -20,15 +21,18 @@ const DEPTH_SHARE: f64 = 0.5;
 const SHORT_NS: u64 = 20_000_000;
 
 /// All caveats of a phase.
-pub fn caveats(record: &PhaseRecord, phase: &Phase, target: &Erased<'_>) -> Vec<Warning> {
-    let engine = target.name().parse().ok();
+pub fn caveats(
+    record: &PhaseRecord,
+    (workload, phase): (&Workload, &Phase),
+    place: &dyn Workplace,
+) -> Vec<Warning> {
     [
         page_cache(record),
         generator(record),
         processor(record),
-        depth(record, phase, target.capabilities()),
-        waiting(target.name(), phase),
-        kernel_threads(engine, phase),
+        depth(record, phase, place),
+        waiting(workload, phase),
+        kernel_threads(workload, phase),
         short(record),
         ignored(phase),
     ]
@@ -117,8 +121,9 @@ fn processor(record: &PhaseRecord) -> Option<Warning> {
     })
 }
 
-fn depth(record: &PhaseRecord, phase: &Phase, capabilities: Capabilities) -> Option<Warning> {
-    for (asked, tenant) in phase.tenants.iter().zip(&record.tenants) {
+fn depth(record: &PhaseRecord, phase: &Phase, place: &dyn Workplace) -> Option<Warning> {
+    for (index, (asked, tenant)) in phase.tenants.iter().zip(&record.tenants).enumerate() {
+        let capabilities = place.of_tenant(index).capabilities();
         if asked.depth > capabilities.depth_max {
             return Some(Warning::new(
                 "depth_clamped",
@@ -150,9 +155,11 @@ fn depth(record: &PhaseRecord, phase: &Phase, capabilities: Capabilities) -> Opt
 }
 
 /// A thread that looks for submissions is work that another engine does not need.
-fn kernel_threads(engine: Option<Engine>, phase: &Phase) -> Option<Warning> {
-    let threads: u32 = phase.tenants.iter().map(|tenant| tenant.workers).sum();
-    (engine == Some(Engine::IoUringSqpoll)).then(|| {
+fn kernel_threads(workload: &Workload, phase: &Phase) -> Option<Warning> {
+    let asks =
+        |tenant: &&Tenant| workload.engine_of_tenant(phase, tenant) == Engine::IoUringSqpoll.name();
+    let threads: u32 = phase.tenants.iter().filter(asks).map(|tenant| tenant.workers).sum();
+    (threads > 0).then(|| {
         Warning::new(
             "sqpoll_cpu",
             format!(
@@ -192,6 +199,12 @@ mod tests {
             "direction": {"kind": "read"}, "access": access, "opening": "existing"});
         let phase = serde_json::json!({"name": "read", "tenants": [tenant]});
         serde_json::from_value(phase).unwrap()
+    }
+
+    fn workload(engine: Engine) -> Workload {
+        let workload = serde_json::json!({
+            "version": 1, "name": "w", "engine": engine.name(), "seed": 1, "phases": []});
+        serde_json::from_value(workload).unwrap()
     }
 
     fn record(asked: u64, device: u64) -> PhaseRecord {
@@ -274,13 +287,14 @@ mod tests {
     #[test]
     fn an_engine_with_a_price_says_so() {
         let (direct, plain) = (phase(Access::Direct), phase(Access::Plain));
-        let (libaio, psync) = (Engine::Libaio.name(), Engine::Psync.name());
-        assert_eq!(waiting(libaio, &plain).unwrap().code, "libaio_buffered");
-        assert_eq!(waiting(libaio, &direct), None);
-        assert_eq!(waiting(psync, &plain), None);
-        let warning = kernel_threads(Some(Engine::IoUringSqpoll), &direct).unwrap();
+        let [libaio, psync, sqpoll, ring] =
+            [Engine::Libaio, Engine::Psync, Engine::IoUringSqpoll, Engine::IoUring].map(workload);
+        assert_eq!(waiting(&libaio, &plain).unwrap().code, "libaio_buffered");
+        assert_eq!(waiting(&libaio, &direct), None);
+        assert_eq!(waiting(&psync, &plain), None);
+        let warning = kernel_threads(&sqpoll, &direct).unwrap();
         assert!(warning.message.starts_with("3 kernel threads"), "{}", warning.message);
-        assert_eq!(kernel_threads(Some(Engine::IoUring), &direct), None);
+        assert_eq!(kernel_threads(&ring, &direct), None);
     }
 
     #[test]

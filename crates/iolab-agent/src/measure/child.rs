@@ -13,12 +13,13 @@ use iolab_drive::coordinate::PhaseOutcome;
 use iolab_drive::overhead::harness_ns_per_op;
 use iolab_drive::pump::{Part, Seat, Workplace, run_threads};
 use iolab_drive::record::{PhaseRecord, Warning};
-use iolab_drive::target::{Memory, Null};
+use iolab_drive::submission::{default_access, with_accesses};
+use iolab_drive::target::Memory;
 use iolab_drive::verify::told::{Culprit, mismatches, verifying};
 use iolab_model::op::Access;
 use iolab_model::{Error, Ns, Target};
 use iolab_real::clock::LaneClock;
-use iolab_real::{Engine, EngineVisitor, affinity};
+use iolab_real::{Engine, affinity};
 use iolab_workload::file_set::FileAction;
 use iolab_workload::program::FileSet;
 use iolab_workload::spec::{Opening, Phase, Tenant, WorkersAs};
@@ -38,7 +39,8 @@ use super::pairs;
 use super::probe;
 use super::processes::run_processes;
 use super::request::{Answer, PairsSpec, Request, RunAs, Status};
-use super::slices::{Sliced, Table};
+use super::several;
+use super::slices::Table;
 use super::users_files::{self, UsersFiles};
 use super::waits::wait;
 
@@ -232,8 +234,12 @@ fn is_without_device(engine: &str) -> bool {
 
 /// Every engine that some phase names, before the first one runs.
 fn check_engines(request: &Request) -> Result<(), Error> {
-    for phase in &request.workload.phases {
-        let name = request.workload.engine_of(phase);
+    let workload = &request.workload;
+    let engines = workload
+        .phases
+        .iter()
+        .flat_map(|phase| workload.engines_of(phase).into_iter().map(move |name| (phase, name)));
+    for (phase, name) in engines {
         if has_clients(phase) {
             known_store(name)?;
         } else if !is_without_device(name) {
@@ -283,7 +289,7 @@ fn check_recordings(request: &mut Request) -> Result<(), Error> {
 
 /// True if all that a phase makes are files that were decided about beforehand, or only numbers.
 fn has_claimed(request: &Request, phase: &Phase) -> bool {
-    if is_without_device(request.workload.engine_of(phase)) {
+    if request.workload.engines_of(phase).into_iter().all(is_without_device) {
         return true;
     }
     let claimed: BTreeSet<String> = phase.tenants.iter().flat_map(Tenant::file_names).collect();
@@ -296,10 +302,14 @@ fn has_claimed(request: &Request, phase: &Phase) -> bool {
 
 /// Asks the file system what direct I/O must be aligned to, before anything is written.
 fn check_alignment(request: &Request) -> Result<Vec<Warning>, Error> {
-    let tenants = request.workload.phases.iter().flat_map(|phase| &phase.tenants);
-    let direct: Vec<_> = tenants.filter(|tenant| tenant.access == Access::Direct).collect();
-    let is_on_disk = !is_without_device(&request.workload.engine);
-    let (Some(first), true) = (direct.first(), is_on_disk) else { return Ok(Vec::new()) };
+    let workload = &request.workload;
+    let on_disk = workload.phases.iter().flat_map(|phase| {
+        let is_on_disk =
+            |tenant: &&Tenant| !is_without_device(workload.engine_of_tenant(phase, tenant));
+        phase.tenants.iter().filter(is_on_disk)
+    });
+    let direct: Vec<_> = on_disk.filter(|tenant| tenant.access == Access::Direct).collect();
+    let Some(first) = direct.first() else { return Ok(Vec::new()) };
     let mut warnings = Vec::new();
     if is_tmpfs(&request.directory) {
         warnings.push(Warning::new(
@@ -346,25 +356,9 @@ pub(super) struct Trial<'a> {
     is_in_memory: bool,
     pub(super) began: Instant,
     /// Files of the engine `memory`, which stay from phase to phase.
-    memory: Memory,
+    pub(super) memory: Memory,
     /// Knowledge of verified files, from phase to phase.
     books: Books,
-}
-
-/// One phase, to be run on a target that is known by then.
-struct OnePhase<'a, 'b>(&'b Trial<'a>, &'b Phase);
-
-impl EngineVisitor for OnePhase<'_, '_> {
-    type Output = Result<Ended, Error>;
-
-    fn visit<T: Target + Sync>(self, target: &T) -> Self::Output {
-        match self.0.table {
-            Some(table) if is_kernel(target.name()) => {
-                self.0.run_phase(&Sliced::new(target, table), self.1)
-            }
-            _ => self.0.run_phase(target, self.1),
-        }
-    }
 }
 
 /// End of a phase, with the reason if it ended badly.
@@ -461,15 +455,11 @@ impl Trial<'_> {
         if has_clients(phase) {
             return self.run_clients(phase);
         }
-        let visitor = OnePhase(self, phase);
-        match self.request.workload.engine_of(phase) {
-            "null" => visitor.visit(&Null),
-            "memory" => visitor.visit(&self.memory),
-            name => name.parse::<Engine>()?.visit(visitor),
-        }
+        several::on_its_targets(self, &with_accesses(&self.request.workload, phase))
     }
 
-    fn run_phase(&self, place: &dyn Workplace, phase: &Phase) -> Result<Ended, Error> {
+    /// Runs a phase on its targets.
+    pub(super) fn run_phase(&self, place: &dyn Workplace, phase: &Phase) -> Result<Ended, Error> {
         let target = place.erased();
         let workload = &self.request.workload;
         let is_file_set = phase.tenants.iter().any(|tenant| tenant.file_set.is_some());
@@ -486,8 +476,8 @@ impl Trial<'_> {
         let harness_ns_per_op = (workload.is_calibrated && !is_file_set && !has_program)
             .then(|| harness_ns_per_op(place, workload, &phase.tenants[0]))
             .transpose()?;
-        let workers_as =
-            if target.survives_forks() { workload.workers_as } else { WorkersAs::Threads };
+        let survives = (0..phase.tenants.len()).all(|it| place.of_tenant(it).survives_forks());
+        let workers_as = if survives { workload.workers_as } else { WorkersAs::Threads };
         let as_processes = workers_as == WorkersAs::Processes;
         let mut observer = PhaseObserver::new(self.request, phase, self.began, as_processes);
         observer.users_files = self.users_files;
@@ -520,11 +510,11 @@ impl Trial<'_> {
             }
         };
         observer.children_ended();
-        let access = target.capabilities().default_access;
+        let access = default_access(workload, phase);
         let mut ended = self.ended((phase, access), outcome?, observer, has_device);
         let record = &mut ended.record;
         record.harness_ns_per_op = harness_ns_per_op;
-        record.warnings.extend(caveats(record, phase, &target));
+        record.warnings.extend(caveats(record, (workload, phase), place));
         record.warnings.extend(verifying(workload.verification(), false));
         Ok(ended)
     }
@@ -642,7 +632,7 @@ fn pause(length: Ns) {
 }
 
 /// Tell whether the target is the kernel, whose files every process sees.
-fn is_kernel(target: &str) -> bool {
+pub(super) fn is_kernel(target: &str) -> bool {
     target.parse::<Engine>().is_ok()
 }
 

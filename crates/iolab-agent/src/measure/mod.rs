@@ -15,6 +15,7 @@ mod pairs;
 mod probe;
 mod processes;
 mod request;
+mod several;
 mod slices;
 mod users_files;
 mod waits;

@@ -40,8 +40,7 @@ pub fn run_processes(
     prepare: impl Fn(&Seat<'_>) -> Result<(), String>,
     observer: &mut dyn Observer,
 ) -> Result<PhaseOutcome, Error> {
-    let mut seats = match get_ready(target.erased(), (workload, phase, None), directory, observer)?
-    {
+    let mut seats = match get_ready(target, (workload, phase, None), directory, observer)? {
         ControlFlow::Continue(seats) => seats,
         ControlFlow::Break(nothing) => return Ok(nothing),
     };

@@ -4,45 +4,33 @@ use super::geometry::Wrong;
 use super::job::Job;
 use crate::diagnostic::Problem;
 
+/// Work of an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Transfers, one under way.
+    Waits,
+    /// Transfers, several under way.
+    Queues,
+    /// Makes, looks for or removes files, and moves no data.
+    Names,
+    /// Changes lengths and blocks of files, and moves no data.
+    Space,
+    /// Touches no files.
+    Nothing,
+}
+
 /// An engine of fio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub struct Engine {
     /// As fio calls it.
     pub name: &'static str,
-    /// Several transfers can be under way.
-    pub is_asynchronous: bool,
-    /// True if it makes, looks for or removes files and moves no data.
-    pub is_of_names: bool,
-    /// True if it changes lengths and blocks of files and moves no data.
-    pub is_of_space: bool,
-    /// True if it touches no files.
-    pub is_without_files: bool,
+    kind: Kind,
     /// Description, in one line.
     pub doc: &'static str,
 }
 
-const fn engine(name: &'static str, is_asynchronous: bool, doc: &'static str) -> Engine {
-    Engine {
-        name,
-        is_asynchronous,
-        is_of_names: false,
-        is_of_space: false,
-        is_without_files: false,
-        doc,
-    }
-}
-
-const fn of_names(name: &'static str, doc: &'static str) -> Engine {
-    Engine { is_of_names: true, ..engine(name, false, doc) }
-}
-
-const fn of_space(name: &'static str, doc: &'static str) -> Engine {
-    Engine { is_of_space: true, ..engine(name, false, doc) }
-}
-
-const fn without_files(name: &'static str, doc: &'static str) -> Engine {
-    Engine { is_without_files: true, ..engine(name, false, doc) }
+const fn engine(name: &'static str, kind: Kind, doc: &'static str) -> Engine {
+    Engine { name, kind, doc }
 }
 
 /// The engine that burns the CPU.
@@ -54,26 +42,27 @@ pub const FTRUNCATE: &str = "ftruncate";
 
 /// Engines that are done.
 pub const ENGINES: [Engine; 17] = [
-    engine("psync", false, "pread and pwrite"),
-    engine("sync", false, "lseek, then read or write"),
-    engine("vsync", false, "lseek, then readv or writev"),
-    engine("pvsync", false, "preadv and pwritev"),
-    engine("pvsync2", false, "preadv2 and pwritev2"),
-    engine("libaio", true, "Linux's older asynchronous I/O"),
-    engine("io_uring", true, "rings shared with the kernel"),
-    engine("posixaio", true, "POSIX asynchronous I/O of the C library: threads"),
-    engine("mmap", false, "a mapped file"),
-    engine("splice", false, "splice and vmsplice, through a pipe"),
-    without_files("null", "nothing is transferred: the cost of the generator itself"),
-    without_files(CPU, "the CPU is burnt, nothing is transferred"),
-    of_names("filecreate", "each file is made; counted as a read of one block"),
-    of_names("filestat", "each file is asked about; counted as a read of one block"),
-    of_names("filedelete", "each file is removed; counted as a read of one block"),
-    of_space(
+    engine("psync", Kind::Waits, "pread and pwrite"),
+    engine("sync", Kind::Waits, "lseek, then read or write"),
+    engine("vsync", Kind::Waits, "lseek, then readv or writev"),
+    engine("pvsync", Kind::Waits, "preadv and pwritev"),
+    engine("pvsync2", Kind::Waits, "preadv2 and pwritev2"),
+    engine("libaio", Kind::Queues, "Linux's older asynchronous I/O"),
+    engine("io_uring", Kind::Queues, "rings shared with the kernel"),
+    engine("posixaio", Kind::Queues, "POSIX asynchronous I/O of the C library: threads"),
+    engine("mmap", Kind::Waits, "a mapped file"),
+    engine("splice", Kind::Waits, "splice and vmsplice, through a pipe"),
+    engine("null", Kind::Nothing, "nothing is transferred: the cost of the generator itself"),
+    engine(CPU, Kind::Nothing, "the CPU is burnt, nothing is transferred"),
+    engine("filecreate", Kind::Names, "each file is made; counted as a read of one block"),
+    engine("filestat", Kind::Names, "each file is asked about; counted as a read of one block"),
+    engine("filedelete", Kind::Names, "each file is removed; counted as a read of one block"),
+    engine(
         FALLOC,
+        Kind::Space,
         "fallocate(2): a write allocates a range, a read keeps the length, a trim makes a hole",
     ),
-    of_space(FTRUNCATE, "ftruncate(2): a write sets the length to where it would begin"),
+    engine(FTRUNCATE, Kind::Space, "ftruncate(2): a write sets the length to where it would begin"),
 ];
 
 /// fio's other engines, and why they are refused.
@@ -105,9 +94,24 @@ const OTHERS: [(&str, &str); 24] = [
 ];
 
 impl Engine {
-    /// Tell whether its work is the same with whatever engine the jobs beside it use.
-    pub fn goes_with_all(self) -> bool {
-        self.name == CPU || self.is_of_names || self.is_of_space
+    /// Tell whether several of its transfers can be under way.
+    pub fn is_asynchronous(self) -> bool {
+        self.kind == Kind::Queues
+    }
+
+    /// Tell whether it makes, looks for or removes files, and moves no data.
+    pub fn is_of_names(self) -> bool {
+        self.kind == Kind::Names
+    }
+
+    /// Tell whether it changes lengths and blocks of files, and moves no data.
+    pub fn is_of_space(self) -> bool {
+        self.kind == Kind::Space
+    }
+
+    /// Tell whether it touches no files.
+    pub fn is_without_files(self) -> bool {
+        self.kind == Kind::Nothing
     }
 }
 
@@ -141,9 +145,8 @@ pub fn ours(job: &Job, engine: Engine) -> Result<&'static str, Wrong> {
             return Err((names[place], Problem::new(what, "use it with ioengine=io_uring")));
         }
         return Ok(match engine.name {
-            // Whatever the jobs beside it use.
             CPU => "null",
-            _ if engine.is_of_names || engine.is_of_space => "psync",
+            _ if engine.is_of_names() || engine.is_of_space() => "psync",
             name => name,
         });
     }

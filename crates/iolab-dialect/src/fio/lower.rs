@@ -59,7 +59,7 @@ impl Work {
 
     /// The file of one of its clones, as fio calls it.
     pub fn target(&self, job: &Job, clone: usize) -> String {
-        if self.engine.is_without_files {
+        if self.engine.is_without_files() {
             let own = || format!("{}.{}.0", job.section, self.unit.first + clone as u64);
             return job.filename.first().cloned().unwrap_or_else(own);
         }
@@ -68,7 +68,7 @@ impl Work {
 
     /// All of its files, as fio calls them.
     pub fn targets(&self, job: &Job) -> Vec<String> {
-        if self.engine.is_without_files && !job.filename.is_empty() {
+        if self.engine.is_without_files() && !job.filename.is_empty() {
             return job.filename.clone();
         }
         self.paths.iter().map(Path::text).collect()
@@ -110,6 +110,7 @@ impl<H: Host> Lowering<'_, H> {
         }
         self.check_directories(&works)?;
         self.check_states(&works)?;
+        self.check_null(&works)?;
         let directory = self.place_files(&mut works);
         let (phases, places) = self.phases(&works)?;
         self.check_ends(&works)?;
@@ -123,7 +124,7 @@ impl<H: Host> Lowering<'_, H> {
         })?;
         let files: std::collections::BTreeSet<String> = works
             .iter()
-            .filter(|work| !work.engine.is_without_files)
+            .filter(|work| !work.engine.is_without_files())
             .flat_map(|work| work.tenant.file_names())
             .collect();
         let largest = works.iter().map(|work| work.tenant.file_bytes.0).max().unwrap_or(0);
@@ -256,8 +257,7 @@ impl<H: Host> Lowering<'_, H> {
     /// Refuse locks around transfers that overlap; note pauses of no length.
     fn check_locks_and_pauses(&mut self, job: &Job) -> Result<()> {
         let is_locked = job.lock != LockPolicy::None;
-        if is_locked && job.depth > 1 && engine::of(job).is_ok_and(|engine| engine.is_asynchronous)
-        {
+        if is_locked && job.depth > 1 && engine::of(job).is_ok_and(Engine::is_asynchronous) {
             let what = "lockfile with several transfers under way is not done".to_owned();
             let problem = Problem::new(what, "write iodepth=1, and numjobs=");
             return self.at(job, ("lockfile", problem));
@@ -376,7 +376,7 @@ impl<H: Host> Lowering<'_, H> {
             });
         }
         self.on(job, buffers::check(job))?;
-        self.on(job, logs::check(job, engine.is_of_names || engine.is_of_space))?;
+        self.on(job, logs::check(job, engine.is_of_names() || engine.is_of_space()))?;
         let is_null = engine.name == "null";
         let is_here = self.typing.common.on.is_none() && !is_null;
         let is_program = program::is_needed(job, engine);
@@ -462,7 +462,7 @@ impl<H: Host> Lowering<'_, H> {
 
     /// Tells where an engine has one transfer under way, whatever was asked for.
     fn note_depth(&mut self, job: &Job, unit: &Unit, engine: Engine) {
-        if job.depth > 1 && !engine.is_asynchronous && unit.first == 0 {
+        if job.depth > 1 && !engine.is_asynchronous() && unit.first == 0 {
             let note = "has one transfer under way, whatever iodepth says, as in fio";
             self.notes.push(format!("job {}: ioengine={} {note}", job.name, engine.name));
         }
@@ -470,6 +470,18 @@ impl<H: Host> Lowering<'_, H> {
             let note = "libaio without direct=1 has one transfer under way: the kernel waits";
             self.notes.push(format!("job {}: {note}", job.name));
         }
+    }
+
+    /// Refuse what transfers nothing where data are verified.
+    fn check_null(&self, works: &[Work]) -> Result<()> {
+        let jobs = || works.iter().map(|work| &self.typing.jobs[work.unit.job]);
+        let null = works.iter().find(|work| work.engine.name == "null");
+        let (Some(null), Some(job)) = (null, jobs().find(|job| job.compares())) else {
+            return Ok(());
+        };
+        let what = format!("ioengine=null beside job {}, which verifies, is not done", job.name);
+        let problem = Problem::new(what, "leave verify out, or run them by two commands");
+        self.at(&self.typing.jobs[null.unit.job], ("ioengine", problem))
     }
 
     /// Refuse an end of jobs that have not begun.
@@ -487,7 +499,7 @@ impl<H: Host> Lowering<'_, H> {
 
     /// Files of a program lie in one directory with those of all others.
     fn check_directories(&self, works: &[Work]) -> Result<()> {
-        let real = || works.iter().filter(|work| !work.engine.is_without_files);
+        let real = || works.iter().filter(|work| !work.engine.is_without_files());
         let mut folders = real().flat_map(|work| &work.paths).map(|path| &path.directory);
         let Some(first) = folders.next() else { return Ok(()) };
         if folders.all(|folder| folder == first) {
@@ -539,13 +551,13 @@ impl<H: Host> Lowering<'_, H> {
 
     /// Names of files as the plan has them, and the directory that they are in.
     fn place_files(&self, works: &mut [Work]) -> String {
-        let real = || works.iter().filter(|work| !work.engine.is_without_files);
+        let real = || works.iter().filter(|work| !work.engine.is_without_files());
         let mut folders = real().flat_map(|work| &work.paths).map(|path| path.directory.clone());
         let Some(first) = folders.next() else { return String::new() };
         if folders.all(|folder| folder == first) {
             return first;
         }
-        for work in works.iter_mut().filter(|work| !work.engine.is_without_files) {
+        for work in works.iter_mut().filter(|work| !work.engine.is_without_files()) {
             let whole: Vec<String> =
                 work.paths.iter().map(|path| path.absolute(self.host)).collect();
             work.tenant.file.clone_from(&whole[0]);
@@ -570,7 +582,6 @@ impl<H: Host> Lowering<'_, H> {
             for (tenant, index) in here.iter().enumerate() {
                 places[*index].work = (phases.len(), tenant);
             }
-            let engine = made.engine.clone();
             phases.push(made);
             let verified: Vec<usize> = here
                 .iter()
@@ -585,7 +596,10 @@ impl<H: Host> Lowering<'_, H> {
                 places[*index].verified = Some((phases.len(), tenant));
             }
             let name = format!("{}: verify", works[*first].unit.name);
-            phases.push(Phase { engine, ..phase(&name.replace('/', "-"), tenants) });
+            let mut made = phase(&name.replace('/', "-"), tenants);
+            let ours = verified.iter().map(|index| works[*index].ours);
+            give_engines(&mut made, engine_of(works, &verified), ours);
+            phases.push(made);
         }
         let is_unlinked = self.typing.jobs.iter().all(|job| job.is_unlinked);
         if let Some(last) = phases.last_mut() {
@@ -609,35 +623,30 @@ impl<H: Host> Lowering<'_, H> {
     }
 
     fn phase(&self, works: &[Work], here: &[usize]) -> Result<Phase> {
-        let moves = |index: &&usize| !works[**index].engine.goes_with_all();
-        let first = &works[*here.iter().find(moves).unwrap_or(&here[0])];
+        let first = &works[here[0]];
         let first_job = &self.typing.jobs[first.unit.job];
         for index in here {
-            let work = &works[*index];
-            let job = &self.typing.jobs[work.unit.job];
-            if work.ours != first.ours && !work.engine.goes_with_all() {
-                let what = format!(
-                    "jobs {} and {} run at once with the engines {} and {}",
-                    first_job.name, job.name, first.ours, work.ours
-                );
-                let problem = Problem::new(what, "use one engine, or write stonewall between them");
-                return self.at(job, ("ioengine", problem));
-            }
-            if job.ends_all != first_job.ends_all {
-                let what = "jobs that run at once have different exitall".to_owned();
-                return self.at(job, ("exitall", Problem::new(what, "write it in [global]")));
-            }
+            let job = &self.typing.jobs[works[*index].unit.job];
             if job.ramp_ns != first_job.ramp_ns {
                 let what = "jobs that run at once have different ramp_time".to_owned();
                 return self.at(job, ("ramp_time", Problem::new(what, "use the same")));
             }
         }
+        let is_of_files = |index: &&usize| !works[**index].engine.is_without_files();
+        let makes_none = |index: &&usize| !is_of_files(index) && works[**index].set.is_some();
+        let mut pairs = here.iter().filter(is_of_files).zip(here.iter().filter(makes_none));
+        if let Some((_, without)) = pairs.next() {
+            let what = "several files or sizes without any, beside jobs with files".to_owned();
+            let problem = Problem::new(what, "use one file and size, or write stonewall between");
+            return self.at(&self.typing.jobs[works[*without].unit.job], ("ioengine", problem));
+        }
         let tenants = here.iter().map(|index| works[*index].tenant.clone()).collect();
         let mut made = phase("", tenants);
+        let engine = engine_of(works, here);
+        give_engines(&mut made, engine, here.iter().map(|index| works[*index].ours));
         if first_job.ramp_ns > 0 {
             made.cuts_ns = vec![Ns(first_job.ramp_ns)];
         }
-        made.engine = Some(first.ours.to_owned());
         made.is_stonewalled = first_job.ends_all;
         Ok(made)
     }
@@ -646,7 +655,7 @@ impl<H: Host> Lowering<'_, H> {
     fn cache(&self, works: &[Work]) -> Result<String> {
         let asked: Vec<&Job> = works
             .iter()
-            .filter(|work| !work.engine.is_without_files && work.tenant.reads())
+            .filter(|work| !work.engine.is_without_files() && work.tenant.reads())
             .map(|work| &self.typing.jobs[work.unit.job])
             .collect();
         let is_warm = asked.iter().any(|job| job.is_pre_read);
@@ -696,7 +705,7 @@ impl<H: Host> Lowering<'_, H> {
         Workload {
             engine: works
                 .iter()
-                .find(|work| !work.engine.is_without_files)
+                .find(|work| !work.engine.is_without_files())
                 .unwrap_or(&works[0])
                 .ours
                 .to_owned(),
@@ -710,6 +719,20 @@ impl<H: Host> Lowering<'_, H> {
             file_sets: works.iter().filter_map(|work| work.set.clone()).collect(),
             ..workload("fio", seed, content, phases)
         }
+    }
+}
+
+/// Engine of a phase of some works: of those that touch files, if there are any.
+fn engine_of(works: &[Work], here: &[usize]) -> &'static str {
+    let touches = |index: &&usize| !works[**index].engine.is_without_files();
+    works[*here.iter().find(touches).unwrap_or(&here[0])].ours
+}
+
+/// Gives a phase its engine, and those tenants another one that have it.
+fn give_engines(phase: &mut Phase, engine: &str, ours: impl Iterator<Item = &'static str>) {
+    phase.engine = Some(engine.to_owned());
+    for (tenant, own) in phase.tenants.iter_mut().zip(ours) {
+        tenant.manner.engine = (own != engine).then(|| own.to_owned());
     }
 }
 

@@ -76,7 +76,11 @@ pub fn read(words: &[String], host: &impl Host) -> Result<Typing> {
     let global = Job::new("global", Place::default());
     let mut reader = Reader { host, words, next: 0, global, current: None, clones: 0, typing };
     reader.read_words()?;
-    Ok(reader.typing)
+    let mut typing = reader.typing;
+    // fio ends the group of whichever job ends first, whoever said so.
+    let ends_all = typing.jobs.iter().any(|job| job.ends_all);
+    typing.jobs.iter_mut().for_each(|job| job.ends_all = ends_all);
+    Ok(typing)
 }
 
 fn characters(text: &str) -> usize {

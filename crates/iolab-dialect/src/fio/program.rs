@@ -25,7 +25,7 @@ fn wrong<T>(name: &'static str, what: &str, remedy: &str) -> Result<T, Wrong> {
 
 /// Tell whether a unit of this job is a program.
 pub fn is_needed(job: &Job, engine: Engine) -> bool {
-    engine.is_of_names || engine.is_of_space || culprit(job).is_some()
+    engine.is_of_names() || engine.is_of_space() || culprit(job).is_some()
 }
 
 /// Option that makes a unit of this job a program, and what a stream could do in its place.
@@ -64,7 +64,7 @@ pub fn culprit(job: &Job) -> Option<&'static str> {
 /// Tell whether the cached pages of a file are dropped between two passes, as by fio.
 fn drops_cache(job: &Job, engine: Engine) -> bool {
     let has_passes = tenant::is_timed(job) || job.loops > 1 || job.io_size.is_some();
-    let is_plain = engine.name != "mmap" && !engine.is_without_files;
+    let is_plain = engine.name != "mmap" && !engine.is_without_files();
     has_passes && is_plain && job.is_strided != Some(true) && job.drops_cache_each_pass()
 }
 
@@ -105,7 +105,7 @@ pub fn program_of(
     refuse_what_programs_lack(job, engine)?;
     rules::refuse(job)?;
     let work = work(job, host, looked_at)?;
-    let program = if engine.is_of_names {
+    let program = if engine.is_of_names() {
         of_names(job, engine, set, work.files)
     } else if job.replay.file.is_some() {
         iolog::program(job, set, |does| opened(job, engine, does))
@@ -113,7 +113,7 @@ pub fn program_of(
         of_transfers(job, unit, engine, set, &work)?
     };
     let is_null = engine.name == "null";
-    if !engine.is_of_names && paths.len() as u64 > OPEN_MAX {
+    if !engine.is_of_names() && paths.len() as u64 > OPEN_MAX {
         let what = format!("{} files of all clones are open at once", paths.len());
         let remedy = format!("use at most {OPEN_MAX}, or jobs after one another (stonewall)");
         let name = if job.filename.is_empty() { "nrfiles" } else { "filename" };
@@ -130,8 +130,8 @@ pub fn program_of(
         existing_percent: if makes_names(engine) { 0.0 } else { 100.0 },
         reuse: Reuse::Kept,
         makers: 0,
-        fill: match (job.rw.writes() && !job.rw.reads() || engine.is_of_space, job.fallocate) {
-            (true, _) if !engine.is_of_space && (job.is_overwritten || job.rw.trims()) => {
+        fill: match (job.rw.writes() && !job.rw.reads() || engine.is_of_space(), job.fallocate) {
+            (true, _) if !engine.is_of_space() && (job.is_overwritten || job.rw.trims()) => {
                 Fill::Data
             }
             (true, Fallocate::Native | Fallocate::Keep) => Fill::Allocated,
@@ -141,7 +141,7 @@ pub fn program_of(
     };
     let tenant = Tenant {
         files: if is_null { Vec::new() } else { names },
-        depth: if engine.is_asynchronous { job.depth as u32 } else { 1 },
+        depth: if engine.is_asynchronous() { job.depth as u32 } else { 1 },
         opening: if makes_names(engine) { Opening::Create } else { Opening::Existing },
         priority: tenant::priority(job),
         manner: Manner {
@@ -190,14 +190,14 @@ fn file_bytes(job: &Job, work: &Work) -> Amount {
 
 /// Refuse options that only streams can do.
 fn refuse_what_programs_lack(job: &Job, engine: Engine) -> Result<(), Wrong> {
-    if job.verifies_own() && (engine.is_of_names || engine.is_of_space) {
+    if job.verifies_own() && (engine.is_of_names() || engine.is_of_space()) {
         let what = format!("verify with ioengine={}, which moves no data", engine.name);
         return wrong("verify", &what, "leave one of them out");
     }
     if job.verifies_own() && job.replay.file.is_some() {
         return wrong("verify", "verify of a replay is not done", "leave read_iolog out");
     }
-    if job.ramp_ns > 0 && (engine.is_of_names || job.rw.trims()) {
+    if job.ramp_ns > 0 && (engine.is_of_names() || job.rw.trims()) {
         let what = "ramp_time of operations on names, or of trims, is not done";
         return wrong("ramp_time", what, "leave it out");
     }
@@ -380,11 +380,12 @@ fn of_transfers(
     }
     let lasting = Ns(job.runtime_ns.saturating_add(job.ramp_ns));
     // What moves no bytes is counted by its passes, each of which is one operation.
-    let passes = work.bytes.filter(|_| engine.is_of_space).map(|bytes| (bytes / work.unit).max(1));
+    let passes =
+        work.bytes.filter(|_| engine.is_of_space()).map(|bytes| (bytes / work.unit).max(1));
     let limit = Limits {
         passes,
         ops: work.ops,
-        total_bytes: work.bytes.filter(|_| !engine.is_of_space).map(Bytes),
+        total_bytes: work.bytes.filter(|_| !engine.is_of_space()).map(Bytes),
         time_ns: (job.runtime_ns > 0).then_some(lasting),
         count: None,
     };
@@ -398,7 +399,7 @@ fn check_space(job: &Job, engine: Engine, work: &Work) -> Result<(), Wrong> {
         let what = "ioengine=ftruncate only writes: fio's fails with anything else";
         return wrong("rw", what, "write rw=write or rw=randwrite");
     }
-    if engine.is_of_space && !work.is_fixed {
+    if engine.is_of_space() && !work.is_fixed {
         let what = format!("ioengine={} with several sizes is not done", engine.name);
         return wrong("bs", &what, "write one size");
     }
@@ -511,7 +512,7 @@ fn leaf(
         file: Some(file),
         at: Some(at),
         size_bytes: Some(size_of(job, place, work.unit)),
-        is_submitted_only: engine.is_asynchronous && job.depth > 1,
+        is_submitted_only: engine.is_asynchronous() && job.depth > 1,
         // A read by fallocate(2): the file has room, and is as long as before.
         keeps_length: does == Deed::Allocate && place == 0,
         ..opened(job, engine, does)
@@ -564,8 +565,8 @@ fn opened(job: &Job, engine: Engine, does: Deed) -> Node {
             Sync::Sync => Durability::Sync,
             Sync::Dsync => Durability::DataSync,
         },
-        is_read_only: !job.rw.writes() && !engine.is_of_space,
-        advice: job.advised().filter(|_| !engine.is_without_files),
+        is_read_only: !job.rw.writes() && !engine.is_of_space(),
+        advice: job.advised().filter(|_| !engine.is_without_files()),
         ..Node::new(does)
     }
 }

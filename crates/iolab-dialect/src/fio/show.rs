@@ -112,10 +112,10 @@ fn unit_show(job: &Job, work: &Work, place: &Places) -> UnitShow {
         depth: work.tenant.depth,
         rules: rules::shown(job, &work.tenant.manner.rules),
         is_untold: job.is_untold,
-        is_null: work.engine.is_without_files,
-        name_bytes: if work.engine.is_of_names { job.bs[0] } else { 0 },
+        is_null: work.engine.is_without_files(),
+        name_bytes: if work.engine.is_of_names() { job.bs[0] } else { 0 },
         trim_bytes: if job.rw.trims() { job.sizes()[2].0 } else { 0 },
-        space_bytes: if work.engine.is_of_space {
+        space_bytes: if work.engine.is_of_space() {
             [job.sizes()[0].0, job.sizes()[1].0]
         } else {
             [0; 2]

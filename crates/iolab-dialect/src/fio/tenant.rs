@@ -58,7 +58,7 @@ pub fn tenant_of(
         io_size_bytes: Bytes(io),
         pattern: pattern(job),
         direction: direction(job),
-        depth: if engine.is_asynchronous { job.depth as u32 } else { 1 },
+        depth: if engine.is_asynchronous() { job.depth as u32 } else { 1 },
         access: match (is_mapped, job.is_direct) {
             (true, _) => Access::Mapped,
             (false, true) => Access::Direct,
@@ -93,13 +93,13 @@ fn manner(job: &Job, unit: &Unit, engine: Engine, geometry: &Geometry) -> Result
     let drops = has_passes && job.drops_cache_each_pass() && engine.name != "mmap";
     Ok(Manner {
         drops_cache_first: drops_first(job, engine),
-        drops_cache_every: if drops && !engine.is_without_files { pass } else { 0 },
+        drops_cache_every: if drops && !engine.is_without_files() { pass } else { 0 },
         burst: burst(job, io)?,
         begin_step_ns: delay(job, unit).1,
         rules: rules::of(job)?,
         range_sync: job.range_sync.map_or_else(RangeSync::default, |(how, _)| how),
         preallocation: preallocation(job),
-        advice: job.advised().filter(|_| !engine.is_without_files),
+        advice: job.advised().filter(|_| !engine.is_without_files()),
         nice: job.nice,
         cpus: lower::cpus_of(job),
         kernel_thread_every: job.kernel_thread_every,
@@ -115,7 +115,7 @@ fn manner(job: &Job, unit: &Unit, engine: Engine, geometry: &Geometry) -> Result
 
 /// Tell whether a file that is only written loses its cached pages first, as fio has it.
 fn drops_first(job: &Job, engine: Engine) -> bool {
-    let is_plain = !job.is_direct && engine.name != "mmap" && !engine.is_without_files;
+    let is_plain = !job.is_direct && engine.name != "mmap" && !engine.is_without_files();
     is_plain
         && job.is_invalidated
         && !job.is_pre_read
@@ -136,14 +136,14 @@ fn delay(job: &Job, unit: &Unit) -> (Ns, Ns) {
 /// an engine that waits for each.
 pub(super) fn submission_group(job: &Job, engine: Engine) -> u32 {
     let group = if job.submitted_together == 0 { job.depth } else { job.submitted_together };
-    if engine.is_asynchronous { group.min(job.depth) as u32 } else { 0 }
+    if engine.is_asynchronous() { group.min(job.depth) as u32 } else { 0 }
 }
 
 /// Number of transfers under way below which more begin, once there were as many as `iodepth`: all
 /// that is waited for at once has ended (`iodepth_batch_complete_min`), and no more than
 /// `iodepth_low` are left. Absent: each one that ends makes room for the next.
 pub(super) fn refill_at(job: &Job, engine: Engine) -> Option<u32> {
-    if !engine.is_asynchronous || job.depth < 2 {
+    if !engine.is_asynchronous() || job.depth < 2 {
         return None;
     }
     let low = if job.depth_low == 0 { job.depth } else { job.depth_low.min(job.depth) };

@@ -11,6 +11,7 @@ mod worker;
 mod workplace;
 
 pub use events::{Actor, run_events};
+pub use inline::InlineGroup;
 pub use layout::{Laid, lay_out};
 pub(crate) use simulated::ObservedGroup;
 pub use simulated::run_simulated;

@@ -98,7 +98,9 @@ pub fn run_simulated<'a, T: Target + VirtualTime, O: Observer>(
 ) -> Result<PhaseOutcome, Error> {
     let part = part.into();
     let Part { workload, phase, .. } = part;
-    needs::check_programs(target, workload, phase)?;
+    for tenant in &phase.tenants {
+        needs::check_program(target, tenant, workload.verification())?;
+    }
     if phase.tenants.iter().any(|tenant| tenant.kv.is_some()) {
         return run_simulated_kv(target, (workload, phase), directory, observer);
     }

@@ -393,13 +393,15 @@ impl Drop for Departure<'_> {
 ///
 /// A file that could not be made, with its name.
 pub fn get_ready<'a>(
-    target: Erased<'_>,
+    place: &dyn Workplace,
     (workload, phase, stage): (&'a Workload, &'a Phase, Option<&'a Stage>),
     directory: &Path,
     observer: &mut dyn Observer,
 ) -> Result<ControlFlow<PhaseOutcome, Vec<Seat<'a>>>, Error> {
-    needs::check_programs(&target, workload, phase)?;
-    Ok(match lay_out(target, (workload, phase, stage), directory, observer)? {
+    for (index, tenant) in phase.tenants.iter().enumerate() {
+        needs::check_program(&place.of_tenant(index), tenant, workload.verification())?;
+    }
+    Ok(match lay_out(place.erased(), (workload, phase, stage), directory, observer)? {
         Laid::Stopped => ControlFlow::Break(nothing(phase, workload.interval_ns)),
         Laid::Done => ControlFlow::Continue(seats(workload, phase, stage)),
     })
@@ -471,7 +473,7 @@ fn run_part(
 ) -> Result<PhaseOutcome, Error> {
     let stage = stage_of(&target.erased(), (workload, phase, &books), directory);
     let parts = (workload, phase, stage.as_ref());
-    let mut seats = match get_ready(target.erased(), parts, directory, observer)? {
+    let mut seats = match get_ready(target, parts, directory, observer)? {
         ControlFlow::Continue(seats) => seats,
         ControlFlow::Break(nothing) => return Ok(nothing),
     };

@@ -20,6 +20,12 @@ pub trait Workplace: Sync {
     /// The target.
     fn erased(&self) -> Erased<'_>;
 
+    /// The target of a tenant, by its index in the phase.
+    fn of_tenant(&self, index: usize) -> Erased<'_> {
+        let _ = index;
+        self.erased()
+    }
+
     /// A target that does nothing, with lanes that are called as those of this one are.
     fn null_alike(&self) -> &'static dyn Workplace;
 

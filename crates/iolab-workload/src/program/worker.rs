@@ -112,6 +112,8 @@ struct Waiting {
     held_slot: Option<usize>,
     /// Place in the order of slots that are taken in turn.
     rotor: usize,
+    /// A job that begins when all others have ended.
+    alone: Option<Box<Job>>,
 }
 
 /// One worker of a tenant with a program.
@@ -482,7 +484,7 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         if self.is_stonewalled && !self.group.is_stopped() {
             self.group.stop();
         }
-        if self.in_flight > 0 || !self.ready.is_empty() {
+        if self.is_busy() {
             return Some(Step::Await);
         }
         if let (Pace::Rate { passes_per_s }, Some(end)) =
@@ -495,6 +497,11 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         // The end does not wait for who sleeps, nor does what comes after it.
         self.thinking_until = Ns(0);
         self.go(Life::ArriveEnd, 2)
+    }
+
+    /// Tell whether calls are under way, or due.
+    fn is_busy(&self) -> bool {
+        self.in_flight > 0 || !self.ready.is_empty()
     }
 
     /// Says once that others need not wait for it any more.

@@ -62,6 +62,9 @@ pub struct Manner {
     /// first.
     #[serde(default, skip_serializing_if = "is_default")]
     pub nice: i8,
+    /// Engine of its workers, before that of the phase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
     /// CPUs of its workers, before those of the workload.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cpus: Cpus,

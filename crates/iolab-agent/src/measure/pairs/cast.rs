@@ -51,8 +51,8 @@ impl Cast {
             workload.workers_as = WorkersAs::Threads;
             workload.phases.iter_mut().try_for_each(stand)?;
             workload.check()?;
-            for phase in &workload.phases {
-                workload.engine_of(phase).parse::<Engine>()?;
+            for engine in workload.phases.iter().flat_map(|phase| workload.engines_of(phase)) {
+                engine.parse::<Engine>()?;
             }
             Ok(workload)
         };
@@ -170,11 +170,14 @@ impl Cast {
         for cell in 0..self.cells() {
             let workload = &self.workloads[self.treatment(cell)];
             let phase = self.phase(cell);
-            let name = workload.engine_of(phase);
-            let engine: Engine = name.parse().expect("its name was parsed before");
+            let engine = |seat: &Seat<'_>| -> Engine {
+                let name = workload.engine_of_tenant(phase, seat.tenant);
+                name.parse().expect("its name was parsed before")
+            };
             for place in 0..self.places {
                 let of_cell = seats(workload, phase, None).into_iter();
-                found.extend(of_cell.map(|seat| CastMember { cell, place, seat, engine }));
+                let of_seat = |seat| CastMember { cell, place, seat, engine: engine(&seat) };
+                found.extend(of_cell.map(of_seat));
             }
         }
         found

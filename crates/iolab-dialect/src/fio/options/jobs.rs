@@ -62,8 +62,8 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             job.is_stonewalled = value.flag();
             Ok(())
         };
-    "exitall": Flag, "0", T2, "the first job that ends ends all that run with it",
-        Differs("all jobs that run at once say so, or none") => |job, value| {
+    "exitall": Flag, "0", T2, "the first job that ends ends all that run with it, whoever says so",
+        Done => |job, value| {
             job.ends_all = value.flag();
             Ok(())
         };

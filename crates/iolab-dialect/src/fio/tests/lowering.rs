@@ -6,8 +6,8 @@ use iolab_workload::program::{
     Amount, Course, Deed, FileBy, FileSet, Fill, Node, Pace, Place, Program,
 };
 use iolab_workload::spec::{
-    Burst, Cpus, Direction, Flush, FsyncPolicy, Limit, LockPolicy, Opening, Pattern, Preallocation,
-    ReadingBack, Tenant, WorkersAs,
+    Burst, Cpus, Direction, Flush, FsyncPolicy, Limit, LockPolicy, Opening, Pattern, Phase,
+    Preallocation, ReadingBack, Tenant, WorkersAs,
 };
 use iolab_workload::verify::Verify;
 
@@ -172,10 +172,25 @@ fn blocks_and_lengths_are_changed_by_engines_of_their_own() {
     assert_eq!(steps, [(Deed::Punch, false), (Deed::Allocate, false)]);
     let (steps, _, fill) = of("--ioengine=ftruncate --rw=write --fallocate=none");
     assert_eq!((steps, fill), (vec![(Deed::Truncate, false)], Fill::Sparse));
-    // They run beside any other engine.
-    let beside =
-        "--name=a --ioengine=falloc --rw=write --size=8k --name=b --ioengine=sync --size=8k";
-    assert_eq!(plan_of(beside).rows[0].workload.phases[0].engine.as_deref(), Some("sync"));
+}
+
+/// Before, jobs of several engines at once were refused, and so was exitall of some of them.
+#[test]
+fn jobs_of_several_engines_run_at_once() {
+    let plan = plan_of(
+        "--size=8k --name=u --ioengine=io_uring --name=p --rw=write --verify=md5 --exitall \
+         --name=c --ioengine=cpuio --cpuload=10 --runtime=1",
+    );
+    let [work, verify] = &plan.rows[0].workload.phases[..] else { panic!("two phases") };
+    let own = |phase: &Phase| -> Vec<Option<String>> {
+        phase.tenants.iter().map(|tenant| tenant.manner.engine.clone()).collect()
+    };
+    let engine = |name: &str| Some(name.to_owned());
+    assert_eq!(work.engine, engine("io_uring"), "the first that touches files");
+    assert_eq!(own(work), [None, engine("psync"), engine("null")]);
+    assert_eq!((verify.engine.clone(), own(verify)), (engine("psync"), vec![None]));
+    assert!(work.is_stonewalled, "exitall of one is that of all");
+    assert_eq!(plan.rows[0].workload.engine, "io_uring");
 }
 
 /// Before, memory that clones share was refused, and so were other calls than stat(2).
@@ -472,9 +487,9 @@ fn what_a_program_has_written_is_read_again() {
     assert_eq!(verifier.steps.len(), 1, "no flushes");
     assert_eq!(verifier.draws_of.as_ref(), Some(&phases[0].name));
     assert!(verifier.after.is_empty() && verifier.moves(false) && !verifier.moves(true));
-    let [writes, reads] = [&writer, &verifier].map(|of| of.steps[0].at.clone().unwrap());
-    let course = reads.course.clone().map(|own| Course { flushes: true, ..own });
-    assert_eq!(writes, Place { course, ..reads }, "the same places, and no flushes between passes");
+    let [there, again] = [&writer, &verifier].map(|of| of.steps[0].at.clone().unwrap());
+    let course = again.course.clone().map(|own| Course { flushes: true, ..own });
+    assert_eq!(there, Place { course, ..again }, "the same places, and no flushes between passes");
     assert_eq!(verifier.limit.total_bytes, writer.limit.total_bytes);
     assert!(plan.rows[0].workload.verify.is_on());
     let backlog =
@@ -625,7 +640,14 @@ fn what_cannot_be_done_is_refused_where_it_stands() {
         ("--name=a --size=4k --bs=64k", "size too small"),
         ("--name=a --rw=read", "you need to specify size="),
         ("--name=a --size=4k --ioengine=rbd", "there is no network"),
-        ("--name=a --size=4k --ioengine=null --name=b --size=4k", "run at once"),
+        (
+            "--size=64k --name=a --ioengine=null --name=b --rw=write --verify=md5",
+            "beside job b, which verifies",
+        ),
+        (
+            "--size=64k --name=a --ioengine=null --nrfiles=2 --name=b",
+            "several files or sizes without any, beside jobs with files",
+        ),
         ("--name=a --size=4k --rw=write --fsync=1 --fdatasync=1", "both fsync and fdatasync"),
         ("--name=a --size=4k --cpus_allowed=7", "there is no CPU 7"),
         ("--name=a --size=4k --invalidate=0 --name=b --size=4k", "invalidate differs"),

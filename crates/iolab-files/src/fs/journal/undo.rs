@@ -97,8 +97,8 @@ impl<Node: MappedNode> UndoLog<Node> {
         self.changes.back_mut().expect("one was just added")
     }
 
-    /// Keeps the state of an inode, but for its map, from before its first change in a transaction.
-    /// What is kept of it; none: there was none.
+    /// Keeps the state of an inode, but for its map, from before its first change in a transaction;
+    /// answers with it, unless there was no such inode.
     pub fn keep(
         &mut self,
         tid: Tid,

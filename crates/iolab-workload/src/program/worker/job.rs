@@ -125,6 +125,12 @@ impl Job {
         self.is_before || matches!(self.current, Some(Op::Advise { .. }))
     }
 
+    /// Tell whether nothing else may be under way when it begins: it flushes its file or makes it
+    /// anew.
+    pub(super) fn begins_alone(&self) -> bool {
+        self.before.iter().any(|op| matches!(op, Op::Fsync { .. } | Op::Close { .. }))
+    }
+
     fn has_more(&self) -> bool {
         !self.before.is_empty()
             || self.ops[0].is_some()

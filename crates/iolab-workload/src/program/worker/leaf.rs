@@ -69,10 +69,18 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             }
             _ if self.is_timed() && self.is_at_limit() => Begun::NoMore,
             _ if self.free.is_empty() => Begun::Later,
-            _ => match self.prepare(node, flat, now) {
-                Ok(job) => self.send(node, flat, job),
-                Err(begun) => begun,
-            },
+            _ => {
+                let held = self.waiting.alone.take().filter(|job| job.node == Some(node));
+                let job = held.map_or_else(|| self.prepare(node, flat, now), |job| Ok(*job));
+                match job {
+                    Ok(job) if job.begins_alone() && self.is_busy() => {
+                        self.waiting.alone = Some(Box::new(job));
+                        Begun::Later
+                    }
+                    Ok(job) => self.send(node, flat, job),
+                    Err(begun) => begun,
+                }
+            }
         }
     }
 
@@ -224,7 +232,8 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         self.remember(node, last);
         // Recorded operations overlap as far as depth and stream let them.
         let is_opening = job.is_opening;
-        let is_alone = (!flat.node.is_submitted_only || is_opening) && job.recorded.is_none();
+        let is_alone = (!flat.node.is_submitted_only || is_opening) && job.recorded.is_none()
+            || job.begins_alone();
         self.jobs[token as usize] = Some(job);
         if is_alone {
             self.blocked = Some(token);
