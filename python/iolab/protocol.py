@@ -868,6 +868,7 @@ class Manner(TypedDict):
     drops_cache_first: NotRequired[bool]
     engine: NotRequired[str | None]
     expects_written: NotRequired[bool]
+    is_unlinked: NotRequired[bool]
     jumps_every: NotRequired[int]
     kernel_thread_every: NotRequired[int]
     nice: NotRequired[int]
@@ -1363,6 +1364,13 @@ class PaceRate(TypedDict):
     passes_per_s: float
 
 
+class PaceBytes(TypedDict):
+    """When as many bytes are due as those before it move; who is late begins at once."""
+
+    bytes_per_s: float
+    kind: Literal["bytes"]
+
+
 class PacePoisson(TypedDict):
     """At instants of a Poisson process; who is late begins at once."""
 
@@ -1385,7 +1393,7 @@ class PaceRecorded(TypedDict):
     speed: NotRequired[float]
 
 
-Pace: TypeAlias = PaceClosed | PaceRate | PacePoisson | PaceBursts | PaceRecorded
+Pace: TypeAlias = PaceClosed | PaceRate | PaceBytes | PacePoisson | PaceBursts | PaceRecorded
 """Times at which passes begin."""
 
 

@@ -456,6 +456,23 @@ def test_files_are_made_anew_for_each_loop(folder: Path, more: str) -> None:
     assert not list(folder.glob("w.*"))
 
 
+def test_files_of_the_jobs_that_unlink_them_go_and_others_stay(folder: Path) -> None:
+    words = "--size=64k --rw=write --name=a --unlink=1 --name=b --name=c --nrfiles=2 --unlink=1"
+    fio(folder, *words.split())
+    assert {path.name for path in folder.iterdir()} == {"b.0.0"}
+    fio(folder, *words.split(), "--name=d", "--filename=a.0.0", "--stonewall", "--rw=read")
+    assert {path.name for path in folder.iterdir()} == {"a.0.0", "b.0.0"}
+
+
+def test_a_rate_in_bytes_is_kept_by_transfers_of_several_sizes(folder: Path) -> None:
+    words = ("--name=a", "--ioengine=null", "--size=1g", "--bsrange=4k-128k", "--rate=8m")
+    out, _ = fio(folder, *words, "--time_based", "--runtime=2", "--output-format=json")
+    read = json.loads(out)["jobs"][0]["read"]
+    # At most the last transfer is more.
+    assert 15 << 20 < read["io_bytes"] <= (16 << 20) + (128 << 10)
+    assert (16 << 20) / (128 << 10) < read["total_ios"] < (16 << 20) / (32 << 10)
+
+
 @pytest.mark.parametrize("on", ["", "sim"])
 def test_jobs_of_several_engines_run_at_once(folder: Path, on: str) -> None:
     (folder / "stack.toml").write_text(

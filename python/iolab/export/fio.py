@@ -60,7 +60,15 @@ _RANDOM: Final = ("permutation", "uniform")
 _PRIORITY_CLASSES: Final = {"rt": 1, "be": 2, "idle": 3}  # ionice(1); fio: prioclass
 _COMMAND_CHARACTERS_MAX: Final = 2000
 _NONE: Final = "no equivalent: "
-_HAS_OPTION: Final = {"advice", "cpus", "engine", "nice", "preallocation", "range_sync"}
+_HAS_OPTION: Final = {
+    "advice",
+    "cpus",
+    "engine",
+    "is_unlinked",
+    "nice",
+    "preallocation",
+    "range_sync",
+}
 """Refinements that fio has an option for."""
 _FALLOCATE: Final = {"extended": "native", "reserved": "keep", "length": "truncate"}
 _RANGE_PARTS: Final = (
@@ -282,6 +290,8 @@ def _shape(item: Exported, tenant: Tenant) -> Iterator[Line]:
 def _refinements(tenant: Tenant) -> Iterator[Line]:
     """Options for what `_HAS_OPTION` names, but for ways of allocating and parts of flushes."""
     manner = tenant.get("manner", {})
+    if manner.get("is_unlinked"):
+        yield "unlink", 1
     advice = manner.get("advice")
     if advice in ("random", "sequential"):
         yield "fadvise_hint", advice

@@ -430,6 +430,9 @@ impl Trial<'_> {
             }
             pause(phase.pause_after_ns);
         }
+        if answer.status == Status::Ok && self.files_stay() {
+            self.unlink();
+        }
         answer
     }
 
@@ -591,6 +594,21 @@ impl Trial<'_> {
             .into_iter()
             .filter(|t| !extends(t))
             .any(|t| matches!(t.opening, Opening::Create | Opening::New | Opening::LaidOut))
+    }
+
+    /// Removes the files of tenants that do not leave them to the user, nor to a later phase.
+    fn unlink(&self) {
+        let phases = &self.request.workload.phases;
+        for (index, phase) in phases.iter().enumerate() {
+            let later = phases[index + 1..].iter().flat_map(|phase| &phase.tenants);
+            let later = later.filter(|tenant| !tenant.manner.is_unlinked);
+            let kept: BTreeSet<String> = later.flat_map(Tenant::file_names).collect();
+            let goes = |tenant: &&Tenant| {
+                tenant.manner.is_unlinked && !tenant.file_names().any(|name| kept.contains(&name))
+            };
+            let tenants = phase.tenants.iter().filter(goes).cloned().collect();
+            self.remove_files(&Phase { tenants, ..phase.clone() });
+        }
     }
 
     fn remove_files(&self, phase: &Phase) {

@@ -172,11 +172,6 @@ impl<H: Host> Lowering<'_, H> {
             let note = "--status-interval shows nothing in simulation, where time is virtual";
             self.notes.push(note.to_owned());
         }
-        let unlinked = self.typing.jobs.iter().filter(|job| job.is_unlinked).count();
-        if unlinked > 0 && unlinked < self.typing.jobs.len() {
-            let note = "unlink=1 of some jobs removes nothing: files go if all jobs ask for it";
-            self.notes.push(note.to_owned());
-        }
         let threads = self.typing.jobs.iter().filter(|job| job.is_thread).count();
         if threads > 0 && threads < self.typing.jobs.len() {
             self.notes.push("some jobs ask for threads: all of them are threads".to_owned());
@@ -644,6 +639,9 @@ impl<H: Host> Lowering<'_, H> {
         let mut made = phase("", tenants);
         let engine = engine_of(works, here);
         give_engines(&mut made, engine, here.iter().map(|index| works[*index].ours));
+        for (tenant, index) in made.tenants.iter_mut().zip(here) {
+            tenant.manner.is_unlinked = self.typing.jobs[works[*index].unit.job].is_unlinked;
+        }
         if first_job.ramp_ns > 0 {
             made.cuts_ns = vec![Ns(first_job.ramp_ns)];
         }

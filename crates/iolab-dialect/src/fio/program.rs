@@ -617,15 +617,18 @@ fn of_each_file(step: Node, set: &str, files: u64) -> Node {
 }
 
 fn pace(job: &Job, work: &Work) -> Result<Pace, Wrong> {
-    if !work.is_fixed && job.rate != [0; 3] {
-        let what = "a rate in bytes of transfers of several sizes is not done yet";
+    let is_in_bytes = !work.is_fixed && job.rate != [0; 3];
+    if is_in_bytes && (job.rw.is_mixed() || job.is_poisson) {
+        let what = "a rate in bytes of transfers of several sizes, of a mixed job or by \
+                    rate_process=poisson, is not done yet";
         return wrong("rate", what, "write rate_iops=");
     }
-    match (tenant::rate(job, work.unit)?, job.think_ns) {
+    match (tenant::rate(job, if is_in_bytes { 1 } else { work.unit })?, job.think_ns) {
         (Some(_), 1..) => {
             let what = "thinktime beside a rate, with several files or sizes, is not done yet";
             wrong("thinktime", what, "write one of them")
         }
+        (Some(bytes_per_s), 0) if is_in_bytes => Ok(Pace::Bytes { bytes_per_s }),
         (Some(passes_per_s), 0) if job.is_poisson => Ok(Pace::Poisson { passes_per_s }),
         (Some(passes_per_s), 0) => Ok(Pace::Rate { passes_per_s }),
         (None, _) if job.is_poisson => {

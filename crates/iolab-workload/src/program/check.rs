@@ -279,7 +279,7 @@ impl Checker<'_> {
     }
 
     fn check_pace(&self) -> Found {
-        if let Some(rate) = self.program.passes_per_s()
+        if let Some(rate) = self.program.rate()
             && !(rate.is_finite() && rate > 0.0)
         {
             return self.wrong("pace", format!("a rate of {rate}"), "use a number above 0");

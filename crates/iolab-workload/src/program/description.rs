@@ -56,6 +56,11 @@ pub enum Pace {
         /// Of each worker.
         passes_per_s: f64,
     },
+    /// When as many bytes are due as those before it move; who is late begins at once.
+    Bytes {
+        /// Of each worker.
+        bytes_per_s: f64,
+    },
     /// At instants of a Poisson process; who is late begins at once.
     Poisson {
         /// Of each worker, on average.
@@ -192,13 +197,14 @@ impl Program {
 
     /// True if operations have a meant beginning.
     pub(super) fn is_paced(&self) -> bool {
-        self.passes_per_s().is_some() || matches!(self.pace, Pace::Recorded { .. })
+        self.rate().is_some() || matches!(self.pace, Pace::Recorded { .. })
     }
 
-    /// Passes per second of each worker, if they have a rate.
-    pub fn passes_per_s(&self) -> Option<f64> {
+    /// Passes or bytes per second of each worker, if they have a rate.
+    pub(super) fn rate(&self) -> Option<f64> {
         match self.pace {
             Pace::Rate { passes_per_s } | Pace::Poisson { passes_per_s } => Some(passes_per_s),
+            Pace::Bytes { bytes_per_s } => Some(bytes_per_s),
             Pace::Closed | Pace::Bursts { .. } | Pace::Recorded { .. } => None,
         }
     }

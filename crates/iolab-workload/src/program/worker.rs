@@ -437,6 +437,9 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         let intended = match self.code.program.pace {
             Pace::Closed | Pace::Bursts { .. } | Pace::Recorded { .. } => now.max(self.earliest),
             Pace::Rate { .. } | Pace::Poisson { .. } => self.next_arrival,
+            Pace::Bytes { bytes_per_s } => {
+                self.started + Ns((self.issued.1 as f64 * 1e9 / bytes_per_s) as u64)
+            }
         };
         if intended >= self.deadline {
             self.out_of_time.get_or_insert(self.deadline);
@@ -461,7 +464,7 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
                 let gap = super::draw::exponential(&mut self.random) * 1e9 / passes_per_s;
                 self.next_arrival += Ns(gap as u64);
             }
-            Pace::Closed | Pace::Bursts { .. } | Pace::Recorded { .. } => {}
+            Pace::Closed | Pace::Bursts { .. } | Pace::Bytes { .. } | Pace::Recorded { .. } => {}
         }
         None
     }

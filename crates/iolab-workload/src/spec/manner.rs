@@ -62,6 +62,9 @@ pub struct Manner {
     /// first.
     #[serde(default, skip_serializing_if = "is_default")]
     pub nice: i8,
+    /// Its files are removed when the last phase has ended, where others stay.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_unlinked: bool,
     /// Engine of its workers, before that of the phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,

@@ -194,7 +194,7 @@ pub const ROWS: &[Row] = done_rows! { "Files";
             Ok(())
         };
     "unlink": Flag, "0", T1, "files are removed in the end",
-        Differs("of all jobs or of none; only files that iolab may replace") => |job, value| {
+        Differs("when the last job has ended; only files that iolab may replace") => |job, value| {
             job.is_unlinked = value.flag();
             Ok(())
         };

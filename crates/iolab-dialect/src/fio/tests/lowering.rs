@@ -152,7 +152,8 @@ fn files_that_go_with_each_loop_are_made_anew_for_the_next_one() {
     assert!(course.renews && course.is_endless);
     let some = plan_of("--name=x --rw=write --size=4k --unlink=1 --name=y --rw=write --size=4k");
     assert!(some.rows[0].workload.phases[0].keeps_files);
-    assert!(some.notes.iter().any(|note| note.contains("removes nothing")));
+    let tenants = &some.rows[0].workload.phases[0].tenants;
+    assert_eq!([0, 1].map(|tenant| tenants[tenant].manner.is_unlinked), [true, false]);
 }
 
 /// Before, these engines were refused.
@@ -172,6 +173,15 @@ fn blocks_and_lengths_are_changed_by_engines_of_their_own() {
     assert_eq!(steps, [(Deed::Punch, false), (Deed::Allocate, false)]);
     let (steps, _, fill) = of("--ioengine=ftruncate --rw=write --fallocate=none");
     assert_eq!((steps, fill), (vec![(Deed::Truncate, false)], Fill::Sparse));
+}
+
+/// Before, a rate in bytes of several sizes was refused.
+#[test]
+fn a_rate_in_bytes_of_several_sizes_stays_in_bytes() {
+    let (program, _) = program_of("--name=x --rw=randwrite --size=1m --bsrange=4k-64k --rate=2m");
+    assert_eq!(program.pace, Pace::Bytes { bytes_per_s: 2_097_152.0 });
+    let (fixed, _) = program_of("--name=x --rw=randwrite --size=1m --nrfiles=2 --rate=2m");
+    assert_eq!(fixed.pace, Pace::Rate { passes_per_s: 512.0 });
 }
 
 /// Before, jobs of several engines at once were refused, and so was exitall of some of them.
@@ -616,6 +626,7 @@ fn what_cannot_be_done_is_refused_where_it_stands() {
         ("--name=a --size=64k --filename=a:a", "comes twice"),
         ("--name=a --size=64k --nrfiles=2 --filename_format=x", "several files are called x"),
         ("--name=a --size=64k --rate_process=poisson", "without a rate"),
+        ("--name=a --size=64k --rw=randrw --bsrange=4k-8k --rate=1m,1m", "a rate in bytes"),
         ("--name=a --size=64k --rw=trim --bsrange=4k-8k", "trims of several sizes"),
         ("--name=a --size=64k --rw=trimwrite --fsync=2", "flushes between trims"),
         ("--name=a --size=64k --rw=trim --readonly", "--readonly"),
