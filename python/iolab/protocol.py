@@ -1365,7 +1365,7 @@ class PaceRate(TypedDict):
 
 
 class PaceBytes(TypedDict):
-    """When as many bytes are due as those before it move; who is late begins at once."""
+    """As soon as a rate allows for the bytes of those before; who is late begins at once."""
 
     bytes_per_s: float
     kind: Literal["bytes"]

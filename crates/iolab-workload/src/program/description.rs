@@ -56,7 +56,7 @@ pub enum Pace {
         /// Of each worker.
         passes_per_s: f64,
     },
-    /// When as many bytes are due as those before it move; who is late begins at once.
+    /// As soon as a rate allows for the bytes of those before; who is late begins at once.
     Bytes {
         /// Of each worker.
         bytes_per_s: f64,
