@@ -2832,6 +2832,7 @@ class FioWorkerResult(TypedDict):
     read_bytes: int
     steady: NotRequired[SteadyReport | None]
     tolerated: NotRequired[Tolerated | None]
+    used: NotRequired[FioCpu | None]
     write_bytes: int
 
 
@@ -3648,6 +3649,16 @@ class SubmissionTimes(TypedDict):
     submission: ClassHistograms
 
 
+class ThreadUse(TypedDict):
+    """CPU time, switches and page faults of a thread."""
+
+    context_switches: int
+    major_faults: int
+    minor_faults: int
+    system_ns: int
+    user_ns: int
+
+
 class StreamReport(TypedDict):
     """Counts of a worker."""
 
@@ -3669,6 +3680,7 @@ class StreamReport(TypedDict):
     started_ns: int
     steady: NotRequired[SteadyReport | None]
     tolerated: NotRequired[Tolerated | None]
+    used: NotRequired[ThreadUse | None]
     worker: int
     write_bytes: int
 

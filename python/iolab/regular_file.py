@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from iolab.errors import IolabError
+from iolab.errors import IolabError, RefusedError
 
 _KINDS: Final = {
     stat.S_IFIFO: "a pipe (FIFO)",
@@ -36,3 +37,20 @@ def refuse_endless(path: Path) -> None:
         return  # Whoever opens it says so.
     if kind is not None:
         raise IolabError(f"{path} is {kind}, not a regular file", "name a file")
+
+
+def refuse_among_devices(directory: Path) -> None:
+    """Refuse a place where only devices have names: a file there is memory, and looks like a disk.
+
+    Raises
+    ------
+    RefusedError : it is that of ``/dev`` (devtmpfs).
+    """
+    with suppress(OSError):
+        devices = Path("/dev").stat().st_dev
+        if devices == directory.stat().st_dev != Path("/").stat().st_dev:
+            raise RefusedError(
+                f"{directory} holds devices: a file there is memory, and no device is made by "
+                "naming it",
+                "name a device that is there (lsblk), or a directory on a disk",
+            )

@@ -456,6 +456,64 @@ def test_files_are_made_anew_for_each_loop(folder: Path, more: str) -> None:
     assert not list(folder.glob("w.*"))
 
 
+def test_clones_share_a_file_with_transfers_of_several_sizes(folder: Path) -> None:
+    words = "--name=a --filename=f --size=1m --bssplit=4k/60:16k/40 --numjobs=2 --group_reporting"
+    out, _ = fio(folder, *words.split(), "--rw=randread", "--output-format=json")
+    [job] = json.loads(out)["jobs"]
+    assert job["read"]["io_bytes"] == 2 << 20
+
+
+def test_several_formats_stand_in_the_order_of_fio(folder: Path) -> None:
+    words = ("--name=a", "--size=64k", "--rw=write", "--output-format=normal,json,terse")
+    out, _ = fio(folder, *words)
+    places = [out.index(text) for text in ("a: (g=0)", "3;iolab", "{", "a: (groupid=0")]
+    assert places == sorted(places)
+    assert [out.count(text) for text in ("a: (g=0)", "3;iolab", "fio version")] == [1, 1, 1]
+
+
+def test_shares_of_the_processor_and_switches_are_those_of_each_job(folder: Path) -> None:
+    words = "--time_based --runtime=1 --size=1m --name=idle --thinktime=100000 --name=busy "
+    words += "--ioengine=null --name=short --ioengine=null --time_based=0 --size=4k"
+    out, _ = fio(folder, *words.split(), "--output-format=json")
+    idle, busy, short = json.loads(out)["jobs"]
+    assert all(one["usr_cpu"] + one["sys_cpu"] <= 100.001 for one in (idle, busy, short))
+    assert idle["usr_cpu"] + idle["sys_cpu"] < 10 < busy["usr_cpu"] + busy["sys_cpu"]
+    assert 9 <= idle["ctx"] < 200
+
+
+@pytest.mark.parametrize("words", ["--filename=/dev/none-of-iolab", "--directory=/dev"])
+def test_a_device_that_is_not_there_does_not_become_a_file(folder: Path, words: str) -> None:
+    before = sorted(path.name for path in Path("/dev").iterdir())
+    _, told = fio(folder, "--name=a", "--rw=write", "--size=4k", words, code=2)
+    assert "/dev holds devices" in told
+    _, told = fio(folder, "--name=a", "--size=4k", "--rw=write", "--output=/dev/none", code=2)
+    assert "/dev holds devices" in told
+    assert sorted(path.name for path in Path("/dev").iterdir()) == before
+
+
+def test_a_file_stays_iolabs_through_a_kill_and_says_when_it_was_changed(folder: Path) -> None:
+    job = ("--name=a", "--filename=f", "--rw=randwrite", "--size=64k")
+    fio(folder, *job)
+    command = [sys.executable, "-m", "iolab", "--out", folder.parent / "killed", "fio", *job]
+    running = [*command, "--time_based", "--runtime=60", "--status-interval=100ms"]
+    environment = os.environ | {"XDG_STATE_HOME": str(folder.parent / "state")}
+    with subprocess.Popen(
+        [str(word) for word in running],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        while b"err= 0" not in process.stdout.readline():  # It is under way.
+            assert process.poll() is None
+        os.killpg(process.pid, signal.SIGKILL)
+    fio(folder, *job)
+    with (folder / "f").open("ab") as file:
+        file.write(b"mine")
+    assert "was changed since iolab made it" in fio(folder, *job, code=2)[1]
+
+
 def test_files_of_the_jobs_that_unlink_them_go_and_others_stay(folder: Path) -> None:
     words = "--size=64k --rw=write --name=a --unlink=1 --name=b --name=c --nrfiles=2 --unlink=1"
     fio(folder, *words.split())

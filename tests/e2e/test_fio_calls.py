@@ -204,6 +204,17 @@ def test_workers_have_their_nice_value(folder: Path) -> None:
     assert len(re.findall(r"setpriority\(PRIO_PROCESS, 0, 7\) += 0", log)) == 1
 
 
+def test_a_file_that_is_mapped_is_laid_out_and_leaves_the_cache_before(folder: Path) -> None:
+    calls = "fadvise64,mmap,pwrite64,fsync"
+    found = calls_of(folder, "--rw=randwrite --size=16k --ioengine=mmap", calls=calls)
+    log = (folder.parent / "strace.txt").read_text()
+    assert (folder / "f").stat().st_blocks * 512 >= 16384, "no fault makes a block"
+    drop = log.index("POSIX_FADV_DONTNEED")
+    mapped = re.search(r"mmap\(NULL, 16384, PROT_\S+, MAP_SHARED", log)
+    assert mapped is not None, found
+    assert drop < mapped.start()
+
+
 @pytest.mark.parametrize("workers", ["", "--thread"])
 def test_jobs_of_several_engines_at_once_make_the_calls_of_each(folder: Path, workers: str) -> None:
     words = (

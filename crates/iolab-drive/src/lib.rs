@@ -22,6 +22,7 @@ pub mod segment;
 pub mod series;
 pub mod submission;
 pub mod target;
+mod thread_use;
 pub mod verify;
 
 pub use coordinate::{Observer, PhaseOutcome, TenantOutcome, WorkerOutcome};

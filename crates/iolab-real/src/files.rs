@@ -306,8 +306,10 @@ impl Files {
     /// Advice about a mapping, or about reads of a file that is open as a descriptor.
     fn advise(&mut self, handle: Handle, advice: Advice) -> Result<Bytes, Errno> {
         let opened = self.get(handle)?;
-        if !opened.is_descriptor() {
-            let mapping = opened.memory()?.as_mut().ok_or(NOT_MAPPED)?;
+        // A file that is to be mapped is advised about as others are until it is.
+        if !opened.is_descriptor()
+            && let Some(mapping) = opened.memory()?
+        {
             return mapping.advise(advice).map(|()| Bytes(0));
         }
         let advice = match advice {

@@ -34,6 +34,41 @@ pub struct Tolerated {
     pub first: String,
 }
 
+/// CPU time, switches and page faults of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadUse {
+    /// CPU time in user space.
+    pub user_ns: u64,
+    /// CPU time in the kernel.
+    pub system_ns: u64,
+    /// Switches to another task, asked for or not.
+    pub context_switches: u64,
+    /// Page faults that waited for storage.
+    pub major_faults: u64,
+    /// Page faults that did not.
+    pub minor_faults: u64,
+}
+
+impl ThreadUse {
+    /// Use since an earlier reading.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
+            system_ns: self.system_ns.saturating_sub(earlier.system_ns),
+            context_switches: self.context_switches.saturating_sub(earlier.context_switches),
+            major_faults: self.major_faults.saturating_sub(earlier.major_faults),
+            minor_faults: self.minor_faults.saturating_sub(earlier.minor_faults),
+        }
+    }
+
+    /// CPU time in user space and in the kernel.
+    pub fn cpu_ns(self) -> u64 {
+        self.user_ns + self.system_ns
+    }
+}
+
 /// Counts of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -64,6 +99,9 @@ pub struct StreamReport {
     /// until after closing it; unknown where the kernel does not count it, and in virtual time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_delay_ns: Option<u64>,
+    /// Use by its thread in its timed region; unknown in virtual time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<ThreadUse>,
     /// Ops that ended later than a period after their intended start; only under a rate limit.
     #[serde(default)]
     pub late_ops: Option<u64>,

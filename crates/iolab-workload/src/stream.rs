@@ -41,8 +41,8 @@ enum Stage {
     /// Blocks cannot be allocated: how long is the file?
     Measure,
     Lengthen,
-    Map,
     DropCached,
+    Map,
     Advise,
     FlushOpened,
     Prime,
@@ -567,7 +567,8 @@ fn untimed_name(op: &Op) -> &'static str {
         Op::Open { .. } | Op::Create { .. } => "opening",
         Op::Close { .. } => "closing",
         Op::Truncate { .. } => "setting the length",
-        Op::Map { .. } | Op::Unmap { .. } | Op::Advise { .. } => "mapping",
+        Op::Map { .. } | Op::Unmap { .. } => "mapping",
+        Op::Advise { .. } => "advice",
         Op::Lock { .. } => "locking",
         other => class_name(other.class()),
     }

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from iolab.errors import RefusedError, TestbedError
 from iolab.json_text import read_json
+from iolab.regular_file import refuse_among_devices
 from iolab.run.attendant import Attendant
 from iolab.run.core import load_core
 from iolab.run.observer import Observer
@@ -179,6 +180,7 @@ class NamedFiles:
             try:
                 status = path.lstat()
             except FileNotFoundError:
+                refuse_among_devices(path.parent)
                 self._refuse_missing(path, self._uses.get(name))
                 continue
             except (OSError, ValueError) as error:

@@ -122,6 +122,12 @@ def is_made(status: os.stat_result) -> bool:
     return tuple(Mark.of(status).numbers()) in _marks(_content())
 
 
+def was_made(path: Path) -> bool:
+    """Tell whether iolab made the file of this name, whoever has changed it since."""
+    numbers, mark = _read().get(str(Path.cwd() / path)), Mark.of_path(path)
+    return numbers is not None and mark is not None and numbers[:2] == mark.numbers()[:2]
+
+
 def birth_of(path: Path) -> Birth | None:
     """Birth of a file that a killed run had begun to write under this name, if it may be there."""
     numbers = _read().get(str(Path.cwd() / path))

@@ -21,6 +21,7 @@ from typing import BinaryIO, Final
 from iolab.digest import sha256
 from iolab.errors import IolabError, RefusedError, StoreError
 from iolab.frozen import frozen
+from iolab.regular_file import refuse_among_devices
 from iolab.store import created_files
 from iolab.store.folder import Folder, OutputError
 from iolab.store.owner import make_directories
@@ -81,9 +82,11 @@ def _resolved(path: str | Path) -> Path:
 
 
 def refused(path: Path) -> RefusedError:
-    """Error for a file that is not iolab's."""
+    """Error for a file that is not iolab's, or is not as iolab left it."""
+    is_changed = created_files.was_made(path)
+    state = "was changed since iolab made it" if is_changed else "was not made by iolab"
     return RefusedError(
-        f"{path} exists and was not made by iolab: it was left as it is",
+        f"{path} exists and {state}: it was left as it is",
         f"choose another name, or allow it with {FLAG} {path}",
     )
 
@@ -141,9 +144,12 @@ def refuse_foreign(paths: Iterable[Path], allowed: Allowed) -> None:
     ------
     RefusedError : see the rule; nothing was touched.
     """
-    for path, status in _there(paths):
+    asked = list(paths)
+    for path, status in _there(asked):
         if not is_replaceable(path, status, allowed):
             raise refused(path)
+    for directory in dict.fromkeys(path.parent for path in asked if not path.exists()):
+        refuse_among_devices(directory)
 
 
 def _there(paths: Iterable[Path]) -> Iterator[tuple[Path, os.stat_result]]:

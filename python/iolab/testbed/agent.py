@@ -140,6 +140,8 @@ class LostAgentError(TestbedError):
 
     def with_next_step(self, step: str) -> LostAgentError:
         """The same, telling what to type when the machine has been looked at."""
+        if self.hint.endswith(step):
+            return self
         return LostAgentError(self.message, f"{self.hint}, then {step}")
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 from iolab import units
 from iolab.errors import RefusedError, TestbedError
 from iolab.frozen import frozen, replace
+from iolab.regular_file import refuse_among_devices
 from iolab.testbed.device import DeviceTestbed, device_testbed
 from iolab.testbed.null import NullTestbed
 from iolab.testbed.places import (
@@ -151,6 +152,7 @@ class DirectoryTestbed(RealTestbed):
         RefusedError : no file system for data; or more than 80 % of the free space, or less than
             the reserve left.
         """
+        refuse_among_devices(self.path)
         status = os.statvfs(self.path)
         if status.f_blocks == 0:
             raise RefusedError(

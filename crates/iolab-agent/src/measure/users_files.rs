@@ -10,7 +10,7 @@
 //! Left out: directories of small files, which have names of their own that nobody else uses.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{
@@ -52,6 +52,8 @@ pub struct UsersFiles {
     states: RefCell<BTreeMap<String, State>>,
     /// Permissions of files that were removed to be made anew.
     modes: BTreeMap<String, u32>,
+    /// Files with a mark that are written where they are, and whose birth was not told yet.
+    in_place: RefCell<BTreeSet<String>>,
 }
 
 /// A file that was looked at.
@@ -94,7 +96,12 @@ impl UsersFiles {
             seen.push(Seen { path, file, use_ });
         }
         let (mut states, mut modes) = (BTreeMap::new(), BTreeMap::new());
+        let mut in_place = BTreeSet::new();
         for Seen { path, file, use_ } in seen {
+            let is_marked = matches!(rules.replaceable.get(&use_.name), Some(Replaceable::Made(_)));
+            if is_marked && use_.is_changed && !use_.is_made() {
+                in_place.insert(use_.name.clone());
+            }
             let state = match &file {
                 None => State::Absent,
                 Some((_, found)) if use_.is_made() => {
@@ -120,7 +127,7 @@ impl UsersFiles {
         }
         take_only_free_names(&mut request.workload.phases);
         let (directory, states) = (request.directory.clone(), RefCell::new(states));
-        Ok(Some(Self { directory, states, modes }))
+        Ok(Some(Self { directory, states, modes, in_place: RefCell::new(in_place) }))
     }
 
     /// Tell whether the files of `phase` are still those that were decided about.
@@ -145,11 +152,20 @@ impl UsersFiles {
     }
 
     /// Notes which files of `phase` now exist because it made them; answers the births of those
-    /// that are new.
+    /// that are new, or are written where they are: their marks are not theirs any more.
     pub fn note(&self, phase: &Phase) -> BTreeMap<String, FileBirth> {
         let mut states = self.states.borrow_mut();
         let mut births = BTreeMap::new();
         for tenant in &phase.tenants {
+            for name in own_names(tenant).filter(|name| self.in_place.borrow_mut().remove(name)) {
+                let found = created::of_path(&self.directory.join(&name));
+                let is_same = |found: &created::Birth| {
+                    let identity = (found.device, found.inode);
+                    states.get(&name) == Some(&State::Ours { identity, is_made: true })
+                };
+                let birth = found.filter(is_same).and_then(|found| birth_of(&found));
+                births.extend(birth.map(|birth| (name, birth)));
+            }
             let makes = tenant.opening != Opening::Existing;
             for name in own_names(tenant).filter(|_| makes) {
                 // Whatever else has the name by now is somebody's.
@@ -159,9 +175,7 @@ impl UsersFiles {
                     continue;
                 }
                 self.narrow(&name, (found.device, found.inode));
-                let birth =
-                    |born_ns| FileBirth { device: found.device, inode: found.inode, born_ns };
-                births.extend(found.born_ns.map(|born_ns| (name.clone(), birth(born_ns))));
+                births.extend(birth_of(&found).map(|birth| (name.clone(), birth)));
                 states.insert(name, made);
             }
         }
@@ -272,6 +286,11 @@ fn mark_of(found: &Metadata) -> FileMark {
     }
 }
 
+fn birth_of(found: &created::Birth) -> Option<FileBirth> {
+    let birth = |born_ns| FileBirth { device: found.device, inode: found.inode, born_ns };
+    found.born_ns.map(birth)
+}
+
 /// True if a file is one that an earlier run had begun to write when it was killed. What was
 /// written to it since cannot be told from what that run wrote: it is the same file.
 fn is_born(path: &Path, found: &Metadata, birth: FileBirth) -> bool {
@@ -302,7 +321,7 @@ fn names(phase: &Phase) -> impl Iterator<Item = String> + '_ {
 
 /// Make a file only under a free name, in its first phase.
 fn take_only_free_names(phases: &mut [Phase]) {
-    let mut used = std::collections::BTreeSet::new();
+    let mut used = BTreeSet::new();
     for tenant in phases.iter_mut().flat_map(|phase| &mut phase.tenants) {
         let mine: Vec<String> = own_names(tenant).collect();
         if tenant.opening == Opening::Create && mine.iter().all(|name| !used.contains(name)) {

@@ -51,7 +51,7 @@ pub fn geometry(
     io: u64,
 ) -> Result<Geometry, Wrong> {
     let there = match path.map(|path| host.at(path)) {
-        Some(There::File(bytes)) if bytes > 0 => Some(bytes),
+        Some(There::File(bytes) | There::Device(bytes)) if bytes > 0 => Some(bytes),
         _ => None,
     };
     let filesize = job.filesize.map(|(bytes, _)| bytes);

@@ -1,6 +1,7 @@
 //! Questions of a job file to the machine while it is read: texts, variables, what is there.
 
 use std::io::BufRead;
+use std::os::unix::fs::FileTypeExt as _;
 use std::sync::LazyLock;
 
 /// The machine, or what stands for it in tests.
@@ -34,7 +35,9 @@ pub enum There {
     File(u64),
     /// A directory.
     Directory,
-    /// A device, a pipe, a socket.
+    /// A block device of so many bytes.
+    Device(u64),
+    /// Another device, a pipe, a socket.
     Special,
 }
 
@@ -98,6 +101,9 @@ impl Host for Here {
         match std::fs::metadata(path) {
             Ok(found) if found.is_file() => There::File(found.len()),
             Ok(found) if found.is_dir() => There::Directory,
+            Ok(found) if found.file_type().is_block_device() => {
+                device_bytes(path).map_or(There::Special, There::Device)
+            }
             Ok(_) => There::Special,
             Err(_) => There::Nothing,
         }
@@ -124,6 +130,15 @@ impl Host for Here {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         now.map_or(0, |elapsed| elapsed.as_nanos() as u64) ^ u64::from(std::process::id())
     }
+}
+
+/// Bytes of a block device (`size` of sysfs, sectors of 512 bytes; Linux
+/// Documentation/ABI/stable/sysfs-block).
+fn device_bytes(path: &str) -> Option<u64> {
+    let whole = std::fs::canonicalize(path).ok()?;
+    let name = whole.file_name()?.to_str()?;
+    let text = std::fs::read_to_string(format!("/sys/class/block/{name}/size")).ok()?;
+    text.trim().parse::<u64>().ok()?.checked_mul(512)
 }
 
 /// Words of the system about an error, without its number.

@@ -1,10 +1,12 @@
 //! From jobs to a workload: phases of tenants, and how their results are told.
 
+mod checks;
+
 use iolab_model::Ns;
 use iolab_model::target::Content;
 use iolab_workload::Workload;
 use iolab_workload::program::FileSet;
-use iolab_workload::spec::{Cpus, LockPolicy, Opening, Phase, Tenant, WorkersAs};
+use iolab_workload::spec::{Cpus, Opening, Phase, Tenant, WorkersAs};
 use iolab_workload::verify::Verify;
 
 use super::buffers::{self, content};
@@ -178,181 +180,6 @@ impl<H: Host> Lowering<'_, H> {
         }
     }
 
-    /// Refuse contradictions within one job.
-    fn check(&mut self, job: &Job) -> Result<()> {
-        let wrong = |name, what: String, remedy: &str| (name, Problem::new(what, remedy));
-        if self.typing.program.is_readonly && job.rw.writes() {
-            let what = format!("job <{}> writes, but --readonly is given", job.name);
-            return self.at(job, wrong("rw", what, "write rw=read, or leave --readonly out"));
-        }
-        if job.is_time_based && job.runtime_ns == 0 {
-            let note = "time_based counts only with runtime; it is ignored, as in fio";
-            self.notes.push(format!("job {}: {note}", job.name));
-        }
-        if job.delay_ns.1 > 0 && job.is_stonewalled {
-            let note = "startdelay counts from the stonewall, not from the beginning of the run";
-            self.notes.push(format!("job {}: {note}", job.name));
-        }
-        if job.verify == Some("pattern") && job.verify_pattern.is_none() {
-            let what = "verify=pattern without verify_pattern".to_owned();
-            return self.at(job, wrong("verify", what, "write verify_pattern=0xdeadbeef, or so"));
-        }
-        if job.is_only_verified && job.verify.is_none() {
-            let what = "verify_only without verify".to_owned();
-            return self.at(job, wrong("verify_only", what, "write verify=crc32c, or so"));
-        }
-        if job.is_only_verified && job.rw.is_mixed() {
-            let what = "verify_only of a job that also reads: which blocks it has written is not \
-                        known afterwards"
-                .to_owned();
-            return self.at(job, wrong("verify_only", what, "write rw=write or rw=randwrite"));
-        }
-        if job.verify.is_some() && job.rw.trims() {
-            let what = "verify of trims is not done".to_owned();
-            return self.at(job, wrong("verify", what, "write rw=write or rw=randwrite"));
-        }
-        if job.is_strided != Some(true) && job.zone_bytes > 0 {
-            let what = "zonesize without zonemode=strided".to_owned();
-            let remedy = "write zonemode=strided, or leave zonesize out";
-            return self.at(job, wrong("zonesize", what, remedy));
-        }
-        let is_of_a_kind = buffers::is_of_a_kind(job) && buffers::verified_pattern(job).is_none();
-        let is_program = program::culprit(job).is_some();
-        if job.verifies_own() && job.verifying.backlog > 0 && is_program {
-            let note = "of several files or sizes all is read back in the end";
-            self.notes.push(format!("job {}: verify_backlog: {note}", job.name));
-        }
-        if job.is_verified_apart() && job.may_end_early() && !is_program {
-            let note = "all that was to be written is read, also what was not reached";
-            let name = if job.ends_all { "exitall" } else { "runtime" };
-            self.notes.push(format!("job {}: verify with {name}: {note}", job.name));
-        }
-        if job.compares() && is_of_a_kind {
-            let what = "verify of data of a kind: blocks carry iolab's own stamps".to_owned();
-            let remedy = "leave zero_buffers, buffer_pattern and the like out";
-            return self.at(job, wrong("verify", what, remedy));
-        }
-        self.check_commands(job)?;
-        self.check_loops(job)?;
-        if job.is_thought_at_issue && job.think_ns > 0 && job.depth > 1 {
-            let what =
-                "pauses counted from where transfers begin, with several under way".to_owned();
-            let remedy = "write thinktime_blocks_type=complete, or iodepth=1";
-            return self.at(job, wrong("thinktime_blocks_type", what, remedy));
-        }
-        if let Some(name) = job.verify.filter(|name| job.compares() && *name != "pattern") {
-            let note = "blocks are checked by iolab's own stamps";
-            self.notes.push(format!("job {}: verify={name}: {note}", job.name));
-        }
-        self.check_locks_and_pauses(job)?;
-        self.on(job, check_cpus(job, self.host))?;
-        Ok(())
-    }
-
-    /// Refuse locks around transfers that overlap; note pauses of no length.
-    fn check_locks_and_pauses(&mut self, job: &Job) -> Result<()> {
-        let is_locked = job.lock != LockPolicy::None;
-        if is_locked && job.depth > 1 && engine::of(job).is_ok_and(Engine::is_asynchronous) {
-            let what = "lockfile with several transfers under way is not done".to_owned();
-            let problem = Problem::new(what, "write iodepth=1, and numjobs=");
-            return self.at(job, ("lockfile", problem));
-        }
-        let pauses = [
-            ("thinktime_iotime", job.pauses.every_ns > 0),
-            ("thinktime_spin", job.pauses.burning_ns > 0),
-        ];
-        for (name, _) in pauses.iter().filter(|(_, is_asked)| *is_asked && job.think_ns == 0) {
-            let note = format!("job {}: {name} counts only with thinktime, as in fio", job.name);
-            self.notes.push(note);
-        }
-        Ok(())
-    }
-
-    /// Refuse passes and overlaps that are not done.
-    fn check_loops(&self, job: &Job) -> Result<()> {
-        let refused = if job.is_renewed() && job.rw.reads() {
-            let what = "unlink_each_loop of a job that reads: its second pass finds no file";
-            Some(("unlink_each_loop", what, "write rw=write, or leave loops out"))
-        } else if job.is_renewed() && (job.clones > 1 && !job.filename.is_empty()) {
-            let what = "unlink_each_loop with several passes of clones that share files";
-            Some(("unlink_each_loop", what, "leave filename out, so that each has its own"))
-        } else if job.is_renewed() && job.rw_more.is_some() && !job.rw.is_random() {
-            let what = "unlink_each_loop with several passes that skip";
-            Some(("unlink_each_loop", what, "leave the number behind rw= out"))
-        } else if job.is_renewed() && job.engine == "mmap" {
-            let what = "unlink_each_loop with several passes of a mapped file";
-            Some(("unlink_each_loop", what, "write ioengine=psync"))
-        } else if job.is_serialized && job.has_no_map && job.rw.writes() && job.depth > 1 {
-            let what = "serialize_overlap with norandommap, where transfers could overlap";
-            Some(("serialize_overlap", what, "leave norandommap out, or write iodepth=1"))
-        } else {
-            None
-        };
-        let Some((name, what, remedy)) = refused else { return Ok(()) };
-        self.at(job, (name, Problem::new(what, remedy)))
-    }
-
-    /// Refuse commands that were not allowed; note where they run at another time than with fio.
-    fn check_commands(&mut self, job: &Job) -> Result<()> {
-        let asked = [("exec_prerun", &job.command_before), ("exec_postrun", &job.command_after)];
-        for (name, line) in asked {
-            let Some(line) = line else { continue };
-            if !self.typing.program.may_execute {
-                let what = format!("{name}={line}: a job file starts no commands unasked");
-                let remedy = "read them, then add --allow-exec to the command line";
-                return self.at(job, (name, Problem::new(what, remedy)));
-            }
-            let is_all_at_once = self.typing.jobs.iter().all(|job| !job.is_stonewalled);
-            if !is_all_at_once || self.typing.jobs.iter().any(|job| job.wait_for.is_some()) {
-                let when = if name == "exec_prerun" { "before all jobs" } else { "after all jobs" };
-                self.notes.push(format!("job {}: {name} runs {when}", job.name));
-            }
-        }
-        Ok(())
-    }
-
-    /// Refuse differences between jobs that fio allows and that must be equal here.
-    fn check_together(&self) -> Result<()> {
-        let jobs = &self.typing.jobs;
-        let Some(first) = jobs.first() else {
-            let wanted = self.typing.program.sections.join(", ");
-            let problem = match wanted.as_str() {
-                "" => Problem::new("No job(s) defined", "name a job file, or write --name=X"),
-                _ => Problem::new(
-                    format!("No job(s) defined: there is no section {wanted}"),
-                    "name a section of the job file with --section",
-                ),
-            };
-            return Err(Diagnostic::of_all("fio", self.words, problem));
-        };
-        let writers = || jobs.iter().filter(|job| job.rw.writes_data());
-        let verified = |job: &&Job| job.compares();
-        let mut checked = jobs.iter().filter(verified).map(buffers::verified_pattern);
-        let pattern = checked.next().unwrap_or_default();
-        let odd = [
-            (
-                "verify",
-                jobs.iter().filter(verified).find(|job| buffers::verified_pattern(job) != pattern),
-            ),
-            ("ioscheduler", jobs.iter().find(|job| job.scheduler != first.scheduler)),
-            ("randseed", jobs.iter().find(|job| job.seed != first.seed)),
-            (
-                "zero_buffers",
-                writers().find(|job| {
-                    content(job) != writers().next().map_or(Content::Incompressible, content)
-                }),
-            ),
-        ];
-        for (name, job) in odd {
-            if let Some(job) = job {
-                let what = format!("{name} of job {} is not that of job {}", job.name, first.name);
-                let problem = Problem::new(what, "write it in [global], for all jobs");
-                return self.at(job, (name, problem));
-            }
-        }
-        Ok(())
-    }
-
     fn work(&mut self, unit: Unit, before: &[Work]) -> Result<Work> {
         let job = &self.typing.jobs[unit.job];
         let engine = self.on(job, engine::of(job))?;
@@ -390,7 +217,8 @@ impl<H: Host> Lowering<'_, H> {
                 path.directory.clear();
             }
         }
-        let looked_at = is_here.then(|| paths[0].text());
+        let looked_at =
+            if is_here { Some(paths[0].text()) } else { self.whole_device(job).map(str::to_owned) };
         self.note_depth(job, &unit, engine);
         if is_program {
             let number = format!("files{}", before.len());
@@ -416,12 +244,17 @@ impl<H: Host> Lowering<'_, H> {
         let made = tenant_of(job, &unit, engine, (&geometry, opening), &paths);
         let mut tenant = self.on(job, made)?;
         let index = before.iter().map(|work| work.unit.clones).sum();
-        let state = verify_state::loaded(job, index, &tenant, self.host);
-        let state = self.on(job, state)?;
+        let state = self.on(job, verify_state::loaded(job, index, &tenant, self.host))?;
         if let Some(state) = &state {
             tenant = verify_state::limited(tenant, state);
         }
         Ok(Work { unit, engine, ours, tenant, paths, set: None, verifier: None, state })
+    }
+
+    /// The device that the jobs work on and that a job names: its sizes are shares of it.
+    fn whole_device(&self, job: &Job) -> Option<&str> {
+        let path = self.typing.common.on.as_deref()?.strip_prefix("device:")?;
+        (job.filename == [path]).then_some(path)
     }
 
     /// Tenant that reads back what the program of a job has written, if it is verified: in the same
@@ -445,16 +278,6 @@ impl<H: Host> Lowering<'_, H> {
         Ok(Some(reader))
     }
 
-    /// Refuse states of runs with different seeds: all workers of a run have the same.
-    fn check_states(&self, works: &[Work]) -> Result<()> {
-        let mut seeds = works.iter().filter_map(|work| Some((work, work.state?.seed)));
-        let Some((_, first)) = seeds.next() else { return Ok(()) };
-        let Some((work, _)) = seeds.find(|(_, seed)| *seed != first) else { return Ok(()) };
-        let what = "the states of the jobs are of runs with different seeds".to_owned();
-        let problem = Problem::new(what, "verify the jobs of one run together");
-        self.at(&self.typing.jobs[work.unit.job], ("verify_state_load", problem))
-    }
-
     /// Tells where an engine has one transfer under way, whatever was asked for.
     fn note_depth(&mut self, job: &Job, unit: &Unit, engine: Engine) {
         if job.depth > 1 && !engine.is_asynchronous() && unit.first == 0 {
@@ -467,45 +290,6 @@ impl<H: Host> Lowering<'_, H> {
         }
     }
 
-    /// Refuse what transfers nothing where data are verified.
-    fn check_null(&self, works: &[Work]) -> Result<()> {
-        let jobs = || works.iter().map(|work| &self.typing.jobs[work.unit.job]);
-        let null = works.iter().find(|work| work.engine.name == "null");
-        let (Some(null), Some(job)) = (null, jobs().find(|job| job.compares())) else {
-            return Ok(());
-        };
-        let what = format!("ioengine=null beside job {}, which verifies, is not done", job.name);
-        let problem = Problem::new(what, "leave verify out, or run them by two commands");
-        self.at(&self.typing.jobs[null.unit.job], ("ioengine", problem))
-    }
-
-    /// Refuse an end of jobs that have not begun.
-    fn check_ends(&self, works: &[Work]) -> Result<()> {
-        let last = works.iter().map(|work| work.unit.level).max().unwrap_or(0);
-        let ends = |work: &&Work| {
-            let job = &self.typing.jobs[work.unit.job];
-            job.ends_all && job.ends_later_ones && work.unit.level < last
-        };
-        let Some(work) = works.iter().find(ends) else { return Ok(()) };
-        let what = "exit_what=all before jobs that have not begun is not done".to_owned();
-        let problem = Problem::new(what, "write exit_what=stonewall");
-        self.at(&self.typing.jobs[work.unit.job], ("exit_what", problem))
-    }
-
-    /// Files of a program lie in one directory with those of all others.
-    fn check_directories(&self, works: &[Work]) -> Result<()> {
-        let real = || works.iter().filter(|work| !work.engine.is_without_files());
-        let mut folders = real().flat_map(|work| &work.paths).map(|path| &path.directory);
-        let Some(first) = folders.next() else { return Ok(()) };
-        if folders.all(|folder| folder == first) {
-            return Ok(());
-        }
-        let Some(work) = real().find(|work| work.set.is_some()) else { return Ok(()) };
-        let job = &self.typing.jobs[work.unit.job];
-        let what = "several directories beside several files or sizes are not done yet".to_owned();
-        self.at(job, ("directory", Problem::new(what, "use one directory for all jobs")))
-    }
-
     /// Treatment of a file before the time begins.
     fn opening(
         &self,
@@ -516,7 +300,10 @@ impl<H: Host> Lowering<'_, H> {
     ) -> Result<Opening> {
         let is_plain = job.rw.writes() && !job.rw.reads() && !job.rw.trims();
         let is_cut_short = job.verify.is_some() && job.may_end_early();
-        if is_plain && !job.is_overwritten && !is_cut_short {
+        // What is mapped has its length beforehand; fio writes all of it, so that no fault makes a
+        // block.
+        let is_mapped = job.engine == "mmap";
+        if is_plain && !job.is_overwritten && !is_cut_short && !is_mapped {
             return Ok(Opening::Keep);
         }
         let large = |path: &Path| match self.host.at(&path.text()) {
@@ -677,16 +464,6 @@ impl<H: Host> Lowering<'_, H> {
     fn are_threads(&self, works: &[Work]) -> bool {
         let is_shared = |work: &Work| work.engine.name == "null" || work.tenant.program.is_some();
         works.iter().any(is_shared) || self.typing.jobs.iter().any(|job| job.is_thread)
-    }
-
-    /// Refuse nice values of threads.
-    fn check_nice(&self, works: &[Work]) -> Result<()> {
-        let Some(job) = self.typing.jobs.iter().find(|job| job.nice != 0) else { return Ok(()) };
-        if !self.are_threads(works) {
-            return Ok(());
-        }
-        let what = "nice of threads; with several files or sizes, and ioengine=null, all are";
-        self.at(job, ("nice", Problem::new(what, "leave it out, or write thread=0")))
     }
 
     fn workload(&self, works: &[Work], phases: Vec<Phase>) -> Workload {

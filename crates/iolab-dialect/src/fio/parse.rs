@@ -24,6 +24,8 @@ pub const JOBS_MAX: usize = 4096;
 const VALUE_MAX: usize = 16 << 10;
 /// Files that include each other.
 const INCLUDES_MAX: usize = 16;
+/// Options of all job files at most.
+const OPTIONS_MAX: usize = 200_000;
 /// fio's numbers of the machine.
 const KEYWORDS: [&str; 3] = ["$pagesize", "$mb_memory", "$ncpus"];
 
@@ -58,6 +60,8 @@ struct Reader<'a, H> {
     current: Option<Job>,
     /// Clones of all jobs that are complete.
     clones: u64,
+    /// Options of job files so far.
+    options: usize,
     typing: Typing,
 }
 
@@ -74,7 +78,8 @@ pub fn read(words: &[String], host: &impl Host) -> Result<Typing> {
         has_files: false,
     };
     let global = Job::new("global", Place::default());
-    let mut reader = Reader { host, words, next: 0, global, current: None, clones: 0, typing };
+    let mut reader =
+        Reader { host, words, next: 0, global, current: None, clones: 0, options: 0, typing };
     reader.read_words()?;
     let mut typing = reader.typing;
     // fio ends the group of whichever job ends first, whoever said so.
@@ -296,6 +301,8 @@ impl<H: Host> Reader<'_, H> {
         let file: Rc<str> = name.as_str().into();
         let mut section: Option<(String, Place)> = None;
         let mut raw: Vec<Raw> = Vec::new();
+        // Some editors begin a text with a mark of its encoding.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         for (number, line) in text.lines().enumerate() {
             let Some(line) = Line::of(line, &file, number + 1) else { continue };
             if let Some(name) = line.section() {
@@ -316,8 +323,17 @@ impl<H: Host> Reader<'_, H> {
     }
 
     /// A line of a section: an option or an include.
-    fn line(&self, line: &Line, raw: &mut Vec<Raw>, depth: usize) -> Result<()> {
+    fn line(&mut self, line: &Line, raw: &mut Vec<Raw>, depth: usize) -> Result<()> {
+        if line.text.contains('\0') {
+            let problem = Problem::new("a byte of value 0", "write text alone");
+            return self.wrong(&line.at, problem);
+        }
         let Some(wanted) = line.include() else {
+            self.options += 1;
+            if self.options > OPTIONS_MAX {
+                let what = format!("more than {OPTIONS_MAX} options");
+                return self.wrong(&line.at, Problem::new(what, "write fewer job files at once"));
+            }
             raw.push(line.option());
             return Ok(());
         };

@@ -130,7 +130,7 @@ pub fn check(job: &Job, path: &Path, host: &impl Host) -> Result<(), Wrong> {
     }
     match host.at(&path.text()) {
         // The front end refuses devices, pipes and links for all dialects alike.
-        There::Nothing | There::File(_) | There::Special => Ok(()),
+        There::Nothing | There::File(_) | There::Device(_) | There::Special => Ok(()),
         There::Directory => {
             wrong("filename", format!("{} is a directory", path.text()), "name a file in it")
         }

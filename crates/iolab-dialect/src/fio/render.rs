@@ -8,23 +8,29 @@ use super::{json, normal, terse};
 /// Version as it stands in fio's results.
 pub const VERSION: &str = concat!("iolab-", env!("CARGO_PKG_VERSION"));
 
-/// Standard output before a run: what text for people begins with, where it comes first.
+/// Standard output before a run: what text for people begins with, whatever stands before it.
 pub fn heads(plan: &Plan) -> String {
-    let is_text = plan.show.formats.first() == Some(&Format::Normal);
+    let is_text = plan.show.formats.contains(&Format::Normal);
     if is_text { normal::heads(&plan.show) } else { String::new() }
 }
 
-/// Standard output after a run.
+/// Standard output after a run: terse results, then JSON, then text, in whatever order they were
+/// asked for, and each once, as fio has it.
 pub fn render(plan: &Plan, row: &RowResult) -> String {
     let show = &plan.show;
-    let forms = show.formats.iter().enumerate().map(|(place, format)| match format {
-        Format::Normal if place > 0 => normal::heads(show) + &normal::normal(show, row),
-        Format::Normal => normal::normal(show, row),
-        Format::Terse => terse::terse(show, row),
-        Format::Json => json::json(show, row, false),
-        Format::JsonPlus => json::json(show, row, true),
-    });
-    forms.collect()
+    let is_asked = |format| show.formats.contains(&format);
+    let mut text = String::new();
+    if is_asked(Format::Terse) {
+        text += &terse::terse(show, row);
+    }
+    let has_bins = is_asked(Format::JsonPlus);
+    if has_bins || is_asked(Format::Json) {
+        text += &json::json(show, row, has_bins);
+    }
+    if is_asked(Format::Normal) {
+        text += &normal::normal(show, row);
+    }
+    text
 }
 
 /// A device over all phases.

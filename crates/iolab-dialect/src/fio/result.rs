@@ -91,6 +91,26 @@ pub struct Cpu {
     pub minor_faults: u64,
 }
 
+impl Cpu {
+    /// That of a thread in so long: what is more, it used while it waited for the others.
+    fn within(self, elapsed_ns: u64) -> Self {
+        let share = elapsed_ns as f64 / (self.user_ns + self.system_ns).max(1) as f64;
+        let part = |ns: u64| (ns as f64 * share.min(1.0)) as u64;
+        Self { user_ns: part(self.user_ns), system_ns: part(self.system_ns), ..self }
+    }
+
+    /// That of both.
+    fn and(self, other: Self) -> Self {
+        Self {
+            user_ns: self.user_ns + other.user_ns,
+            system_ns: self.system_ns + other.system_ns,
+            context_switches: self.context_switches + other.context_switches,
+            major_faults: self.major_faults + other.major_faults,
+            minor_faults: self.minor_faults + other.minor_faults,
+        }
+    }
+}
+
 /// Work of a device.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "FioDevice")]
@@ -176,6 +196,9 @@ pub struct WorkerResult {
     pub write_bytes: u64,
     /// Length of its timed region.
     pub elapsed_ns: u64,
+    /// Use of its thread, if it was noted.
+    #[serde(default)]
+    pub used: Option<Cpu>,
     /// First failure.
     #[serde(default)]
     pub first_error: Option<String>,
@@ -429,18 +452,23 @@ fn entry<'a>(unit: &'a UnitShow, row: &RowResult) -> Entry<'a> {
     found
 }
 
-/// Adds CPU time and events, which only phases know: of all that ran at once a part as long as the
-/// work of a tenant.
+/// Adds CPU time and events: those of a tenant's threads, or, where they were not noted, of all
+/// that ran at once a part as long as its work.
 fn add_cpu(found: &mut Entry<'_>, phase: &PhaseResult, tenant: &TenantResult) {
-    let of = &phase.cpu;
-    let workers = phase.tenants.iter().flat_map(|tenant| &tenant.workers);
-    let busy = workers.map(|worker| worker.elapsed_ns).sum::<u64>().max(1);
+    let time = |workers: &[WorkerResult]| workers.iter().map(|it| it.elapsed_ns).sum::<u64>();
+    let mine = time(&tenant.workers);
+    let noted = |worker: &WorkerResult| worker.used.map(|used| used.within(worker.elapsed_ns));
+    let noted: Option<Vec<Cpu>> = tenant.workers.iter().map(noted).collect();
+    let (used, busy) = match noted {
+        Some(threads) => (threads.into_iter().fold(Cpu::default(), Cpu::and), mine),
+        None => (phase.cpu, phase.tenants.iter().map(|tenant| time(&tenant.workers)).sum()),
+    };
+    let busy = busy.max(1);
     let percent = |ns: u64| 100.0 * ns as f64 / busy as f64;
-    let (user, system) = (percent(of.user_ns), percent(of.system_ns));
-    found.cpu = (found.cpu.0.max(user), found.cpu.1.max(system));
-    let mine: u64 = tenant.workers.iter().map(|worker| worker.elapsed_ns).sum();
+    found.cpu.0 = found.cpu.0.max(percent(used.user_ns));
+    found.cpu.1 = found.cpu.1.max(percent(used.system_ns));
     for (sum, all) in
-        found.events.iter_mut().zip([of.context_switches, of.major_faults, of.minor_faults])
+        found.events.iter_mut().zip([used.context_switches, used.major_faults, used.minor_faults])
     {
         *sum += (u128::from(all) * u128::from(mine) / u128::from(busy)) as u64;
     }
@@ -574,7 +602,8 @@ pub fn spread(values: &[f64]) -> (f64, f64, f64, f64) {
     let deviation = if values.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 };
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(0.0, f64::max);
-    (least, most, mean, deviation)
+    // Shown as whole numbers, between which the mean lies.
+    (least.floor(), most.ceil(), mean, deviation)
 }
 
 /// Deviation of latencies, from the middles of their buckets.

@@ -115,8 +115,9 @@ fn manner(job: &Job, unit: &Unit, engine: Engine, geometry: &Geometry) -> Result
 
 /// Tell whether a file that is only written loses its cached pages first, as fio has it.
 fn drops_first(job: &Job, engine: Engine) -> bool {
-    let is_plain = !job.is_direct && engine.name != "mmap" && !engine.is_without_files();
-    is_plain
+    let is_cached = engine.name == "mmap" || !job.is_direct;
+    is_cached
+        && !engine.is_without_files()
         && job.is_invalidated
         && !job.is_pre_read
         && job.rw.writes()

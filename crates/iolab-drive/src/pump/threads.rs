@@ -30,6 +30,7 @@ use crate::op_log::OpLog;
 use crate::recorded;
 use crate::recorder::Recorder;
 use crate::run_delay::run_delay_ns;
+use crate::thread_use::Noting;
 use crate::verify::{LanePlan, VerifyingLane};
 
 /// One worker of a phase, before it runs.
@@ -87,6 +88,8 @@ impl Seat<'_> {
         directory: &Path,
         group: &G,
     ) -> Result<WorkerOutcome, Error> {
+        let noting = Noting::new(group);
+        let group = &noting;
         let before = run_delay_ns();
         let mut outcome = if self.is_plain_stream() {
             let Actor { mut lane, mut worker, mut recorder } =
@@ -99,6 +102,7 @@ impl Seat<'_> {
         };
         let both = before.zip(run_delay_ns());
         outcome.report.run_delay_ns = both.map(|(before, after)| after.saturating_sub(before));
+        outcome.report.used = noting.noted();
         Ok(outcome)
     }
 

@@ -79,29 +79,28 @@ impl<G: GroupState> StreamWorker<G> {
                 if self.is_mapped()
                     && matches!(self.tenant.opening, Opening::Create | Opening::New) =>
             {
-                self.then(Stage::Map, now, Op::Truncate { handle: FILE, length })
+                self.then(Stage::DropCached, now, Op::Truncate { handle: FILE, length })
             }
             // One that is kept must not become shorter.
             Stage::Extend if self.is_mapped() && self.tenant.opening == Opening::Keep => {
                 let op = Op::Allocate { handle: FILE, at: Bytes(0), length, keeps_length: false };
-                self.then(Stage::Map, now, op)
+                self.then(Stage::DropCached, now, op)
             }
             Stage::Measure => self.then(Stage::Lengthen, now, Op::Stat { path: PATH }),
             Stage::Lengthen if self.found < length => {
-                self.then(Stage::Map, now, Op::Truncate { handle: FILE, length })
+                self.then(Stage::DropCached, now, Op::Truncate { handle: FILE, length })
             }
-            Stage::Extend | Stage::Lengthen => self.go(Stage::Map),
+            Stage::Extend | Stage::Lengthen => self.go(Stage::DropCached),
+            // Pages that are mapped cannot be dropped any more.
+            Stage::DropCached if self.drops_cached() => {
+                let op = Op::Advise { handle: FILE, advice: Advice::DontNeed };
+                self.then(Stage::Map, now, op)
+            }
+            Stage::DropCached => self.go(Stage::Map),
             Stage::Map if self.is_mapped() => {
                 self.then(Stage::Advise, now, Op::Map { handle: FILE, length })
             }
-            Stage::Map => self.go(Stage::DropCached),
-            Stage::DropCached
-                if self.tenant.manner.drops_cache_first && self.tenant.access == Access::Plain =>
-            {
-                let op = Op::Advise { handle: FILE, advice: Advice::DontNeed };
-                self.then(Stage::Advise, now, op)
-            }
-            Stage::DropCached => self.go(Stage::Advise),
+            Stage::Map => self.go(Stage::Advise),
             Stage::Advise => match self.tenant.manner.advice {
                 Some(advice) if matches!(self.tenant.access, Access::Plain | Access::Mapped) => {
                     self.then(Stage::FlushOpened, now, Op::Advise { handle: FILE, advice })
@@ -110,6 +109,12 @@ impl<G: GroupState> StreamWorker<G> {
             },
             _ => self.then(Stage::Prime, now, Op::Fsync { handle: FILE }),
         }
+    }
+
+    /// Tell whether the pages of its file are dropped first.
+    fn drops_cached(&self) -> bool {
+        let is_cached = matches!(self.tenant.access, Access::Plain | Access::Mapped);
+        self.tenant.manner.drops_cache_first && is_cached
     }
 
     fn get_ready(&mut self, now: Ns) -> Option<Step> {

@@ -12,7 +12,7 @@ for the user's files.
 from __future__ import annotations
 
 import struct
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
@@ -45,6 +45,7 @@ _OP_APART: Final = struct.Struct("<QQQIIQ")
 """The same with the time of submission."""
 _WINDOW_APART: Final = struct.Struct("<QQQQIIQQQ")
 """The same with sum and longest of the times of submission, and the longest of the rest."""
+_OP_FIELDS: Final = 5
 _TRIM: Final = 2
 _ACTIONS: Final = ("read", "write", "trim", "sync", "datasync", "sync")
 """Names of the directions of entries in a log of actions; the last one, `sync_file_range`, is one
@@ -65,6 +66,16 @@ _KIB: Final = 1024
 _BUCKET_BITS: Final = 6
 _BUCKETS: Final = 29 << _BUCKET_BITS
 """fio's buckets: exact below 128 ns, then 64 for each power of two."""
+
+
+_VALUES: Final[Mapping[str, Callable[[tuple[int, ...]], int]]] = {
+    "latency": lambda row: row[2],
+    "completion": lambda row: row[2] - (row[5] if len(row) > _OP_FIELDS else 0),
+    "submission": lambda row: row[5],
+    "iops": lambda _: 1,
+    "bandwidth": lambda row: row[3] * _NS_PER_MS // max(1, row[2]),
+}
+"""Of one transfer, by kind of log: fio's bandwidth of a transfer is in kB/s."""
 
 
 @frozen
@@ -204,7 +215,38 @@ def _clone_lines(
     added_ms = (origin_ns + wall_clock(record)) // _NS_PER_MS if log["is_unix_time"] else 0
     if log["kind"] == "submission":
         done = [(source, report) for source, report in done if _is_apart(source)]
-    yield from _lines(log, _entries(log, done, folder, origin_ns), added_ms)
+    if log["window_ns"] or log["kind"] == "histogram":
+        yield from _lines(log, _entries(log, done, folder, origin_ns), added_ms)
+        return
+    for source, report in done:
+        del report
+        yield from _single_lines(log, source, folder, (origin_ns, added_ms))
+
+
+def _single_lines(
+    log: FioLog, source: FioLogSource, folder: Path, origin: tuple[int, int]
+) -> Iterator[str]:
+    """Lines of single transfers, many together: in seconds there are millions."""
+    path = folder / source["file"]
+    if not path.exists():
+        return
+    form = _OP_APART if _is_apart(source) else _OP
+    value = _VALUES[log["kind"]]
+    (origin_ns, added_ms), has_offsets = origin, log["has_offsets"]
+    end = f", {log['priority']}\n" if has_offsets else f" {log['priority']}\n"
+    earliest_ns = origin_ns - _SLACK_NS if log["ramp_ns"] else 0
+    with path.open("rb") as file:
+        while block := file.read(form.size * _PART_ENTRIES):
+            lines = list[str]()
+            for row in form.iter_unpack(block):
+                offset, ended_ns, took_ns, size, packed = row[:5]
+                way = packed & _DIRECTION_MASK
+                if way > _TRIM or ended_ns - took_ns < earliest_ns:
+                    continue
+                ms = max(0, ended_ns - origin_ns) // _NS_PER_MS + added_ms
+                place = f" {offset}" if has_offsets else ""
+                lines.append(f"{ms}, {value(row)}, {way}, {size},{place}{end}")
+            yield "".join(lines)
 
 
 def _is_apart(source: FioLogSource) -> bool:
@@ -285,22 +327,12 @@ def _lines(log: FioLog, entries: Iterable[Entry], added_ms: int) -> Iterator[str
         entries = _windows(entries, window_ns)
     offsets = log["has_offsets"]
     for entry in entries:
-        value = _windowed(log, entry) if window_ns else _single(log, entry)
+        value = _windowed(log, entry)
         if value is None:
             continue
-        size = 0 if window_ns else entry.bytes
         place = f" {entry.offset}," if offsets else ""
         ms = entry.ended_ns // _NS_PER_MS + added_ms
-        yield f"{ms}, {value}, {entry.direction}, {size},{place} {log['priority']}\n"
-
-
-def _single(log: FioLog, entry: Entry) -> int:
-    """Value of one transfer: fio's bandwidth of a transfer is in kB/s."""
-    if log["kind"] in _TIMES:
-        return _time(log, entry)
-    if log["kind"] == "iops":
-        return entry.ops
-    return entry.bytes * _NS_PER_MS // max(1, entry.total_ns)
+        yield f"{ms}, {value}, {entry.direction}, 0,{place} {log['priority']}\n"
 
 
 def _time(log: FioLog, entry: Entry) -> int:

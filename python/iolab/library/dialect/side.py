@@ -90,14 +90,14 @@ def logged(plan: DialectPlan, workload: Workload, folder: Path | None) -> Worklo
 
 def children_of(plan: DialectPlan, planned: Phase, phase: PhaseRecord) -> list[Child]:
     """Workers of a measured phase; `planned` is the same phase of the workload."""
-    files: list[str] = plan.values["files"]
+    numbers = {name: number for number, name in enumerate(plan.values["files"])}
     found = list[Child]()
     for tenant, asked in zip(phase["tenants"], planned["tenants"], strict=True):
+        # Names for each child: IOzone's -F. Files of a set are nobody's number.
+        named = asked.get("files", ()) if not asked.get("program") else ()
         for report in tenant["workers"]:
             ordinal = len(found)
-            number = ordinal
-            if named := asked.get("files"):
-                number = files.index(named[report["worker"]])
+            number = numbers[named[report["worker"]]] if named else ordinal
             writes = asked["direction"]["kind"] == "write"
             found.append(Child(number, ordinal, writes, report))
     return found
@@ -156,6 +156,8 @@ def write_side_files(
     IolabError : a file cannot be written; what was measured is stored all the same.
     """
     side = _side(plan)
+    if not side:
+        return
     writer = _Writer(plan, core)
     clock_ns = wall_clock(record)
     try:

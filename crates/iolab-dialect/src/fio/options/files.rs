@@ -17,6 +17,9 @@ const FALLOCATE: &[&str] = &["none", "native", "posix", "keep", "truncate", "0",
 /// An amount that is none.
 const NOTHING: Bytes = Bytes::Bytes(0);
 
+/// Files that a job names at most.
+const FILES_MAX: usize = 65_536;
+
 const SERVICES: &[&str] =
     &["roundrobin", "sequential", "random", "zipf", "pareto", "normal", "gauss"];
 
@@ -45,12 +48,16 @@ fn paths(text: &str) -> Vec<String> {
 pub const ROWS: &[Row] = done_rows! { "Files";
     "filename": Text, "", T1,
         "files, separated by colons; names of the global section and of the job add up",
-        Differs("a device is used with --on device:") =>
+        Differs("at most 65536; a device is used with --on device:") =>
         |job, value| {
             let text = value.text();
             let found = paths(&text);
             if found.is_empty() {
                 return Err(Problem::new("filename names no file", "name one, or leave it out"));
+            }
+            if job.filename.len() + found.len() > FILES_MAX {
+                let what = format!("more than {FILES_MAX} files of a job");
+                return Err(Problem::new(what, "name fewer, or use nrfiles="));
             }
             job.filename.extend(found);
             Ok(())

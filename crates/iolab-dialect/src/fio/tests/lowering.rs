@@ -397,6 +397,22 @@ fn files_are_called_as_fio_calls_them() {
     assert_eq!(plan.files, ["/cwd/b.0.0", "/tmp/x"]);
 }
 
+/// Before, `size=100%` of a device was refused.
+#[test]
+fn shares_of_a_device_are_those_of_its_size() {
+    let mut paper = Paper::default();
+    paper.there.insert("/dev/sdx".into(), There::Device(1 << 20));
+    let of = |text: &str| {
+        let text = format!("--on device:/dev/sdx --direct=1 --name=x --filename={text}");
+        let plan = plan(&words(&text), &paper).map_err(|e| e.to_string());
+        plan.map(|plan| plan.rows[0].workload.phases[0].tenants[0].clone())
+    };
+    let part = of("/dev/sdx --size=50% --offset=25%").unwrap().region.unwrap();
+    assert_eq!((part.from_bytes, part.bytes), (Bytes(256 << 10), Bytes(512 << 10)));
+    assert_eq!(of("/dev/sdx").unwrap().records(), 256, "without size= it is the whole");
+    assert!(of("other --size=50%").unwrap_err().contains("in percent"));
+}
+
 #[test]
 fn a_file_that_is_there_is_only_read() {
     let mut paper = Paper::default();
@@ -613,6 +629,29 @@ fn wrong_blocks_end_the_verification_of_a_writer_as_was_asked_for() {
 }
 
 #[test]
+fn what_jobs_cannot_do_together_is_refused_where_it_stands() {
+    for (text, part) in [
+        (
+            "--size=64k --name=a --ioengine=null --name=b --rw=write --verify=md5",
+            "beside job b, which verifies",
+        ),
+        (
+            "--size=64k --name=a --ioengine=null --nrfiles=2 --name=b",
+            "several files or sizes without any, beside jobs with files",
+        ),
+        ("--name=a --size=4k --nrfiles=8192 --numjobs=4000", "leave none for each"),
+        (
+            "--rw=write --size=4k --name=a --verify=md5 --name=b --verify=pattern \
+             --verify_pattern=0xab --stonewall",
+            "verified by a pattern and others are not",
+        ),
+    ] {
+        let told = refusal(text);
+        assert!(told.contains(part), "{text}: {told}");
+    }
+}
+
+#[test]
 fn what_cannot_be_done_is_refused_where_it_stands() {
     for (text, part) in [
         ("--name=a --size=4k --rw=randread:x", "no number of transfers"),
@@ -651,14 +690,6 @@ fn what_cannot_be_done_is_refused_where_it_stands() {
         ("--name=a --size=4k --bs=64k", "size too small"),
         ("--name=a --rw=read", "you need to specify size="),
         ("--name=a --size=4k --ioengine=rbd", "there is no network"),
-        (
-            "--size=64k --name=a --ioengine=null --name=b --rw=write --verify=md5",
-            "beside job b, which verifies",
-        ),
-        (
-            "--size=64k --name=a --ioengine=null --nrfiles=2 --name=b",
-            "several files or sizes without any, beside jobs with files",
-        ),
         ("--name=a --size=4k --rw=write --fsync=1 --fdatasync=1", "both fsync and fdatasync"),
         ("--name=a --size=4k --cpus_allowed=7", "there is no CPU 7"),
         ("--name=a --size=4k --invalidate=0 --name=b --size=4k", "invalidate differs"),

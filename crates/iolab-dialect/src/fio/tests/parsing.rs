@@ -131,6 +131,23 @@ fn a_very_long_line_is_shown_in_part() {
     assert!(shown.len() < 1000, "{}", shown.len());
 }
 
+/// Before, a file of 16 MiB of options took a gibibyte of memory.
+#[test]
+fn no_more_options_and_names_are_read_than_anybody_writes() {
+    let many = format!("[a]\n{}", "bs=4k\n".repeat(200_001));
+    assert!(refusal(&many).contains("more than 200000 options"));
+    let names = format!("filename={}\n", "a:".repeat(8000));
+    let many = format!("[a]\n{}", names.repeat(9));
+    assert!(refusal(&many).contains("more than 65536 files"));
+}
+
+#[test]
+fn marks_of_an_encoding_are_skipped_and_bytes_of_0_refused() {
+    assert_eq!(file("\u{feff}[a]\nsize=4k\n").jobs[0].name, "a");
+    let told = refusal("[a]\nfilename=x\0y\n");
+    assert!(told.contains("a byte of value 0") && told.contains("a.fio:2"), "{told}");
+}
+
 #[test]
 fn too_many_sections_are_refused() {
     let text = "[a]\n".repeat(5000);
