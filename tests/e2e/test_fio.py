@@ -481,6 +481,28 @@ def test_shares_of_the_processor_and_switches_are_those_of_each_job(folder: Path
     assert 9 <= idle["ctx"] < 200
 
 
+def test_a_job_of_a_study_makes_its_file_whatever_lies_where_it_was_typed(folder: Path) -> None:
+    """Before, a file of that name in the working directory was expected on the testbed."""
+    job = "--name=a --size=64k --rw=randread --direct=1"
+    fio(folder, *job.split())
+    words = ("compare", "--workload", f"fio {job}", "--on", "sim:nvme-pc601-256", "--rounds", "2")
+    command = [sys.executable, "-m", "iolab", *words, "--scheduler", "none,mq-deadline"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    command[4] = "--workload=fio --on loop:64m --name=a --size=64k"
+    del command[5]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "the study says where" in done.stderr
+
+
+def test_a_file_too_short_to_be_read_says_so(folder: Path) -> None:
+    (folder / "mine").write_text("mine\n")
+    _, told = fio(folder, "--name=a", "--filename=mine", "--rw=read", "--size=4m", code=2)
+    assert "mine has 5 B, less than the job is to read" in told
+    assert (folder / "mine").read_text() == "mine\n"
+
+
 @pytest.mark.parametrize("words", ["--filename=/dev/none-of-iolab", "--directory=/dev"])
 def test_a_device_that_is_not_there_does_not_become_a_file(folder: Path, words: str) -> None:
     before = sorted(path.name for path in Path("/dev").iterdir())
@@ -520,6 +542,10 @@ def test_files_of_the_jobs_that_unlink_them_go_and_others_stay(folder: Path) -> 
     assert {path.name for path in folder.iterdir()} == {"b.0.0"}
     fio(folder, *words.split(), "--name=d", "--filename=a.0.0", "--stonewall", "--rw=read")
     assert {path.name for path in folder.iterdir()} == {"a.0.0", "b.0.0"}
+    (folder / "a.0.0").unlink()
+    verified = "--size=64k --rw=write --name=a --unlink=1 --verify=md5 --name=b"
+    fio(folder, *verified.split())
+    assert {path.name for path in folder.iterdir()} == {"b.0.0"}
 
 
 def test_a_rate_in_bytes_is_kept_by_transfers_of_several_sizes(folder: Path) -> None:

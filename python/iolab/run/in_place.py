@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from iolab import units
 from iolab.errors import RefusedError, TestbedError
 from iolab.json_text import read_json
 from iolab.regular_file import refuse_among_devices
@@ -116,6 +117,15 @@ class InPlace(Attendant):
             )
 
 
+def _too_short(path: Path, status: os.stat_result) -> RefusedError:
+    """Error for a file of the user's that a job only wants to read, if it were as long as that."""
+    return RefusedError(
+        f"{path} has {units.format_bytes_rounded(status.st_size)}, less than the job is to read, and iolab "
+        "did not make it: it was left as it is",
+        f"write a smaller size=, choose another name, or let it be written anew with {FLAG} {path}",
+    )
+
+
 def in_place(study: Study, testbed: Testbed, allowed: Allowed) -> InPlace | None:
     """Attendants of the trials of a study in a directory of the user's; None elsewhere.
 
@@ -194,6 +204,8 @@ class NamedFiles:
                 raise RefusedError(error.message, _advice(status)) from None
             is_written = name in written
             if is_written and not self._is_scratch and not is_replaceable(path, status, allowed):
+                if self._dialect.looks_around and self._uses[name]["opening"] == "laid_out":
+                    raise _too_short(path, status)
                 raise refused(path)
             if name in in_place:
                 refuse_linked(path, status)

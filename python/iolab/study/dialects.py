@@ -39,6 +39,8 @@ _JOB, _SHOW_WORDS = "--name", "--showcmd"
 """The word that begins a job, and that which prints the words without the file that they name."""
 _PROPERTY_FILE = "-P"
 """The word before a file of properties."""
+_ELSEWHERE: Final = "--on dir:."
+"""Words that tell a command that its files are not those of the working directory."""
 _SET: Final = "--set"
 """The word that gives a variable of a script a value."""
 PRESENT, ABSENT = "on", "off"
@@ -89,6 +91,8 @@ class Dialect:
     """True if its results are made of whole records, not of sums per worker."""
     has_jobs: bool = False
     """True if its words belong to the jobs that they follow, and may stand in a file of jobs."""
+    looks_around: bool = False
+    """True if what it does depends on the files that are there: a study's are on its testbed."""
     has_properties: bool = False
     """True if a name without a dash is a property, which ``-p`` sets and files (``-P``) hold."""
     has_variables: bool = False
@@ -151,6 +155,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
         file_hint="name one that exists, or a size that a job makes it with",
         is_told_by_records=True,
         has_jobs=True,
+        looks_around=True,
         stopped_code=128,
         switches=("--overwrite",),
     ),
@@ -326,7 +331,9 @@ def _as_words(entry: Entry, core: DialectCore) -> str:
     """The text of an entry; its jobs as words, with whole names of recordings."""
     if entry.is_line or not entry.dialect.reads_files:
         return entry.text
-    words = without_ours(entry.dialect, words_of(entry.text))
+    words = words_of(entry.text)
+    if without_ours(entry.dialect, words) != words:
+        raise _said_by_the_study(entry)
     shown = read_json(core.dialect_parse(entry.dialect.name, [*words, _SHOW_WORDS]))
     text = " ".join((shown["only_text"] or "").split("\n"))
     return shlex.join(words_of(text)[1:])
@@ -462,9 +469,15 @@ def _plan_at(entry: Entry, levels: Levels, core: DialectCore) -> EntryPlan:
         text = with_level(entry.dialect, text, factor.name, level)
 
     def make() -> EntryPlan:
-        plan = entry.dialect.make_plan(core, entry.file or entry.name, text)
-        if not entry.is_line:
+        if entry.is_line:
+            return entry.dialect.make_plan(core, entry.file or entry.name, text)
+        if not entry.dialect.looks_around:
+            plan = entry.dialect.make_plan(core, entry.file or entry.name, text)
             _check_plan(entry, plan.command)
+            return plan
+        _refuse_place(entry, words_of(text))
+        plan = entry.dialect.make_plan(core, entry.name, f"{_ELSEWHERE} {text}")
+        _check_plan(entry, plan.command, but=("on",))
         return plan
 
     return _checked(entry, levels, make)
@@ -514,7 +527,19 @@ def _place(entry: Entry, levels: Levels) -> str:
     return f"{entry.name} with {', '.join(at)}" if at else entry.name
 
 
-def _check_plan(entry: Entry, command: CommandPlan | None) -> None:
+def _refuse_place(entry: Entry, words: Sequence[str]) -> None:
+    if any(word == "--on" or word.startswith("--on=") for word in words):
+        raise _said_by_the_study(entry)
+
+
+def _said_by_the_study(entry: Entry) -> StudyError:
+    return StudyError(
+        f"{entry.name}: the study says where and how often it runs, not the command",
+        "leave --on, --out, --repeat (bonnie++: -x) and --overwrite out of the command",
+    )
+
+
+def _check_plan(entry: Entry, command: CommandPlan | None, but: Sequence[str] = ()) -> None:
     """Refuse what a command asks for and only a command line of its own can have."""
     if command is None:
         return
@@ -523,11 +548,8 @@ def _check_plan(entry: Entry, command: CommandPlan | None) -> None:
         raise StudyError(f"'{name} {entry.text}' prints a text and measures nothing", "leave it")
     common = cast("Mapping[str, object]", command["common"])
     for key, usual in _OURS.items():
-        if common.get(key, usual) != usual:
-            raise StudyError(
-                f"{entry.name}: the study says where and how often it runs, not the command",
-                "leave --on, --out, --repeat (bonnie++: -x) and --overwrite out of the command",
-            )
+        if key not in but and common.get(key, usual) != usual:
+            raise _said_by_the_study(entry)
     if asked["waits"] or asked["semaphores"] is not None:
         raise StudyError(f"{entry.name}: a study waits for no other program", "leave -y and -p out")
     show = cast("Mapping[str, object]", command["show"])

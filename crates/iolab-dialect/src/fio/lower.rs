@@ -285,8 +285,10 @@ impl<H: Host> Lowering<'_, H> {
             self.notes.push(format!("job {}: ioengine={} {note}", job.name, engine.name));
         }
         if engine.name == "libaio" && !job.is_direct && job.depth > 1 && unit.first == 0 {
-            let note = "libaio without direct=1 has one transfer under way: the kernel waits";
-            self.notes.push(format!("job {}: {note}", job.name));
+            let note = "libaio through the page cache waits for each transfer; write direct=1, or \
+                        ioengine=io_uring";
+            let depth = job.depth;
+            self.notes.push(format!("job {}: iodepth={depth} has no effect: {note}", job.name));
         }
     }
 
@@ -379,8 +381,7 @@ impl<H: Host> Lowering<'_, H> {
             }
             let name = format!("{}: verify", works[*first].unit.name);
             let mut made = phase(&name.replace('/', "-"), tenants);
-            let ours = verified.iter().map(|index| works[*index].ours);
-            give_engines(&mut made, engine_of(works, &verified), ours);
+            self.complete(&mut made, works, &verified);
             phases.push(made);
         }
         let is_unlinked = self.typing.jobs.iter().all(|job| job.is_unlinked);
@@ -424,16 +425,22 @@ impl<H: Host> Lowering<'_, H> {
         }
         let tenants = here.iter().map(|index| works[*index].tenant.clone()).collect();
         let mut made = phase("", tenants);
-        let engine = engine_of(works, here);
-        give_engines(&mut made, engine, here.iter().map(|index| works[*index].ours));
-        for (tenant, index) in made.tenants.iter_mut().zip(here) {
-            tenant.manner.is_unlinked = self.typing.jobs[works[*index].unit.job].is_unlinked;
-        }
+        self.complete(&mut made, works, here);
         if first_job.ramp_ns > 0 {
             made.cuts_ns = vec![Ns(first_job.ramp_ns)];
         }
         made.is_stonewalled = first_job.ends_all;
         Ok(made)
+    }
+
+    /// Gives a phase of some works its engine, and its tenants what they do not share.
+    fn complete(&self, phase: &mut Phase, works: &[Work], here: &[usize]) {
+        let engine = engine_of(works, here);
+        phase.engine = Some(engine.to_owned());
+        for (tenant, work) in phase.tenants.iter_mut().zip(here.iter().map(|it| &works[*it])) {
+            tenant.manner.engine = (work.ours != engine).then(|| work.ours.to_owned());
+            tenant.manner.is_unlinked = self.typing.jobs[work.unit.job].is_unlinked;
+        }
     }
 
     /// Tell whether the files' parts of the page cache are dropped first.
@@ -501,14 +508,6 @@ impl<H: Host> Lowering<'_, H> {
 fn engine_of(works: &[Work], here: &[usize]) -> &'static str {
     let touches = |index: &&usize| !works[**index].engine.is_without_files();
     works[*here.iter().find(touches).unwrap_or(&here[0])].ours
-}
-
-/// Gives a phase its engine, and those tenants another one that have it.
-fn give_engines(phase: &mut Phase, engine: &str, ours: impl Iterator<Item = &'static str>) {
-    phase.engine = Some(engine.to_owned());
-    for (tenant, own) in phase.tenants.iter_mut().zip(ours) {
-        tenant.manner.engine = (own != engine).then(|| own.to_owned());
-    }
 }
 
 /// Files of a work, and those where it is verified.

@@ -619,9 +619,10 @@ fn of_each_file(step: Node, set: &str, files: u64) -> Node {
 fn pace(job: &Job, work: &Work) -> Result<Pace, Wrong> {
     let is_in_bytes = !work.is_fixed && job.rate != [0; 3];
     if is_in_bytes && (job.rw.is_mixed() || job.is_poisson) {
-        let what = "a rate in bytes of transfers of several sizes, of a mixed job or by \
-                    rate_process=poisson, is not done yet";
-        return wrong("rate", what, "write rate_iops=");
+        let why = if job.rw.is_mixed() { "a mixed job" } else { "rate_process=poisson" };
+        let what = format!("a rate in bytes of several transfer sizes is not done for {why}");
+        let remedy = "write rate_iops=: bytes per second divided by the mean transfer";
+        return wrong("rate", &what, remedy);
     }
     match (tenant::rate(job, if is_in_bytes { 1 } else { work.unit })?, job.think_ns) {
         (Some(_), 1..) => {

@@ -206,6 +206,11 @@ class Line(Attendant):
         if not self._plan.row_of_dialect.keeps_files:
             if _has_mismatch(record):
                 hint = "do not trust this storage before you know why"
+                if _expects_written(workload):
+                    hint = (
+                        "this run wrote nothing: write the file first, with the same file, sizes, "
+                        "seed and verify; if that was done, do not trust this storage"
+                    )
                 if any(one["code"] == "faults_injected" for one in record.get("warnings", [])):
                     hint = "[[faults]] of the stack file have lost them"
                 elif record.get("simulation"):
@@ -409,6 +414,12 @@ def _with_next_step(error: IolabError, prepared: Prepared, *, is_begun_anew: boo
         return error.with_next_step("type the same command again")
     del prepared
     return error
+
+
+def _expects_written(workload: Workload) -> bool:
+    """Tell whether what is read was to be written by a run before."""
+    tenants = [tenant for phase in workload["phases"] for tenant in phase["tenants"]]
+    return any(tenant.get("manner", {}).get("expects_written") for tenant in tenants)
 
 
 def row_phases(plan: DialectPlan, workload: Workload, record: Record) -> list[PhaseResult]:

@@ -62,7 +62,7 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             job.is_stonewalled = value.flag();
             Ok(())
         };
-    "exitall": Flag, "0", T2, "the first job that ends ends all that run with it, whoever says so",
+    "exitall": Flag, "0", T2, "when one job ends all that run with it end, whichever of them says so",
         Done => |job, value| {
             job.ends_all = value.flag();
             Ok(())
@@ -130,7 +130,8 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             Ok(())
         };
     "rate": Sizes, "0", T1, "bytes per second of each direction",
-        Differs("a mixed job has the sum of both rates, and their shares") => |job, value| {
+        Differs("a mixed job has the sum of both rates, and their shares, and one size") =>
+        |job, value| {
             for (place, rate) in value.three().into_iter().enumerate() {
                 job.rate[place] = rate.unwrap_or(job.rate[place]);
             }

@@ -58,7 +58,7 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
         "work without I/O is not done yet", "leave it out";
     "hole_punch": Flag, "0", T3,
         "trims make holes",
-        "trims are not done", "leave it out";
+        "trims of a file make holes already", "leave it out";
     "numa_cpu_nodes": Text, "", T3,
         "nodes of memory",
         "it is not done", "write cpus_allowed=";
