@@ -62,7 +62,7 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             job.is_stonewalled = value.flag();
             Ok(())
         };
-    "exitall": Flag, "0", T2, "when one job ends all that run with it end, whichever of them says so",
+    "exitall": Flag, "0", T2, "when one job ends all that run with it end, whichever says so",
         Done => |job, value| {
             job.ends_all = value.flag();
             Ok(())
