@@ -548,6 +548,22 @@ def test_files_of_the_jobs_that_unlink_them_go_and_others_stay(folder: Path) -> 
     assert {path.name for path in folder.iterdir()} == {"b.0.0"}
 
 
+@pytest.mark.parametrize("on", ["", "sim"])
+def test_data_of_jobs_of_several_engines_are_verified_in_later_groups(
+    folder: Path, on: str
+) -> None:
+    (folder / "stack.toml").write_text(
+        'name = "s"\ndevice.profile = "nvme-pc601-256"\n[files]\nfs = "ext4"\n'
+    )
+    where = ("--on", "sim:stack.toml") if on else ()
+    words = "--size=256k --rw=randwrite --verify=md5 --name=first --filename=f --name=maps "
+    words += "--stonewall --filename=f --ioengine=mmap --name=waits --ioengine=libaio --iodepth=4"
+    out, _ = fio(folder, *where, *words.split(), "--output-format=json")
+    jobs = {one["jobname"]: one for one in json.loads(out)["jobs"]}
+    assert [one["error"] for one in jobs.values()] == [0, 0, 0]
+    assert [one["read"]["total_ios"] for one in jobs.values()] == [64, 64, 64]
+
+
 def test_a_rate_in_bytes_is_kept_by_transfers_of_several_sizes(folder: Path) -> None:
     words = ("--name=a", "--ioengine=null", "--size=1g", "--bsrange=4k-128k", "--rate=8m")
     out, _ = fio(folder, *words, "--time_based", "--runtime=2", "--output-format=json")

@@ -203,6 +203,8 @@ impl<H: Host> Lowering<'_, H> {
         let is_here = self.typing.common.on.is_none() && !is_null;
         let is_program = program::is_needed(job, engine);
         let mut paths = if is_program {
+            let named = before.iter().map(|work| work.paths.len() as u64).sum();
+            self.on(job, program::check_files(job, &unit, engine, named))?;
             self.on(job, places::many(job, &unit))?
         } else if is_null {
             vec![Path { directory: String::new(), name: "fio-null".into() }]

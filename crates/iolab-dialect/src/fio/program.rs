@@ -61,6 +61,29 @@ pub fn culprit(job: &Job) -> Option<&'static str> {
     .find_map(|(is_asked, remedy)| is_asked.then_some(remedy))
 }
 
+/// Files of all jobs of a command at most.
+const FILES_MAX: u64 = 1 << 20;
+
+/// Refuses more files than can be open, or than anybody has, before each has a name; so many are of
+/// the jobs before.
+pub fn check_files(job: &Job, unit: &Unit, engine: Engine, before: u64) -> Result<(), Wrong> {
+    let (name, files) = if job.filename.is_empty() {
+        ("nrfiles", job.nrfiles.saturating_mul(unit.clones))
+    } else {
+        ("filename", job.filename.len() as u64)
+    };
+    if !engine.is_of_names() && files > OPEN_MAX {
+        let what = format!("{files} files of all clones are open at once");
+        let remedy = format!("use at most {OPEN_MAX}, or jobs after one another (stonewall)");
+        return Err((name, Problem::new(what, remedy)));
+    }
+    if before.saturating_add(files) > FILES_MAX {
+        let what = format!("more than {FILES_MAX} files of all jobs");
+        return wrong(name, &what, "use fewer files, or clones that share them (filename=)");
+    }
+    Ok(())
+}
+
 /// Tell whether the cached pages of a file are dropped between two passes, as by fio.
 fn drops_cache(job: &Job, engine: Engine) -> bool {
     let has_passes = tenant::is_timed(job) || job.loops > 1 || job.io_size.is_some();
@@ -113,12 +136,6 @@ pub fn program_of(
         of_transfers(job, unit, engine, set, &work)?
     };
     let is_null = engine.name == "null";
-    if !engine.is_of_names() && paths.len() as u64 > OPEN_MAX {
-        let what = format!("{} files of all clones are open at once", paths.len());
-        let remedy = format!("use at most {OPEN_MAX}, or jobs after one another (stonewall)");
-        let name = if job.filename.is_empty() { "nrfiles" } else { "filename" };
-        return Err((name, Problem::new(what, remedy)));
-    }
     let names: Vec<String> = paths.iter().map(|path| path.name.clone()).collect();
     let files = FileSet {
         name: set.to_owned(),

@@ -640,6 +640,8 @@ fn what_jobs_cannot_do_together_is_refused_where_it_stands() {
             "several files or sizes without any, beside jobs with files",
         ),
         ("--name=a --size=4k --nrfiles=8192 --numjobs=4000", "leave none for each"),
+        ("--name=a --size=1g --nrfiles=20000 --ioengine=null", "open at once"),
+        ("--name=a --size=1g --nrfiles=16384 --numjobs=4000", "more than 1048576 files"),
         (
             "--rw=write --size=4k --name=a --verify=md5 --name=b --verify=pattern \
              --verify_pattern=0xab --stonewall",
