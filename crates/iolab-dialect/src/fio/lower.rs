@@ -203,9 +203,7 @@ impl<H: Host> Lowering<'_, H> {
         let is_here = self.typing.common.on.is_none() && !is_null;
         let is_program = program::is_needed(job, engine);
         let mut paths = if is_program {
-            let named = before.iter().map(|work| work.paths.len() as u64).sum();
-            self.on(job, program::check_files(job, &unit, engine, named))?;
-            self.on(job, places::many(job, &unit))?
+            self.paths_of_many(job, &unit, engine, before)?
         } else if is_null {
             vec![Path { directory: String::new(), name: "fio-null".into() }]
         } else {
@@ -251,6 +249,19 @@ impl<H: Host> Lowering<'_, H> {
             tenant = verify_state::limited(tenant, state);
         }
         Ok(Work { unit, engine, ours, tenant, paths, set: None, verifier: None, state })
+    }
+
+    /// Files of a unit that is a program, if they are not too many.
+    fn paths_of_many(
+        &self,
+        job: &Job,
+        unit: &Unit,
+        engine: Engine,
+        before: &[Work],
+    ) -> Result<Vec<Path>> {
+        let named = before.iter().map(|work| work.paths.len() as u64).sum();
+        self.on(job, program::check_files(job, unit, engine, named))?;
+        self.on(job, places::many(job, unit))
     }
 
     /// The device that the jobs work on and that a job names: its sizes are shares of it.
