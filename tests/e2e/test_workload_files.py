@@ -32,6 +32,9 @@ def counted(trace: str) -> Counter[str]:
     """Calls of all threads but those that made the directories before the workers began."""
     calls: dict[str, Counter[str]] = {}
     for line in trace.splitlines():
+        # Read of a thread by itself, before and after a phase: how long it waited for a CPU.
+        if "/schedstat>" in line:
+            continue
         # A call that was interrupted by another thread's line is counted where it begins.
         if " resumed>" not in line and (match := _CALL.match(line)):
             calls.setdefault(match["thread"], Counter())[match["call"]] += 1
@@ -48,7 +51,7 @@ def test_the_calls_are_those_that_the_file_expects(name: str, tmp_path: Path) ->
     trace, folder = tmp_path / "trace", tmp_path / "files"
     folder.mkdir()
     traced = ",".join([*expected["calls"], "mkdir"])
-    words = ["strace", "-f", "-o", str(trace), "-e", f"trace={traced}"]
+    words = ["strace", "-f", "-y", "-o", str(trace), "-e", f"trace={traced}"]
     done = subprocess.run(
         [*words, str(find_agent()), "measure"],
         input=json.dumps(request(name, folder)) + "\n",
