@@ -487,21 +487,25 @@ def test_a_job_of_a_study_makes_its_file_whatever_lies_where_it_was_typed(folder
     """Before, a file of that name in the working directory was expected on the testbed."""
     job = "--name=a --size=64k --rw=randread --direct=1"
     fio(folder, *job.split())
-    words = ("compare", "--workload", f"fio {job}", "--on", "sim:nvme-pc601-256", "--rounds", "2")
-    command = [sys.executable, "-m", "iolab", *words, "--scheduler", "none,mq-deadline"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    study = ("--on", "sim:nvme-pc601-256", "--rounds", "2", "--scheduler", "none,mq-deadline")
+
+    def compare(workload: str) -> subprocess.CompletedProcess[str]:
+        words = (sys.executable, "-m", "iolab", "compare", "--workload", workload, *study)
+        return subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+
+    done = compare(f"fio {job}")
     assert done.returncode == 0, done.stderr
-    command[4] = "--workload=fio --on loop:64m --name=a --size=64k"
-    del command[5]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode != 0
-    assert "the study says where" in done.stderr
+    (folder / "job.fio").write_text("[a]\nsize=64k\n")
+    for words in ("--on loop:64m --name=a --size=64k", "--on loop:64m job.fio"):
+        done = compare(f"fio {words}")
+        assert done.returncode != 0
+        assert "the study says where" in done.stderr
 
 
 def test_a_file_too_short_to_be_read_says_so(folder: Path) -> None:
     (folder / "mine").write_text("mine\n")
     _, told = fio(folder, "--name=a", "--filename=mine", "--rw=read", "--size=4m", code=2)
-    assert "mine has 5 B, less than the job is to read" in told
+    assert "mine has 5 B, less than the job works on" in told
     assert (folder / "mine").read_text() == "mine\n"
 
 

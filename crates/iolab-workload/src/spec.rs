@@ -340,7 +340,7 @@ impl Workload {
         tenant.manner.engine.as_deref().unwrap_or_else(|| self.engine_of(phase))
     }
 
-    /// Names of the engines of a phase: its own, then those of its tenants that have another.
+    /// Names of the engines of a phase, its own and those of its tenants, each once.
     pub fn engines_of<'a>(&'a self, phase: &'a Phase) -> BTreeSet<&'a str> {
         let of_tenant = |tenant| self.engine_of_tenant(phase, tenant);
         phase.tenants.iter().map(of_tenant).chain([self.engine_of(phase)]).collect()

@@ -118,10 +118,10 @@ class InPlace(Attendant):
 
 
 def _too_short(path: Path, status: os.stat_result) -> RefusedError:
-    """Error for a file of the user's that a job only wants to read, if it were as long as that."""
+    """Error for a file of the user's that is shorter than what a job works on."""
     length = units.format_bytes_rounded(status.st_size)
     return RefusedError(
-        f"{path} has {length}, less than the job is to read, and iolab did not make it: it was "
+        f"{path} has {length}, less than the job works on, and iolab did not make it: it was "
         "left as it is",
         f"write a smaller size=, choose another name, or let it be written anew with {FLAG} {path}",
     )

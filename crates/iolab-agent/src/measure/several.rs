@@ -27,12 +27,10 @@ impl Gathering<'_> {
     /// Finds the other targets, and runs the phase on all.
     fn go_on(self) -> Result<Ended, Error> {
         let Some(name) = self.engines.get(self.found.len()) else { return self.run() };
+        let trial = self.trial;
         match *name {
             "null" => self.and(&Null),
-            "memory" => {
-                let memory = &self.trial.memory;
-                self.and(memory)
-            }
+            "memory" => self.and(&trial.memory),
             name => name.parse::<Engine>()?.visit(self),
         }
     }

@@ -218,8 +218,7 @@ def _clone_lines(
     if log["window_ns"] or log["kind"] == "histogram":
         yield from _lines(log, _entries(log, done, folder, origin_ns), added_ms)
         return
-    for source, report in done:
-        del report
+    for source, _ in done:
         yield from _single_lines(log, source, folder, (origin_ns, added_ms))
 
 
@@ -238,7 +237,7 @@ def _single_lines(
     with path.open("rb") as file:
         while block := file.read(form.size * _PART_ENTRIES):
             lines = list[str]()
-            for row in form.iter_unpack(block):
+            for row in form.iter_unpack(_whole(block, form)):
                 offset, ended_ns, took_ns, size, packed = row[:5]
                 way = packed & _DIRECTION_MASK
                 if way > _TRIM or ended_ns - took_ns < earliest_ns:
@@ -296,6 +295,11 @@ def _report(phases: Sequence[PhaseRecord], source: FioLogSource) -> StreamReport
     return workers[source["worker"]] if source["worker"] < len(workers) else None
 
 
+def _whole(block: bytes, form: struct.Struct) -> bytes:
+    """The whole entries of a block: a worker that died may have left a part of one."""
+    return block[: len(block) // form.size * form.size]
+
+
 def _read(path: Path, *, has_windows: bool, has_submissions: bool) -> Iterator[tuple[int, ...]]:
     """Entries of one of the engine's logs, in the order of an `Entry`'s fields."""
     if has_windows:
@@ -304,12 +308,13 @@ def _read(path: Path, *, has_windows: bool, has_submissions: bool) -> Iterator[t
         form = _OP_APART if has_submissions else _OP
     with path.open("rb") as file:
         while block := file.read(form.size * _PART_ENTRIES):
+            entries = form.iter_unpack(_whole(block, form))
             if has_windows:
-                for ended, total, longest, size, ops, direction, *more in form.iter_unpack(block):
+                for ended, total, longest, size, ops, direction, *more in entries:
                     times = more or (0, 0, longest)
                     yield ended, total, longest, size, ops, direction, 0, *times, 0
             else:
-                for offset, ended, took, size, packed, *more in form.iter_unpack(block):
+                for offset, ended, took, size, packed, *more in entries:
                     way, place = packed & _DIRECTION_MASK, packed >> _DIRECTION_BITS
                     first: int = more[0] if more else 0
                     times = first, first, took - first

@@ -417,9 +417,9 @@ def _with_next_step(error: IolabError, prepared: Prepared, *, is_begun_anew: boo
 
 
 def _expects_written(workload: Workload) -> bool:
-    """Tell whether what is read was to be written by a run before."""
+    """Tell whether all that is read was to be written by a run before."""
     tenants = [tenant for phase in workload["phases"] for tenant in phase["tenants"]]
-    return any(tenant.get("manner", {}).get("expects_written") for tenant in tenants)
+    return all(tenant.get("manner", {}).get("expects_written") for tenant in tenants)
 
 
 def row_phases(plan: DialectPlan, workload: Workload, record: Record) -> list[PhaseResult]:
