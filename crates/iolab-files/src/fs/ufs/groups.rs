@@ -10,6 +10,78 @@ struct GroupSpace {
     free_blocks: u32,
     /// No block before this one has free fragments beside used ones.
     pieces_from: u32,
+    /// No data block before this one is free.
+    free_from: u32,
+}
+
+impl GroupSpace {
+    /// The first free block from `start` on, below `end`; `head` blocks are metadata.
+    fn free_at(&self, start: u32, end: u32, head: u32) -> Option<u32> {
+        let start = start.max(self.free_from).max(head);
+        match self.used.as_deref() {
+            _ if start >= end => None,
+            None => Some(start),
+            Some(used) => {
+                let found = used[start as usize..end as usize].iter().position(|&byte| byte == 0);
+                found.map(|at| start + at as u32)
+            }
+        }
+    }
+}
+
+/// Free blocks of each group in a tree of maxima: a group with at least so many is found in steps
+/// of the logarithm of their number.
+#[derive(Clone, Debug)]
+struct Rooms {
+    /// Node n has the nodes 2n and 2n + 1 below it; groups are the last half.
+    most: Box<[u32]>,
+}
+
+impl Rooms {
+    fn new(groups: impl ExactSizeIterator<Item = u32>) -> Self {
+        let leaves = groups.len().next_power_of_two();
+        let mut most = vec![0; 2 * leaves].into_boxed_slice();
+        for (place, free) in most[leaves..].iter_mut().zip(groups) {
+            *place = free;
+        }
+        for node in (1..leaves).rev() {
+            most[node] = most[2 * node].max(most[2 * node + 1]);
+        }
+        Self { most }
+    }
+
+    fn set(&mut self, group: u32, free: u32) {
+        let mut node = self.most.len() / 2 + group as usize;
+        self.most[node] = free;
+        while node > 1 {
+            node /= 2;
+            let most = self.most[2 * node].max(self.most[2 * node + 1]);
+            if self.most[node] == most {
+                break;
+            }
+            self.most[node] = most;
+        }
+    }
+
+    /// The first group from `start` on with at least `least` free blocks; `least` is above zero.
+    fn first(&self, start: u32, least: u32) -> Option<u32> {
+        let leaves = self.most.len() / 2;
+        let mut node = leaves + start as usize;
+        while self.most[node] < least {
+            // The next subtree to the right: up, past every right-hand child.
+            while node & 1 == 1 {
+                node /= 2;
+            }
+            if node == 0 {
+                return None;
+            }
+            node += 1;
+        }
+        while node < leaves {
+            node = 2 * node + usize::from(self.most[2 * node] < least);
+        }
+        Some((node - leaves) as u32)
+    }
 }
 
 /// Free space of a file system.
@@ -17,6 +89,7 @@ struct GroupSpace {
 pub struct Groups {
     geometry: Geometry,
     spaces: Vec<GroupSpace>,
+    rooms: Rooms,
     free_fragments: u64,
     /// Free blocks of all groups.
     free_blocks: u64,
@@ -30,11 +103,13 @@ impl Groups {
                 used: None,
                 free_blocks: (geometry.end(group) - geometry.data_start(group)) as u32,
                 pieces_from: u32::MAX,
+                free_from: 0,
             })
             .collect::<Vec<_>>();
         let free: u64 = spaces.iter().map(|group| u64::from(group.free_blocks)).sum();
         let mut all = Self {
             geometry: geometry.clone(),
+            rooms: Rooms::new(spaces.iter().map(|group| group.free_blocks)),
             spaces,
             free_fragments: free * Geometry::PER_BLOCK,
             free_blocks: free,
@@ -66,11 +141,13 @@ impl Groups {
 
     /// The first group from `start` on, going round, with at least the mean number of free blocks.
     pub fn roomy_group(&self, start: u32) -> u32 {
-        let (mean, count) = (self.mean_free(), self.spaces.len() as u32);
-        (0..count)
-            .map(|step| (start + step) % count)
-            .find(|&group| u64::from(self.spaces[group as usize].free_blocks) >= mean)
-            .unwrap_or(start % count)
+        // A mean of no more than 2^32 - 1, as each of its terms.
+        let (mean, start) = (self.mean_free() as u32, start % self.spaces.len() as u32);
+        if mean == 0 {
+            return start;
+        }
+        let found = self.rooms.first(start, mean).or_else(|| self.rooms.first(0, mean));
+        found.unwrap_or(start)
     }
 
     fn byte(&self, block: u64) -> u8 {
@@ -122,6 +199,12 @@ impl Groups {
             let (gained, lost) = (old != 0 && new == 0, old == 0 && new != 0);
             group.free_blocks = group.free_blocks + u32::from(gained) - u32::from(lost);
             self.free_blocks = self.free_blocks + u64::from(gained) - u64::from(lost);
+            if gained {
+                group.free_from = group.free_from.min(within);
+            }
+            if gained || lost {
+                self.rooms.set(number, group.free_blocks);
+            }
             if new != 0 && new != u8::MAX {
                 group.pieces_from = group.pieces_from.min(within);
             }
@@ -142,18 +225,26 @@ impl Groups {
         Some(block)
     }
 
-    fn free_block(&self, wanted: u64) -> Option<u64> {
+    fn free_block(&mut self, wanted: u64) -> Option<u64> {
         let own = self.geometry.group_of(wanted);
-        let count = self.spaces.len() as u32;
-        (0..count).find_map(|step| {
-            let group = (own + step) % count;
-            if self.spaces[group as usize].free_blocks == 0 {
-                return None;
-            }
-            let (start, end) = (self.geometry.data_start(group), self.geometry.end(group));
-            let from = if step == 0 { wanted.clamp(start, end) } else { start };
-            (from..end).chain(start..from).find(|&block| self.byte(block) == 0)
-        })
+        let number = if self.spaces[own as usize].free_blocks > 0 {
+            own
+        } else {
+            self.rooms.first(own, 1).or_else(|| self.rooms.first(0, 1))?
+        };
+        let (first, head) = (self.geometry.start(number), self.geometry.head_blocks as u32);
+        let end = (self.geometry.end(number) - first) as u32;
+        let group = &mut self.spaces[number as usize];
+        let from = if number == own { ((wanted.max(first) - first) as u32).min(end) } else { 0 };
+        let is_whole = from <= group.free_from.max(head);
+        let (found, is_first) = match group.free_at(from, end, head) {
+            Some(found) => (found, is_whole),
+            None => (group.free_at(0, from, head)?, true),
+        };
+        if is_first {
+            group.free_from = found;
+        }
+        Some(first + u64::from(found))
     }
 
     /// Takes neighbouring fragments inside one block: beside others in the group of `wanted`, else
