@@ -38,7 +38,7 @@ def test_json_has_every_line(name, capsys):
     assert found["subject"] == "stripe"
     assert found["geometry"]["data_disks"] == 7
     assert found["proofs"] is None
-    assert found["is_simulated"] == (name in ("ext4", "xfs", "ufs", "vxfs"))
+    assert found["is_simulated"] == (name in ("ext4", "xfs", "ufs", "vxfs", "zfs"))
     assert all({"where", "line", "reason", "source"} == set(line) for line in found["lines"])
 
 

@@ -75,9 +75,9 @@ RAID_LEVELS: Final[tuple[RaidLevel, ...]] = (
     RaidLevel("5", 3, parity_disks=1, layout="raid5", vdev="raidz1"),
     RaidLevel("6", 4, parity_disks=2, layout="raid6", vdev="raidz2"),
     RaidLevel("10", 4, is_mirrored=True, layout="raid10", vdev="mirror"),
-    RaidLevel("raidz1", 2, parity_disks=1, is_zfs=True, vdev="raidz1"),
-    RaidLevel("raidz2", 3, parity_disks=2, is_zfs=True, vdev="raidz2"),
-    RaidLevel("raidz3", 4, parity_disks=3, is_zfs=True, vdev="raidz3"),
+    RaidLevel("raidz1", 2, parity_disks=1, is_zfs=True, layout="raidz1", vdev="raidz1"),
+    RaidLevel("raidz2", 3, parity_disks=2, is_zfs=True, layout="raidz2", vdev="raidz2"),
+    RaidLevel("raidz3", 4, parity_disks=3, is_zfs=True, layout="raidz3", vdev="raidz3"),
 )
 """All levels; the names of the first five are those of Patterson, Gibson and Katz (1988)."""
 

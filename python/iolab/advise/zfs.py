@@ -13,6 +13,7 @@ from iolab.advise.advice import (
     NEW,
     READ_AHEAD,
     Note,
+    Proof,
     Step,
     TunedFileSystem,
     TuningAdvice,
@@ -219,4 +220,38 @@ def _random(request: RandomRequest) -> TuningAdvice:
     return TuningAdvice(steps, (note, small) if record < SECTOR_BYTES else (note,))
 
 
-ZFS: Final = TunedFileSystem("zfs", "ZFS", _stripe, _random, has_own_volumes=True)
+def _record_proof(name: str, about: str, record: int, tests: tuple[str, ...], size: str) -> Proof:
+    return Proof(
+        name,
+        f"{about}: records of {format_bytes(RECORD_BYTES)} or {format_bytes(record)}",
+        "mkfs_options",
+        f"-O recordsize={RECORD_BYTES}",
+        f"-O recordsize={record}",
+        tests,
+        # Most of the file is not in memory, as most of a database is not.
+        {"file_size": "512m", "record_size": size, "direct": "false", "memory_limit": "128m"},
+    )
+
+
+def _stripe_proofs(request: StripeRequest) -> tuple[Proof, ...]:
+    if request.app_io_bytes is None:
+        record = record_bytes(None)
+        about = "a file written and read in order"
+        found = _record_proof("records", about, record, ("write", "read"), "1m")
+        return (found,)
+    return random_proofs(RandomRequest(request.app_io_bytes))
+
+
+def random_proofs(request: RandomRequest) -> tuple[Proof, ...]:
+    """Comparison of records as long as the application's I/O with the default."""
+    size = format_bytes(request.app_io_bytes)
+    record = max(record_bytes(request.app_io_bytes), SECTOR_BYTES)
+    if record == RECORD_BYTES or record.bit_count() != 1:
+        return ()
+    about = f"reads and writes of {size} at random places"
+    return (_record_proof("records", about, record, ("random-read", "random-write"), size),)
+
+
+ZFS: Final = TunedFileSystem(
+    "zfs", "ZFS", _stripe, _random, _stripe_proofs, random_proofs, has_own_volumes=True
+)

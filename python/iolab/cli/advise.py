@@ -74,7 +74,7 @@ def _declare_answer(parser: argparse.ArgumentParser) -> None:
         "--prove",
         action="store_true",
         help="compare the advice with the defaults in simulation, as studies with a verdict each,"
-        " where the file system is simulated (ext4, xfs, ufs, vxfs)",
+        " where the file system is simulated (ext4, xfs, ufs, vxfs, zfs)",
     )
     parser.add_argument(
         "--out",

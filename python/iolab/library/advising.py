@@ -53,10 +53,10 @@ class Answer:
         request = self.request
         if isinstance(request, RandomRequest):
             return "advice-disk"
-        unit = format_bytes(request.unit_bytes)
+        unit = f"x{format_bytes(request.unit_bytes)}" if request.unit_bytes else ""
         lost = "-degraded" if request.is_degraded else ""
         memory = "" if request.memory_bytes is None else f"-{format_bytes(request.memory_bytes)}"
-        return f"advice-{request.level.layout}-{request.disks}x{unit}{lost}{memory}"
+        return f"advice-{request.level.layout}-{request.disks}{unit}{lost}{memory}"
 
 
 def find_file_system(name: str) -> TunedFileSystem:
@@ -176,9 +176,9 @@ def stack_text(answer: Answer) -> str:
     title = f"One disk ({PROFILE})"
     if isinstance(request, StripeRequest):
         memory = request.memory_bytes or MEMORY_BYTES
-        unit = format_bytes(request.unit_bytes)
+        unit = f", unit {format_bytes(request.unit_bytes)}" if request.unit_bytes else ""
         lost = ", one of them lost" if request.is_degraded else ""
-        title = f"{request.level.title} of {request.disks} disks, unit {unit}{lost}"
+        title = f"{request.level.title} of {request.disks} disks{unit}{lost}"
         device = _volume_text(request)
     transfer = answer.file_system.transfer_bytes
     queue = ""
@@ -196,7 +196,7 @@ def stack_text(answer: Answer) -> str:
 
 def _volume_text(request: StripeRequest) -> str:
     options = [f'layout = "{request.level.layout}"']
-    if request.level.is_striped:
+    if request.level.is_striped and request.unit_bytes and not request.level.is_zfs:
         options.append(f"unit_bytes = {request.unit_bytes}")
     if request.is_degraded:
         options.append("lost_member = 0")

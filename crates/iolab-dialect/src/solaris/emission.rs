@@ -18,20 +18,20 @@ pub enum Said {
     Missing(String),
 }
 
-/// A file system, and how its settings are said; without a way no stack is written yet.
+/// A file system, and how its settings are said.
 pub struct Emission {
     /// The file system.
     pub fs: Fs,
     /// Part of the stack that a setting becomes.
-    pub say: Option<fn(&Setting) -> Said>,
+    pub say: fn(&Setting) -> Said,
 }
 
 /// Every file system. A new one in the simulator is a function here.
 pub const EMISSIONS: &[Emission] = &[
-    Emission { fs: Fs::Ufs, say: Some(ufs) },
-    Emission { fs: Fs::Vxfs, say: Some(vxfs) },
-    Emission { fs: Fs::Qfs, say: Some(qfs) },
-    Emission { fs: Fs::Zfs, say: None },
+    Emission { fs: Fs::Ufs, say: ufs },
+    Emission { fs: Fs::Vxfs, say: vxfs },
+    Emission { fs: Fs::Qfs, say: qfs },
+    Emission { fs: Fs::Zfs, say: zfs },
 ];
 
 /// The row of a file system.
@@ -87,5 +87,28 @@ fn qfs(set: &Setting) -> Said {
         Meaning::Own | Meaning::Mount => Said::Mount(format!("{name}={value}")),
         Meaning::Nothing(why) => Said::Nothing(why.to_owned()),
         _ => Said::Missing("the model does not have it".into()),
+    }
+}
+
+/// Least record of the model.
+const RECORD_MIN: u64 = 4 << 10;
+
+fn zfs(set: &Setting) -> Said {
+    let (name, value, typed) = (set.tunable.plain(), set.value, set.typed.as_str());
+    match (set.tunable.meaning, name, typed) {
+        (Meaning::Nothing(why), ..) => Said::Nothing(why.to_owned()),
+        (_, "recordsize", _) if value < RECORD_MIN || !value.is_power_of_two() => {
+            Said::Missing("the model has records of 4 KiB to 128 KiB, powers of two".into())
+        }
+        (_, "recordsize", _) => Said::Make(format!("-O recordsize={value}")),
+        (_, "compression", "off") => Said::Make("-O compression=off".into()),
+        (_, "compression", _) => Said::Missing("the model stores data as they are".into()),
+        (_, "secondarycache", _) => Said::Missing("the model has no second cache".into()),
+        (_, "primarycache", "none") => {
+            Said::Missing("the model keeps at least metadata in its cache".into())
+        }
+        (_, "zfs_arc_min", _) => Said::Missing("the model's cache has no least size".into()),
+        _ if set.command.is_empty() => Said::System(name.to_owned(), value),
+        _ => Said::Make(format!("-O {name}={typed}")),
     }
 }

@@ -85,6 +85,12 @@ pub fn shown(shape: &VolumeShape) -> String {
         VolumeShape::StripedMirrors { columns, unit, copies } => {
             format!("RAID 0 of {columns} x {} over mirrors of {copies}", amount(*unit))
         }
+        VolumeShape::Raidz { groups: 1, disks, parities, .. } => {
+            format!("raidz{parities} of {disks}")
+        }
+        VolumeShape::Raidz { groups, disks, parities, .. } => {
+            format!("{groups} raidz{parities} of {disks}")
+        }
         VolumeShape::Trans { data } => format!("{data} with a log"),
     }
 }
@@ -121,6 +127,7 @@ pub fn limits(typed: &Typed, manager: Option<Manager>) -> Limits {
     let manager = manager.map(|manager| match manager {
         Manager::Md => set(Meaning::MdMaxphys, 1).unwrap_or(maxphys),
         Manager::Vx => set(Meaning::VolMaxio, SECTOR).unwrap_or(VOL_MAXIO),
+        Manager::Pool => maxphys,
     });
     Limits { maxphys, manager }
 }

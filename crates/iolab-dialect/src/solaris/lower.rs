@@ -76,7 +76,7 @@ pub fn lower(typed: &Typed, options: &ImportOptions) -> Result<ImportedConfig, L
     check_devices(typed)?;
     super::mcf::check_mcf(typed)?;
     let fs = file_system(typed, options)?;
-    check_releases(typed, fs, release)?;
+    check_releases(typed, fs, (release, options.release.is_none()))?;
     let volume = fs.and_then(|fs| volume_of(typed, fs));
     let shape = volume.and_then(|volume| resolved(typed, &volume.shape, 0));
     let limits = limits(typed, volume.map(|volume| volume.manager));
@@ -161,7 +161,11 @@ fn file_system(typed: &Typed, options: &ImportOptions) -> Result<Option<Fs>, Lin
 }
 
 /// Refuses tunables of another release.
-fn check_releases(typed: &Typed, fs: Option<Fs>, release: u8) -> Result<(), LineFault> {
+fn check_releases(
+    typed: &Typed,
+    fs: Option<Fs>,
+    (release, is_usual): (u8, bool),
+) -> Result<(), LineFault> {
     for set in &typed.settings {
         let (first, last) = set.tunable.releases;
         if !(first..=last).contains(&release) {
@@ -178,7 +182,9 @@ fn check_releases(typed: &Typed, fs: Option<Fs>, release: u8) -> Result<(), Line
     let zfs = typed.used.iter().find(|used| used.fs == Fs::Zfs && fs == Some(Fs::Zfs));
     match zfs.filter(|_| release < ZFS_RELEASE) {
         Some(used) => {
-            let what = format!("ZFS begins with Solaris {ZFS_RELEASE}, and this is {release}");
+            let usual = if is_usual { ", as nothing else was said" } else { "" };
+            let what =
+                format!("ZFS begins with Solaris {ZFS_RELEASE}, and this is {release}{usual}");
             let remedy = format!("say --release {ZFS_RELEASE}");
             Err(typed.line(used.line).fault(&used.at, what, remedy))
         }
@@ -193,6 +199,17 @@ struct Meant<'a> {
     limits: Limits,
     stripe: Option<Stripe>,
     contradictions: Vec<Contradiction>,
+}
+
+/// Effect of the disks of a pool, and whether that is doubtful.
+fn of_pool(shape: &VolumeShape) -> (String, bool) {
+    match shape {
+        VolumeShape::Plain { .. } => ("one disk".into(), false),
+        VolumeShape::Copies { .. } | VolumeShape::Raidz { groups: 1, .. } => {
+            ("volume".into(), false)
+        }
+        _ => ("volume: a stripe in place of what ZFS spreads block by block".into(), false),
+    }
 }
 
 /// Settings of this key replace each other.
@@ -302,10 +319,8 @@ impl Meant<'_> {
     }
 
     fn of_file_system(&self, set: &Setting) -> (String, bool) {
-        let Some(say) = self.fs.and_then(|fs| emission(fs).say) else {
-            return ("checked; the simulator does not have this file system yet".into(), false);
-        };
-        match say(set) {
+        let Some(fs) = self.fs else { return ("checked: no line makes one".into(), false) };
+        match (emission(fs).say)(set) {
             Said::Make(word) => (format!("files.mkfs_options {word}"), false),
             Said::Mount(word) => (format!("files.mount_options {word}"), false),
             Said::System(name, value) => (format!("files.system {name} = {value}"), false),
@@ -348,7 +363,6 @@ impl Meant<'_> {
         is_below: bool,
         resolved: Option<&VolumeShape>,
     ) -> Row {
-        let line = self.typed.line(volume.line);
         let mut is_caution = false;
         let effect = if !is_below {
             "a part, or not below the file system".to_owned()
@@ -357,6 +371,10 @@ impl Meant<'_> {
             if let VolumeShape::Plain { disks: 2.. } = shape {
                 is_caution = true;
                 text = "one disk: disks one after the other are not simulated".into();
+            }
+            if volume.manager == Manager::Pool {
+                (text, is_caution) = of_pool(shape);
+                return self.volume_row(volume, (text, is_caution));
             }
             if let Some(stripe) = self.stripe {
                 text = format!("volume; a stripe of data is {}", stripe.shown());
@@ -378,10 +396,20 @@ impl Meant<'_> {
             is_caution = true;
             "its parts are made of each other".into()
         };
+        self.volume_row(volume, (effect, is_caution))
+    }
+
+    fn volume_row(
+        &self,
+        volume: &super::typed::Volume,
+        (effect, is_caution): (String, bool),
+    ) -> Row {
+        let line = self.typed.line(volume.line);
+        let kind = if volume.manager == Manager::Pool { "pool" } else { "volume" };
         Row {
             place: line.place(),
             typed: quoted(&line.text),
-            tunable: format!("volume {}", quoted(&volume.name)),
+            tunable: format!("{kind} {}", quoted(&volume.name)),
             value: shown(&volume.shape),
             effect,
             is_caution,
@@ -399,10 +427,7 @@ impl Meant<'_> {
             let remedy = "add the line that makes or mounts it, or --fs ufs";
             return Err(("no line is of a file system".into(), remedy.into()));
         };
-        let Some(say) = emission(fs).say else {
-            let problem = format!("no stack is written for {} yet", fs.name());
-            return Err((problem, "its lines are checked: --explain prints what each says".into()));
-        };
+        let say = emission(fs).say;
         if !(RELEASES.0..=RELEASES.1).contains(&release) {
             let problem = format!("Solaris {release} is not simulated");
             return Err((problem, format!("say --release {} to {}", RELEASES.0, RELEASES.1)));
@@ -436,6 +461,7 @@ impl Meant<'_> {
             memory,
             said: &said,
             meta: family.filter(|family| family.has_meta),
+            has_log: fs == Fs::Zfs && !self.typed.pool_logs.is_empty(),
             rows,
         }))
     }

@@ -8,6 +8,7 @@ use super::lower::{ImportOptions, Row};
 use super::mcf::Family;
 use super::tunable::SECTOR;
 use super::typed::{Fs, VolumeShape};
+use super::zpool::ALIQUOT;
 
 /// Everything that stands in it.
 pub struct Parts<'a> {
@@ -31,12 +32,22 @@ pub struct Parts<'a> {
     pub said: &'a [Said],
     /// Devices of a QFS whose metadata have one of their own.
     pub meta: Option<Family>,
+    /// Tell whether the intent log of a pool has a device of its own.
+    pub has_log: bool,
     /// The table.
     pub rows: &'a [Row],
 }
 
 /// Memory if neither a line nor an option says how much. [assume]
 const MEMORY: &str = "128m";
+
+/// The same of a machine with ZFS. [assume]
+const ZFS_MEMORY: &str = "1g";
+
+/// The ZFS of Solaris 10 lives in the simulator as the first one of Linux, which was made from it.
+const ZFS_KERNEL: &str = "\
+kernel = \"2.6.32\"  # ZFS on Linux 0.6.0, with the throttle and the queue of Solaris 10
+";
 
 /// Longest request that a queue of the simulator takes, KiB.
 const QUEUE_KIB_MAX: u64 = 1 << 20;
@@ -96,6 +107,16 @@ pub fn stack_text(parts: &Parts<'_>) -> String {
             string(parts.device)
         );
     }
+    if parts.has_log {
+        let kib = (maxphys >> 10).min(QUEUE_KIB_MAX);
+        let _ = writeln!(
+            text,
+            "log_device.device.profile = {}\n\
+             log_device.queue = {{ scheduler = \"noop\", nomerges = 2, \
+             max_sectors_kb = {kib} }}\n",
+            string(parts.device)
+        );
+    }
     let volume = volume_text(parts, "");
     if volume.is_empty() {
         let _ = writeln!(text, "[device]\nprofile = {}\n", string(parts.device));
@@ -143,6 +164,19 @@ fn shape_text(parts: &Parts<'_>, shape: &VolumeShape, prefix: &str) -> String {
             text.push_str(&member_text(parts, Some(inside), prefix));
             text
         }
+        VolumeShape::Raidz { groups: groups @ 2.., disks, parities, sector } => {
+            let (disks, parities, sector) = (*disks, *parities, *sector);
+            let group = VolumeShape::Raidz { groups: 1, disks, parities, sector };
+            striped("raid0", *groups, ALIQUOT, Some(&group))
+        }
+        VolumeShape::Raidz { disks, parities, sector, .. } => {
+            let mut text = format!(
+                "{prefix}members = {disks}\n{prefix}parameters = {{ layout = \"raidz{parities}\", \
+                 unit_bytes = {sector}, max_transfer_bytes = {maxphys} }}\n"
+            );
+            text.push_str(&member_text(parts, None, prefix));
+            text
+        }
         VolumeShape::StripedMirrors { columns, unit, copies } => {
             let mirror = VolumeShape::Copies {
                 copies: *copies,
@@ -167,15 +201,18 @@ fn member_text(parts: &Parts<'_>, inside: Option<&VolumeShape>, prefix: &str) ->
 }
 
 fn files_text(parts: &Parts<'_>) -> String {
-    let mut text = format!(
-        "[files]\nfs = {}\nkernel = \"solaris-{}\"\n",
-        string(parts.fs.name()),
-        parts.release
-    );
+    let kernel = match parts.fs {
+        Fs::Zfs => ZFS_KERNEL.to_owned(),
+        _ => format!("kernel = \"solaris-{}\"\n", parts.release),
+    };
+    let mut text = format!("[files]\nfs = {}\n{kernel}", string(parts.fs.name()));
     let (memory, remark) = match (&parts.options.memory, parts.memory) {
         (Some(memory), _) => (memory.clone(), ""),
         (None, Some(bytes)) => (format!("{}k", bytes >> 10), ""),
-        (None, None) => (MEMORY.to_owned(), "  # assumed: no line says it"),
+        (None, None) => {
+            let assumed = if parts.fs == Fs::Zfs { ZFS_MEMORY } else { MEMORY };
+            (assumed.to_owned(), "  # assumed: no line says it")
+        }
     };
     let _ = writeln!(text, "memory = {}{remark}", string(&memory));
     let (mut make, mut mount, mut system) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,7 +1,6 @@
 //! Lines of the documents, lines that contradict themselves, and any lines at all.
 
 use super::lower::Row;
-use super::typed::Fs;
 use super::{ImportOptions, ImportedConfig, LineFault, import};
 
 fn options() -> ImportOptions {
@@ -125,16 +124,46 @@ fn geometries_become_volumes() {
 }
 
 #[test]
-fn lines_of_other_file_systems_are_checked_and_no_stack_is_written() {
-    let lines = "zpool create -f tank raidz c1t0d0 c1t1d0 c1t2d0 log c2t0d0\n\
-                 zfs create -o atime=off tank/db\nzfs set recordsize=8k tank/db\n\
-                 set zfs:zfs_arc_max=0x40000000\n";
-    let imported = try_all(lines, &ImportOptions { release: Some(10), ..options() }).expect(lines);
-    assert_eq!(imported.fs.as_deref(), Some(Fs::Zfs.name()));
-    let problem = imported.problem.expect("it is not written");
-    assert!(problem == "no stack is written for zfs yet", "{problem}");
-    let cautions: Vec<&Row> = imported.rows.iter().filter(|row| row.is_caution).collect();
-    assert!(imported.stack.is_none() && cautions.is_empty(), "{cautions:#?}");
+fn lines_of_a_pool_become_a_stack() {
+    let of = |lines: &str| {
+        let options = ImportOptions { release: Some(10), ..options() };
+        let imported = try_all(lines, &options).expect(lines);
+        (imported.stack.unwrap_or_else(|| panic!("{:?}", imported.problem)), imported.rows)
+    };
+    let (text, rows) = of("zpool create -f tank mirror c1t0d0 c1t1d0 log c2t0d0\n\
+         zfs create -o atime=off tank/db\nzfs set recordsize=8k tank/db\n\
+         zfs set compression=lzjb tank\nset zfs:zfs_arc_max=0x40000000\n");
+    for part in [
+        "raid1",
+        "log_device.device.profile",
+        "fs = \"zfs\"\nkernel = \"2.6.32\"",
+        "\"-O atime=off\", \"-O recordsize=8192\"",
+        "zfs_arc_max = 1073741824",
+    ] {
+        assert!(text.contains(part), "no {part} in\n{text}");
+    }
+    let cautions: Vec<&str> =
+        rows.iter().filter(|row| row.is_caution).map(|row| row.effect.as_str()).collect();
+    assert_eq!(cautions, ["none: the model stores data as they are"]);
+    for (lines, parts) in [
+        ("zpool create tank c1t0d0", "[device]"),
+        ("zpool create tank c1t0d0 c1t1d0 c1t2d0", "raid0 members unit_bytes=524288"),
+        ("zpool create tank mirror a b mirror c d", "raid0 raid1"),
+        ("zpool create tank raidz a b c log mirror d e", "members=3 raidz1 log_device"),
+        ("zpool create -f tank raidz c1t0d0 c1t1d0 c1t2d0", "members=3 raidz1 unit_bytes=512"),
+        (
+            "zpool create -o ashift=12 -O recordsize=8k tank raidz c1t0d0 c1t1d0 c1t2d0",
+            "unit_bytes=4096 recordsize=8192",
+        ),
+        ("zpool create tank raidz2 a b c d raidz2 e f g h", "raid0 raidz2 members=4"),
+    ] {
+        let (text, _) = of(lines);
+        for part in parts.split(' ').map(|part| {
+            if part.starts_with("recordsize") { part.to_owned() } else { part.replace('=', " = ") }
+        }) {
+            assert!(text.contains(&part), "{lines}: no {part} in\n{text}");
+        }
+    }
 }
 
 /// Rows of mcf, with this type of the data.
@@ -310,6 +339,28 @@ fn what_cannot_be_meant_is_refused_with_the_line_and_the_range() {
         let fault = try_all(lines, &options()).expect_err(lines);
         let told = fault.to_string();
         assert!(!told.contains('\n'), "{told}");
+        assert!(told.starts_with(&format!("lines:{place}: `")), "{lines}: {told}");
+        for part in parts.split('|') {
+            assert!(told.contains(part), "{lines}: no {part:?} in {told}");
+        }
+    }
+}
+
+#[test]
+fn pools_that_cannot_be_meant_are_refused_with_the_line() {
+    for (lines, place, parts) in [
+        ("zpool create tank raiz1 c1t0d0 c1t1d0", "1:19", "raiz1 is no kind of a vdev|raidz1"),
+        ("zpool create tank raidz4 c1t0d0 c1t1d0", "1:19", "raidz4 is no kind of a vdev"),
+        ("zpool create tank miror c1t0d0 c1t1d0", "1:19", "did you mean `mirror`"),
+        ("zpool create raidz1 c1t0d0 c1t1d0", "1:14", "the name is missing"),
+        ("zpool create tank c1t0d0 c1t0d0", "1:26", "named twice"),
+        ("zpool create -o ashift=8 tank c1t0d0", "1:17", "9 to 16"),
+        ("zpool create tank mirror a b raidz c d e", "1:1", "a mirror of 2 and a raidz of 3"),
+        ("zpool create tank a raidz c d e", "1:1", "plain disks and a raidz"),
+        ("zpool create tank a log", "1:21", "log of 0 disks"),
+        ("zpool create tank mirror a b special c", "1:30", "special are not simulated"),
+    ] {
+        let told = try_all(lines, &options()).expect_err(lines).to_string();
         assert!(told.starts_with(&format!("lines:{place}: `")), "{lines}: {told}");
         for part in parts.split('|') {
             assert!(told.contains(part), "{lines}: no {part:?} in {told}");

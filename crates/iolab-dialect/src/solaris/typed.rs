@@ -101,6 +101,8 @@ pub enum Manager {
     Md,
     /// `VxVM`.
     Vx,
+    /// ZFS itself: a pool.
+    Pool,
 }
 
 /// Arrangement of a volume.
@@ -145,6 +147,17 @@ pub enum VolumeShape {
         unit: u64,
         /// Disks of each.
         copies: u32,
+    },
+    /// Parity whose width follows each block (`raidz`).
+    Raidz {
+        /// Groups of disks.
+        groups: u32,
+        /// Disks of each.
+        disks: u32,
+        /// Of these, those of parity.
+        parities: u32,
+        /// Sector of the pool in bytes.
+        sector: u64,
     },
     /// Data and log of their own (trans metadevice).
     Trans {
@@ -203,6 +216,8 @@ pub struct Typed {
     pub volumes: Vec<Volume>,
     /// Rows of mcf.
     pub mcf: Vec<McfRow>,
+    /// Lines that give a pool a device for its log.
+    pub pool_logs: Vec<usize>,
 }
 
 impl Typed {

@@ -32,6 +32,13 @@ pub(super) trait Placement {
         false
     }
 
+    /// Places that one of a member is computed from; absent: there is no parity, or too little is
+    /// left.
+    fn computed_from(&self, place: Transfer, members: &Members<Ordered>) -> Option<Vec<Transfer>> {
+        let _ = (place, members);
+        None
+    }
+
     /// Members that hold the same as this one, itself included.
     fn copies_of(&self, member: u16) -> Range<u16> {
         member..member + 1
@@ -134,6 +141,9 @@ impl<P: Placement> FanOut<P> {
         let (bio, member) = (self.parents[parent].bio, command.place.member);
         let copies = self.placement.copies_of(member);
         let is_other = |&copy: &u16| copy != member && self.members.is_present(copy);
+        if let Some(others) = self.placement.computed_from(command.place, &self.members) {
+            return self.computed(now, command, others);
+        }
         if copies.len() == 1 {
             return Err(errno);
         }
@@ -157,6 +167,32 @@ impl<P: Placement> FanOut<P> {
                 Ok(())
             }
             // A discard is a hint.
+            Operation::Discard | Operation::Flush => Ok(()),
+        }
+    }
+
+    /// A command of a member has failed whose part others have parity of: a read asks them, after a
+    /// failed write the member is left out.
+    fn computed(&mut self, now: Ns, command: Finished<Ordered>, others: Vec<Transfer>) -> Status {
+        let Ordered { parent, tries } = command.owner;
+        let bio = self.parents[parent].bio;
+        let errno = command.status.err().unwrap_or(Errno::EIO);
+        match bio.operation {
+            _ if command.place.sectors == 0 => Err(errno),
+            Operation::Read if tries > 0 => Err(Errno::EIO),
+            Operation::Read => {
+                self.members.note_read_elsewhere(now);
+                for place in others {
+                    let ordered = Ordered { parent, tries: 1 };
+                    let commands = self.members.send(now, place, Command::of(&bio), ordered);
+                    self.parents[parent].pending += commands;
+                }
+                Ok(())
+            }
+            Operation::Write => {
+                self.members.fail(now, command.place.member, errno);
+                Ok(())
+            }
             Operation::Discard | Operation::Flush => Ok(()),
         }
     }

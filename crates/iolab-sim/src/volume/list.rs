@@ -48,14 +48,26 @@ volumes! {
     Raid5 = "raid5" => super::raid5::Raid5,
     /// Units in turn, two parity units per row.
     Raid6 = "raid6" => super::raid6::Raid6,
+    /// ZFS's parity: rows as wide as a block, one parity each.
+    Raidz1 = "raidz1" => super::raidz1::Raidz1,
+    /// The same with two parities.
+    Raidz2 = "raidz2" => super::raidz2::Raidz2,
+    /// The same with three parities.
+    Raidz3 = "raidz3" => super::raidz3::Raidz3,
 }
 
 impl VolumeKind {
+    /// Tell whether it is a layout of ZFS.
+    pub const fn is_of_pools(self) -> bool {
+        matches!(self, Self::Raidz1 | Self::Raidz2 | Self::Raidz3)
+    }
+
     /// Units of data in a stripe over so many members, and whether there is parity beside them;
     /// none: no stripes.
     pub(crate) const fn columns(self, members: u64) -> Option<(u64, bool)> {
         match self {
-            Self::Single | Self::Raid1 => None,
+            // The rows of raidz are of blocks, whatever their places.
+            Self::Single | Self::Raid1 | Self::Raidz1 | Self::Raidz2 | Self::Raidz3 => None,
             Self::Raid0 => Some((members, false)),
             Self::Raid10 => Some((members / 2, false)),
             Self::Raid5 => Some((members - 1, true)),

@@ -50,7 +50,7 @@ iolab_model::registry! {
 pub struct VolumeParameters {
     /// Arrangement of the members.
     pub layout: VolumeKind,
-    /// Stripe unit (chunk, interlace) in bytes; 524288.
+    /// Stripe unit (chunk, interlace) in bytes; 524288. Of raidz: sector of the pool; 4096.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit_bytes: Option<u64>,
     /// Longest command sent to a member, in bytes (`maxphys`); no limit but the member's own.
@@ -120,6 +120,8 @@ pub struct VolumeParameters {
 
 /// mdadm(8), `--chunk`: 512 KiB since 3.1.1. [doc]
 const UNIT_BYTES: u64 = 512 << 10;
+/// Sector of a pool on disks that say they have such (`ashift` 12). [doc]
+const POOL_SECTOR_BYTES: u64 = 4096;
 /// Assumed. [assume]
 const XOR_NS_PER_KIB: u64 = 100;
 /// Linux drivers/md/raid5.c: 256 stripes of one 4 KiB page per disk. [code]
@@ -179,6 +181,11 @@ impl VolumeParameters {
     /// Stripe unit in sectors.
     pub(super) fn unit_sectors(&self) -> Result<u32, SimError> {
         self.sectors_of("unit_bytes", self.unit_bytes.unwrap_or(UNIT_BYTES))
+    }
+
+    /// Sector of a pool.
+    pub(super) fn pool_sector(&self) -> Result<u32, SimError> {
+        self.sectors_of("unit_bytes", self.unit_bytes.unwrap_or(POOL_SECTOR_BYTES))
     }
 
     /// Longest command in sectors.
@@ -299,6 +306,7 @@ impl VolumeParameters {
         let smallest = members.iter().map(|member| member.info().capacity).min();
         let unit = match self.layout {
             VolumeKind::Single | VolumeKind::Raid1 => 1,
+            VolumeKind::Raidz1 | VolumeKind::Raidz2 | VolumeKind::Raidz3 => self.pool_sector()?,
             _ => self.unit_sectors()?,
         };
         match smallest {

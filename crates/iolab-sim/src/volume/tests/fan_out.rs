@@ -42,6 +42,93 @@ fn a_long_read_is_one_command_per_disk_and_max_transfer_cuts_it() {
     assert_eq!(commands(&log), (12, 0));
 }
 
+/// RAID-Z: a record of 128 KiB on 4 + 1 disks moves four heads, a record of one sector one, and
+/// what is lost is computed from the rest of its row.
+#[test]
+fn raidz_reads_data_alone_and_reads_nothing_to_write() {
+    let whole = VolumeParameters::new(VolumeKind::Raidz1);
+    let of = |parameters: &VolumeParameters, operation, (sector, sectors)| {
+        let (mut volume, log) = recorded(parameters, 5, 1 << 20, |_, _| ());
+        assert_eq!(volume.info().capacity, Sector(4 << 20));
+        run(&mut *volume, &[(Ns(0), bio(0, operation, sector, sectors))]);
+        let log = log.borrow();
+        let sent = log.iter().filter(|line| !line.is_end);
+        let mut sent: Vec<(u16, u32)> = sent.map(|line| (line.member, line.bio.sectors)).collect();
+        sent.sort_unstable();
+        sent
+    };
+    let record = (0, 256);
+    let data = [(1, 64), (2, 64), (3, 64), (4, 64)];
+    assert_eq!(of(&whole, Operation::Read, record), data);
+    assert_eq!(of(&whole, Operation::Read, (8, 8)), [(2, 8)]);
+    assert_eq!(of(&whole, Operation::Write, (8, 8)), [(0, 8), (2, 8)]);
+    let written = of(&whole, Operation::Write, record);
+    assert_eq!(written, [(0, 64), (1, 64), (2, 64), (3, 64), (4, 64)]);
+    let lost = VolumeParameters { lost_member: Some(2), ..whole };
+    assert_eq!(of(&lost, Operation::Read, (8, 8)), [(0, 8), (1, 8), (3, 8), (4, 8)]);
+    assert_eq!(of(&lost, Operation::Read, (0, 8)), [(1, 8)], "what is there is read alone");
+    assert_eq!(of(&lost, Operation::Write, record), [(0, 64), (1, 64), (3, 64), (4, 64)]);
+    // Other disks have the parity of what lies further on: 32 rows of four sectors of 4 KiB.
+    let whole = VolumeParameters::new(VolumeKind::Raidz1);
+    assert_eq!(of(&whole, Operation::Write, (32 * 32, 8)), [(1, 8), (2, 8)]);
+}
+
+/// A read that fails is computed from others, once; a member that fails a write is left out.
+#[test]
+fn raidz_goes_on_where_a_member_fails() {
+    use iolab_model::error::Errno;
+    let device = |fails: bool| -> Box<dyn Layer> {
+        let fixed = Fixed::new(Ns::from_us(100), 4, false);
+        if fails { Box::new(Broken(fixed)) } else { Box::new(fixed) }
+    };
+    let layers = (0..5).map(|member| device(member == 1)).collect();
+    let mut volume = build(layers, &VolumeParameters::new(VolumeKind::Raidz1)).unwrap();
+    let mut done = Vec::new();
+    let mut one = |operation, at: u64| {
+        volume.submit(Ns(at), &bio(0, operation, 0, 8));
+        while volume.next_event() < Ns::MAX {
+            volume.advance(volume.next_event(), &mut done);
+        }
+        done.pop().unwrap().status
+    };
+    assert_eq!(one(Operation::Read, 0), Ok(()));
+    assert_eq!(one(Operation::Write, 1_000_000), Ok(()));
+    assert_eq!(one(Operation::Read, 2_000_000), Ok(()), "the member is left out");
+    let layers = (0..5).map(|member| device(member < 2)).collect();
+    let mut volume = build(layers, &VolumeParameters::new(VolumeKind::Raidz1)).unwrap();
+    volume.submit(Ns(0), &bio(0, Operation::Read, 0, 8));
+    let mut done = Vec::new();
+    while volume.next_event() < Ns::MAX {
+        volume.advance(volume.next_event(), &mut done);
+    }
+    assert_eq!(done[0].status, Err(Errno::EIO), "one parity is not enough for two");
+}
+
+/// A device all of whose transfers fail.
+struct Broken(Fixed);
+
+impl Layer for Broken {
+    fn info(&self) -> crate::api::layer::Info {
+        self.0.info()
+    }
+
+    fn submit(&mut self, now: Ns, bio: &Bio) {
+        self.0.submit(now, bio);
+    }
+
+    fn next_event(&self) -> Ns {
+        self.0.next_event()
+    }
+
+    fn advance(&mut self, now: Ns, done: &mut Vec<Ended>) {
+        let before = done.len();
+        self.0.advance(now, done);
+        for ended in &mut done[before..] {
+            ended.status = Err(iolab_model::error::Errno::EIO);
+        }
+    }
+}
+
 fn first_commands(log: &[Line]) -> Vec<(u16, u64)> {
     log.iter().filter(|line| !line.is_end).map(|line| (line.member, line.bio.sector.0)).collect()
 }

@@ -76,6 +76,23 @@ fn raid5() {
 }
 
 #[test]
+fn raidz() {
+    use VolumeKind::{Raidz1, Raidz2, Raidz3};
+    for (page, text, kind, members) in [
+        ("raidz1", page!("raidz1"), Raidz1, 5),
+        ("raidz2", page!("raidz2"), Raidz2, 6),
+        ("raidz3", page!("raidz3"), Raidz3, 7),
+    ] {
+        let whole = VolumeParameters::new(kind);
+        let lost = VolumeParameters { lost_member: Some(1), ..whole.clone() };
+        let mut tables: Vec<String> =
+            [(0, 4), (0, 128)].map(|write| table(&whole, members, write)).into();
+        tables.extend((kind == Raidz1).then(|| table(&lost, members, (0, 4))));
+        check(page, text, &tables);
+    }
+}
+
+#[test]
 fn raid6() {
     let six = parameters(Raid6, UNIT);
     let old = VolumeParameters { raid6_rmw: Some(false), ..six.clone() };
