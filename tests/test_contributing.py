@@ -302,7 +302,7 @@ def test_a_row_is_added_after_a_whole_row(anchor, result):
 @pytest.mark.timeout(COMPILING_S)
 def test_add_an_engine(rust_copy, tmp_path):
     cargo(rust_copy, "test", "-p", "iolab-real", "--test", "conformance")
-    assert "io_uring_poll, libaio, advised" in front_end_help(rust_copy, tmp_path)
+    assert "io_uring_fixed_sqpoll_poll, libaio, advised" in front_end_help(rust_copy, tmp_path)
 
 
 @needs_cargo

@@ -307,6 +307,8 @@ class Blend(TypedDict):
     """Shares of each granule of a file that storage may find equal or empty, in percent of it."""
 
     across_percent: int
+    chunk_bytes: Bytes
+    chunk_zero_percent: int
     everywhere_percent: int
     granule_bytes: Bytes
     seed: Seed
@@ -365,6 +367,7 @@ class Tree(TypedDict):
 class FileSet(TypedDict):
     """Files that programs work on, below a directory of their own."""
 
+    content: NotRequired[Content | None]
     existing_percent: NotRequired[float]
     file_bytes: Amount
     files: int
@@ -855,6 +858,12 @@ class VerifiedBlocks(TypedDict):
     may_be_foreign: NotRequired[bool]
 
 
+WriteLife: TypeAlias = Literal["unsaid", "none", "short", "medium", "long", "extreme"]
+"""Lifetime that the data of a file are said to have (`F_SET_RW_HINT`, fcntl(2)): devices may put
+together what dies together.
+"""
+
+
 class Manner(TypedDict):
     """Manner in which the workers of a tenant work, beyond pattern, direction and rate."""
 
@@ -863,6 +872,7 @@ class Manner(TypedDict):
     buffers: NotRequired[int]
     burst: NotRequired[Burst | None]
     call_bytes: NotRequired[int]
+    content: NotRequired[Content | None]
     cpus: NotRequired[Cpus]
     drops_cache_every: NotRequired[int]
     drops_cache_first: NotRequired[bool]
@@ -881,7 +891,9 @@ class Manner(TypedDict):
     replay: NotRequired[list[ReplayOp]]
     rules: NotRequired[TenantRules]
     submission_group: NotRequired[int]
+    submitter_cpu: NotRequired[int | None]
     verified: NotRequired[VerifiedBlocks]
+    write_life: NotRequired[WriteLife]
 
 
 Opening: TypeAlias = Literal["create", "new", "existing", "laid_out", "keep"]
@@ -1027,14 +1039,24 @@ class PickZipf(TypedDict):
     """Zipf; which ones are likely is scattered over the range."""
 
     by: Literal["zipf"]
+    center: NotRequired[float | None]
     theta: float
 
 
 class PickPareto(TypedDict):
-    """A share `h` of the things gets `1 - h` of the draws (fio's pareto), scattered."""
+    """A share `h` of the things gets `1 - h` of the draws (fio's pareto)."""
 
     by: Literal["pareto"]
+    center: NotRequired[float | None]
     h: float
+
+
+class PickBell(TypedDict):
+    """The mean of twelve even draws, moved by another one (fio's normal), scattered."""
+
+    by: Literal["bell"]
+    center: NotRequired[float | None]
+    spread_percent: float
 
 
 class PickNormal(TypedDict):
@@ -1104,6 +1126,7 @@ Pick: TypeAlias = (
     | PickPermutation
     | PickZipf
     | PickPareto
+    | PickBell
     | PickNormal
     | PickHot
     | PickZones
@@ -1325,6 +1348,7 @@ class Node(TypedDict):
     vectors: NotRequired[int]
     verify: NotRequired[Verify | None]
     weight: NotRequired[float]
+    write_life: NotRequired[WriteLife]
 
 
 class Flow(TypedDict):

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -367,6 +368,39 @@ def test_trims_make_holes_and_patterns_are_written(folder: Path) -> None:
         ["f", "trim", "16384", "4096"],
         ["f", "trim", "20480", "4096"],
     ]
+
+
+@pytest.mark.parametrize("sizes", ["", "--bsrange=4k-12k", "--bssplit=4k/50:8k/50", "--nrfiles=2"])
+@pytest.mark.parametrize("direction", ["write", "randwrite", "read", "randread"])
+def test_data_compress_and_repeat_as_asked_for(folder: Path, sizes: str, direction: str) -> None:
+    """Files that are read are laid out so, too: a file system that compresses would tell."""
+    job = ["--name=a", f"--rw={direction}", "--size=4m", *sizes.split()]
+    fio(folder, *job, "--buffer_compress_percentage=75")
+    made = b"".join(path.read_bytes() for path in sorted(folder.glob("a.*")))
+    # Random places of several sizes leave a few holes.
+    assert len(made) > 3 << 20
+    share = len(zlib.compress(made, 1)) / len(made)
+    assert 0.15 <= share <= 0.29
+    zeros = made.count(b"\0") / len(made)
+    assert 0.74 <= zeros <= 0.88
+    for path in folder.glob("a.*"):
+        path.unlink()
+    fio(folder, *job, "--dedupe_percentage=50")
+    made = b"".join(path.read_bytes() for path in sorted(folder.glob("a.*")))
+    pages = [made[at : at + 4096] for at in range(0, len(made), 4096)]
+    assert 0.4 <= len(set(pages)) / len(pages) <= 0.52
+
+
+def test_each_job_writes_data_of_its_own(folder: Path) -> None:
+    fio(
+        folder, "--size=64k", "--name=z", "--rw=write", "--zero_buffers", "--name=p",
+        "--rw=read", "--buffer_pattern=0xdead", "--name=r", "--rw=write", "--nrfiles=2",
+    )  # fmt: skip
+    assert (folder / "z.0.0").read_bytes() == bytes(65536)
+    assert (folder / "p.0.0").read_bytes() == b"\xde\xad" * 32768
+    for number in range(2):
+        made = (folder / f"r.0.{number}").read_bytes()
+        assert len({made[at : at + 4096] for at in range(0, len(made), 4096)}) == 8
 
 
 def test_a_log_of_actions_is_done_again(folder: Path) -> None:
@@ -974,6 +1008,30 @@ def test_a_rate_that_is_too_low_fails_and_files_are_only_made_or_appended_to(fol
     out, _ = fio(folder, *more)
     assert json.loads(out)["jobs"][0]["write"]["total_ios"] == 16
     assert (folder / "made.0.0").stat().st_size == (1 << 20) + (64 << 10)
+
+
+def test_jobs_of_several_sizes_and_files_follow_the_rules_too(folder: Path) -> None:
+    words = ("--bssplit=4k/50:8k/50", "--output-format=json")
+    slow = ("--name=slow", "--size=4m", "--thinktime=50ms", "--rate_min=1m", "--rate_cycle=200")
+    out, _ = fio(folder, *slow, "--time_based", "--runtime=4", *words, code=1)
+    assert json.loads(out)["jobs"][0]["error"] == 5
+    out, _ = fio(folder, "--name=late", "--size=64k", "--max_latency=1", *words, code=1)
+    assert json.loads(out)["jobs"][0]["error"] == 110
+    out, _ = fio(
+        folder, "--name=s", "--size=1m", "--rate_iops=500", "--ss=iops:30%", "--ss_dur=2",
+        "--time_based", "--runtime=8", "--rw=randread", "--random_distribution=zipf:1.1:0.5",
+        "--output-format=json",
+    )  # fmt: skip
+    job = json.loads(out)["jobs"][0]
+    assert job["steadystate"]["attained"] == 1
+    assert job["read"]["runtime"] < 6000
+    out, _ = fio(
+        folder, "--name=made", "--filesize=64k", "--nrfiles=3", "--create_only=1", *words[1:]
+    )
+    assert json.loads(out)["jobs"][0]["read"]["total_ios"] == 0
+    assert [(folder / f"made.0.{n}").stat().st_size for n in range(3)] == [65536] * 3
+    out, _ = fio(folder, "--name=made", "--filesize=64k", "--nrfiles=3", "--startdelay=1", *words)
+    assert json.loads(out)["jobs"][0]["read"]["io_bytes"] == 3 << 16
 
 
 def test_what_was_written_until_the_time_was_over_is_verified(folder: Path) -> None:

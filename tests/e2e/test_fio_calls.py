@@ -5,10 +5,12 @@ Each expectation was read from strace(1) of fio 3.33 with the same options.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +21,8 @@ from iolab.testbed.command import find_agent
 
 pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 
+F_GET_RW_HINT: Final = 1024 + 11
+"""Of linux/fcntl.h; Python has it from 3.14 on."""
 CALLS: Final = "pwrite64,pread64,fallocate,ftruncate,sync_file_range,fsync,fdatasync"
 CALL: Final = re.compile(r"^\d+ +(\w+)\((\d+)(?:, (.*))?\) += ")
 
@@ -178,6 +182,29 @@ def test_the_kernel_is_told_of_the_order(folder: Path, words: str, advice: list[
     found = calls_of(folder, f"--size=64k {words}", calls="fadvise64")
     told = [one.split(", ")[-1] for one in found if "DONTNEED" not in one]
     assert told == advice
+
+
+@pytest.mark.parametrize(
+    ("words", "number"),
+    [
+        ("--rw=write --write_hint=short", 2),
+        ("--rw=randwrite --direct=1 --write_hint=extreme", 5),
+        ("--rw=write --bsrange=4k-8k --write_hint=none", 1),
+        ("--rw=write", None),
+        ("--rw=read --write_hint=long", None),
+    ],
+)
+def test_the_kernel_is_told_how_long_data_will_live(
+    folder: Path, words: str, number: int | None
+) -> None:
+    calls_of(folder, f"--size=64k {words}", calls="fcntl")
+    log = (folder.parent / "strace.txt").read_text()
+    # A strace that does not know the call prints its number.
+    assert len(re.findall(r"fcntl\(\d+, (?:F_SET_RW_HINT|0x40c)\b", log)) == (number is not None)
+    if number is not None:
+        with (folder / "f").open("rb") as file:  # Its inode is in memory still.
+            told = fcntl.fcntl(file, F_GET_RW_HINT, bytes(8))
+        assert int.from_bytes(told, sys.byteorder) == number
 
 
 @pytest.mark.parametrize(

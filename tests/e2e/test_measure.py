@@ -66,7 +66,7 @@ def test_memory_does_not_grow_with_the_length_of_a_run(tmp_path: Path) -> None:
     assert peaks[1] - peaks[0] < 1024, f"{peaks} KiB for 1e5 and 1e7 ops"
 
 
-_QUEUEING = ("io_uring", "io_uring_fixed", "io_uring_sqpoll")
+_QUEUEING = ("io_uring", "io_uring_fixed", "io_uring_sqpoll", "io_uring_fixed_sqpoll")
 
 
 @pytest.mark.parametrize("workers_as", ["threads", "processes"])

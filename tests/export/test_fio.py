@@ -415,12 +415,14 @@ def test_preallocation_locks_and_flags(exported, with_fields):
         "preallocation": "reserved",
         "advice": "random",
         "nice": 3,
+        "write_life": "long",
         "range_sync": {"waits_before": False, "writes": True, "waits_after": False},
     }
     every = {"fsync": {"kind": "every", "ops": 3}, "flush": "sync_file_range"}
     options = sections(fio_job(with_fields(item, manner=manner, **every)))["write"]
     assert (options["fallocate"], options["fadvise_hint"]) == ("keep", "random")
     assert (options["nice"], options["sync_file_range"]) == ("3", "write:3")
+    assert options["write_hint"] == "long"
     flags = ["nowait", "dsync", "odd"]
     job = fio_job(with_fields(item, engine="pvsync2", flags=flags, lock="record"))
     assert "no equivalent: fcntl locks (record)" in job

@@ -213,6 +213,12 @@ fn engines(places: &[Place]) -> Vec<Check> {
     let mut possible = Vec::new();
     let mut found = Vec::new();
     for engine in Engine::ALL {
+        // What hinders one that has the means of several is told of these.
+        if engine.is_combined() {
+            let is_possible = !paths.is_empty() && engine.probe(&paths).is_ok();
+            possible.extend(is_possible.then(|| engine.name()));
+            continue;
+        }
         if paths.is_empty() && !abilities(*engine).has_plain {
             // What does direct I/O alone depends on the device; elsewhere the kernel decides.
             let message = "not tried: no place here can be written, and it depends on the device";

@@ -4,18 +4,20 @@
 //! a file is cut into up to five parts, in this order: what other files have at the same place,
 //! what every granule of every file has, what every granule of this file has, zeros, and bytes that
 //! are never written again. The clock is read again after composing, so that the times of ops leave
-//! it out; the elapsed time does not. Left out: transfers at a file's own position, which no
-//! workload makes, and records larger than a lane's buffer.
+//! it out; the elapsed time does not. Left out: records larger than a lane's buffer.
 //!
 //! [`Content::Prepared`]: iolab_model::target::Content::Prepared
 
-use iolab_model::op::{Op, Position, Submission, Token};
+use iolab_model::op::{Handle, Op, Position, Submission, Token, Transfer};
 use iolab_model::seed::Stream;
-use iolab_model::target::Blend;
+use iolab_model::target::{Blend, BytePattern, Content};
 use iolab_model::{Accepted, Bytes, Completion, Error, Lane, Ns, Seed};
 
 /// Data are made in pieces of this size: the smallest transfer of a device.
 const SECTOR: usize = 512;
+/// Parts of a small granule consist of such pieces: half of 512 bytes are zeros, if half are asked
+/// for.
+const GRAIN: u64 = 8;
 /// Parts of a large granule consist of whole pages, the unit in which storage looks for equals.
 const PAGE: u64 = Bytes::PAGE.0;
 /// Granules from this size on have parts of whole pages.
@@ -36,12 +38,14 @@ enum Part {
 struct Parts {
     granule: u64,
     ends: [(Part, u64); 4],
+    /// Length of a piece that can be compressed, and of the zeros in it.
+    chunk: (u64, u64),
 }
 
 impl Parts {
     fn new(blend: &Blend) -> Self {
         let granule = blend.granule_bytes.0.max(SECTOR as u64);
-        let unit = if granule >= PAGED_FROM { PAGE } else { SECTOR as u64 };
+        let unit = if granule >= PAGED_FROM { PAGE } else { GRAIN };
         let shares = [
             (Part::Across, blend.across_percent),
             (Part::Everywhere, blend.everywhere_percent),
@@ -54,68 +58,138 @@ impl Parts {
             let end = (granule * sum.min(100) + 50 * unit) / (100 * unit) * unit;
             (part, end.min(granule))
         });
-        Self { granule, ends }
+        let chunk = blend.chunk_bytes.0;
+        let zeros = chunk * u64::from(blend.chunk_zero_percent.min(100)) / 100;
+        Self { granule, ends, chunk: (chunk, zeros) }
     }
 
-    fn at(&self, offset: u64) -> Part {
+    /// Part at a byte, and how many bytes of it follow.
+    fn at(&self, offset: u64) -> (Part, u64) {
         let inside = offset % self.granule;
-        self.ends.iter().find(|(_, end)| inside < *end).map_or(Part::Unique, |(part, _)| *part)
+        let found = self.ends.iter().find(|(_, end)| inside < *end);
+        let (part, end) = found.map_or((Part::Unique, self.granule), |(part, end)| (*part, *end));
+        let left = end - inside;
+        let (chunk, zeros) = self.chunk;
+        if zeros == 0 {
+            return (part, left);
+        }
+        let inside = offset % chunk;
+        if inside < zeros {
+            (Part::Zero, (zeros - inside).min(left))
+        } else {
+            (part, (chunk - inside).min(left))
+        }
+    }
+}
+
+/// Way to make the data of some files.
+#[derive(Debug)]
+enum Making {
+    Parts(Parts, Seed),
+    Zero,
+    Pattern(BytePattern),
+}
+
+impl Making {
+    /// Nothing equal in what a lane would make itself, or nobody does.
+    fn new(content: &Content) -> Self {
+        match content {
+            Content::Blend(blend) => Self::Parts(Parts::new(blend), blend.seed),
+            Content::Zero => Self::Zero,
+            Content::Pattern(pattern) => Self::Pattern(*pattern),
+            Content::Incompressible | Content::Prepared => {
+                Self::Parts(Parts::new(&Blend::UNIQUE), Blend::UNIQUE.seed)
+            }
+        }
     }
 }
 
 /// Makes the data of one worker.
 #[derive(Debug)]
 pub struct Composer {
-    parts: Parts,
-    seed: Seed,
-    /// Of each file: what it has alone.
-    files: Vec<Seed>,
+    /// Each way once.
+    makings: Vec<Making>,
+    /// Of each file: its making, and the root of what it has alone.
+    files: Vec<(u16, Seed)>,
     unique: Stream,
 }
 
 impl Composer {
-    /// A composer for files of these names; `unique` is a stream that nobody else has.
-    pub fn new<'a>(blend: &Blend, names: impl Iterator<Item = &'a str>, unique: Stream) -> Self {
-        let own = |name: &str| Seed(blend.seed.stream(name, u64::from(blend.skew)).next_u64());
-        Self { parts: Parts::new(blend), seed: blend.seed, files: names.map(own).collect(), unique }
+    /// A composer for files of these names and contents; `unique` is a stream that nobody else
+    /// has.
+    pub fn new<N: AsRef<str>>(files: impl Iterator<Item = (N, Content)>, unique: Stream) -> Self {
+        let mut known: Vec<Content> = Vec::new();
+        let of_file = |(name, content): (N, Content)| {
+            let index = known.iter().position(|one| *one == content).unwrap_or_else(|| {
+                known.push(content);
+                known.len() - 1
+            });
+            let blend = if let Content::Blend(blend) = content { blend } else { Blend::UNIQUE };
+            let own = blend.seed.stream(name.as_ref(), u64::from(blend.skew)).next_u64();
+            (index as u16, Seed(own))
+        };
+        let files = files.map(of_file).collect();
+        Self { makings: known.iter().map(Making::new).collect(), files, unique }
+    }
+
+    /// A composer of one content for whatever files there are, which have nothing alone.
+    pub fn alike(content: &Content, unique: Stream) -> Self {
+        Self { makings: vec![Making::new(content)], files: Vec::new(), unique }
     }
 
     /// Fills `bytes`, which will be written at `at` of a file.
     pub fn compose(&mut self, file: usize, at: u64, bytes: &mut [u8]) {
+        let (making, own) = self.files.get(file).copied().unwrap_or((0, Seed(0)));
+        let (parts, shared) = match self.makings.get(usize::from(making)) {
+            Some(Making::Parts(parts, shared)) => (*parts, *shared),
+            Some(Making::Pattern(pattern)) => return pattern.fill(bytes),
+            Some(Making::Zero) | None => return bytes.fill(0),
+        };
         let sector = SECTOR as u64;
         let mut done = 0;
         while done < bytes.len() {
             let offset = at + done as u64;
             let (first, skipped) = (offset - offset % sector, (offset % sector) as usize);
-            let length = (SECTOR - skipped).min(bytes.len() - done);
+            let (part, left) = parts.at(offset);
+            let length = (SECTOR - skipped).min(bytes.len() - done).min(left as usize);
             let mut made = [0; SECTOR];
-            self.sector(file, first, &mut made);
+            self.sector(part, (parts.granule, shared, own), first, &mut made);
             bytes[done..done + length].copy_from_slice(&made[skipped..skipped + length]);
             done += length;
         }
     }
 
-    fn sector(&mut self, file: usize, at: u64, made: &mut [u8; SECTOR]) {
-        let inside = at % self.parts.granule / SECTOR as u64;
-        match self.parts.at(at) {
-            Part::Across => self.seed.stream("across", at / SECTOR as u64).fill(made),
-            Part::Everywhere => self.seed.stream("everywhere", inside).fill(made),
-            Part::Within => {
-                let own = self.files.get(file).copied().unwrap_or(self.seed);
-                own.stream("within", inside).fill(made);
-            }
+    fn sector(
+        &mut self,
+        part: Part,
+        (granule, shared, own): (u64, Seed, Seed),
+        at: u64,
+        made: &mut [u8; SECTOR],
+    ) {
+        let inside = at % granule / SECTOR as u64;
+        match part {
+            Part::Across => shared.stream("across", at / SECTOR as u64).fill(made),
+            Part::Everywhere => shared.stream("everywhere", inside).fill(made),
+            Part::Within => own.stream("within", inside).fill(made),
             Part::Zero => {}
             Part::Unique => self.unique.fill(made),
         }
     }
 }
 
+/// A file behind a handle.
+#[derive(Clone, Copy, Debug, Default)]
+struct Opened {
+    file: usize,
+    /// Its own position. One that is only appended to is taken to have been empty.
+    position: u64,
+}
+
 /// A lane that composes what is written.
 pub struct BlendingLane<L> {
     inner: L,
     composer: Composer,
-    /// File of each open handle.
-    handles: Vec<usize>,
+    handles: Vec<Opened>,
 }
 
 impl<L: Lane> BlendingLane<L> {
@@ -124,22 +198,42 @@ impl<L: Lane> BlendingLane<L> {
         Self { inner, composer, handles: Vec::new() }
     }
 
+    fn opened(&mut self, handle: Handle) -> &mut Opened {
+        let index = handle.0 as usize;
+        if self.handles.len() <= index {
+            self.handles.resize(index + 1, Opened::default());
+        }
+        &mut self.handles[index]
+    }
+
+    /// Place of a transfer in its file, whose position it moves on.
+    fn place(&mut self, transfer: &Transfer) -> (usize, u64) {
+        let opened = self.opened(transfer.handle);
+        let at = match transfer.at {
+            Position::At(at) => at.0,
+            Position::Current | Position::End => {
+                let at = opened.position;
+                opened.position += transfer.length.0;
+                at
+            }
+        };
+        (opened.file, at)
+    }
+
     fn prepare(&mut self, token: Token, op: &Op) {
-        match *op {
+        match op {
             Op::Open { path, handle, .. } | Op::Create { path, handle, .. } => {
-                let index = handle.0 as usize;
-                if self.handles.len() <= index {
-                    self.handles.resize(index + 1, 0);
-                }
-                self.handles[index] = path.0 as usize;
+                *self.opened(*handle) = Opened { file: path.0 as usize, position: 0 };
+            }
+            Op::Read(transfer) => {
+                self.place(transfer);
             }
             Op::Write(transfer) => {
-                let file = self.handles.get(transfer.handle.0 as usize).copied().unwrap_or(0);
-                let Position::At(at) = transfer.at else { return };
+                let (file, at) = self.place(transfer);
                 let buffer = self.inner.buffer(token);
                 let bytes = buffer.and_then(|b| b.get_mut(..transfer.length.0 as usize));
                 if let Some(bytes) = bytes {
-                    self.composer.compose(file, at.0, bytes);
+                    self.composer.compose(file, at, bytes);
                 }
             }
             _ => {}
@@ -209,6 +303,8 @@ mod tests {
             everywhere_percent: everywhere,
             within_percent: within,
             zero_percent: zero,
+            chunk_bytes: Bytes(0),
+            chunk_zero_percent: 0,
             seed: Seed(7),
             skew: 0,
         }
@@ -217,7 +313,8 @@ mod tests {
     /// Two files, written in records of 20 kB, which are no part of a granule.
     fn files(blend: &Blend) -> [Vec<u8>; 2] {
         let names = ["a", "b"];
-        let mut composer = Composer::new(blend, names.into_iter(), Seed(1).stream("unique", 0));
+        let files = names.into_iter().map(|name| (name, Content::Blend(*blend)));
+        let mut composer = Composer::new(files, Seed(1).stream("unique", 0));
         [0, 1].map(|file| {
             let mut bytes = vec![0xff; FILE];
             for (index, record) in bytes.chunks_mut(20 << 10).enumerate() {
@@ -229,6 +326,10 @@ mod tests {
 
     fn pages(bytes: &[u8]) -> Vec<&[u8]> {
         bytes.chunks(PAGE as usize).collect()
+    }
+
+    fn zeros_of(bytes: &[u8]) -> usize {
+        bytes.iter().map(|byte| usize::from(*byte == 0)).sum()
     }
 
     fn distinct(bytes: &[u8]) -> usize {
@@ -270,8 +371,35 @@ mod tests {
     }
 
     #[test]
-    fn small_granules_have_parts_of_sectors() {
+    fn files_of_several_contents_have_each_its_own() {
+        let pattern = BytePattern::of(b"ab").unwrap();
+        let half = Content::Blend(blend(0, 0, 0, 50));
+        let contents = [Content::Zero, Content::Pattern(pattern), half, Content::Incompressible];
+        let files = contents.iter().map(|content| ("f", *content));
+        let mut composer = Composer::new(files, Seed(1).stream("unique", 0));
+        let made = [0, 1, 2, 3].map(|file| {
+            let mut bytes = vec![0xff; GRANULE as usize];
+            composer.compose(file, 0, &mut bytes);
+            bytes
+        });
+        assert!(made[0].iter().all(|byte| *byte == 0));
+        assert!(made[1].chunks(2).all(|part| part == b"ab"));
+        let zeros = |bytes: &[u8]| pages(bytes).iter().filter(|page| **page == [0; 4096]).count();
+        assert_eq!((zeros(&made[2]), zeros(&made[3])), (8, 0));
+    }
+
+    #[test]
+    fn small_granules_are_cut_inside_of_sectors() {
         let parts = Parts::new(&Blend { granule_bytes: Bytes(4096), ..blend(50, 0, 0, 0) });
-        assert_eq!((parts.at(2047), parts.at(2048)), (Part::Across, Part::Unique));
+        assert_eq!((parts.at(2047), parts.at(2048)), ((Part::Across, 1), (Part::Unique, 2048)));
+        let small = Blend { granule_bytes: Bytes(512), ..blend(0, 0, 0, 70) };
+        let [a, _] = files(&small);
+        let zeros = zeros_of(&a) as f64 / a.len() as f64;
+        assert!((zeros - 0.7).abs() < 0.01, "{zeros}");
+        // Equal pages can be compressed like others.
+        let both = Blend { chunk_bytes: Bytes(512), chunk_zero_percent: 30, ..blend(0, 0, 25, 0) };
+        let [a, _] = files(&both);
+        assert_eq!(distinct(&a), 192 + 4);
+        assert!(pages(&a).iter().all(|page| (1200..1300).contains(&zeros_of(page))));
     }
 }

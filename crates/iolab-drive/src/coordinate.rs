@@ -192,6 +192,9 @@ pub struct PhaseOutcome {
     pub parent_ns: Option<u64>,
     /// Workers that disappeared without a report.
     pub lost_workers: u32,
+    /// End of the first of them, where that is known: by a signal, with an exit code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_by: Option<String>,
     /// In the order of the phase.
     pub tenants: Vec<TenantOutcome>,
 }
@@ -370,6 +373,7 @@ pub fn assemble(phase: &Phase, mut outcomes: Vec<WorkerOutcome>, interval: Ns) -
         elapsed_ns: ended_ns.unwrap_or(started_ns).saturating_sub(started_ns),
         parent_ns: None,
         lost_workers,
+        lost_by: None,
         tenants: phase.tenants.iter().enumerate().map(tenant).collect(),
     }
 }

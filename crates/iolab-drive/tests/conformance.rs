@@ -278,6 +278,7 @@ fn making_files_without_data_can_be_stopped_between_two() {
             content: Content::Incompressible,
             seed: Seed(1),
             priority: None,
+            submitter_cpu: None,
             paths: phase.tenants[0].file_names().map(|name| Path::new("/m").join(name)).collect(),
         })
         .unwrap();

@@ -83,6 +83,7 @@ impl Trial {
             content: Content::Prepared,
             seed: Seed(0),
             priority: None,
+            submitter_cpu: None,
             paths: Arc::from([Path::new("/m").join(FILE)]),
         };
         let mut lane = self.memory.open(&request).unwrap();

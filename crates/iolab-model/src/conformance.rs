@@ -48,7 +48,8 @@ fn read_write<T: Target>(target: &T) -> OpenHow {
         is_writable: true,
         is_truncating: false,
         stream_buffer_bytes: Bytes(0),
-        mode: 0,
+        permissions: crate::op::Permissions::Group,
+        write_life: crate::op::WriteLife::Unsaid,
         is_remembered: false,
     }
 }
@@ -108,6 +109,7 @@ impl<L: Lane> Probe<L> {
             content: Content::Incompressible,
             seed: Seed(7),
             priority: None,
+            submitter_cpu: None,
             paths: Arc::from(paths.to_vec()),
         };
         let lane = target.open(&request).map_err(|e| e.to_string())?;

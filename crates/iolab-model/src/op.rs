@@ -177,6 +177,49 @@ pub enum Durability {
     DataSync,
 }
 
+/// Lifetime that the data of a file are said to have (`F_SET_RW_HINT`, fcntl(2)): devices may put
+/// together what dies together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteLife {
+    /// Nothing is said: what was said before stays.
+    #[default]
+    Unsaid,
+    /// No lifetime (`RWH_WRITE_LIFE_NONE`).
+    None,
+    /// `RWH_WRITE_LIFE_SHORT`.
+    Short,
+    /// `RWH_WRITE_LIFE_MEDIUM`.
+    Medium,
+    /// `RWH_WRITE_LIFE_LONG`.
+    Long,
+    /// `RWH_WRITE_LIFE_EXTREME`.
+    Extreme,
+}
+
+/// Permissions of a file that is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Permissions {
+    /// 0640, as `IOzone` has it.
+    #[default]
+    Group,
+    /// 0600.
+    Owner,
+    /// 01600: a file to swap to (mkfile of Solaris and illumos).
+    OwnerSticky,
+}
+
+impl Permissions {
+    /// As open(2) takes them.
+    pub const fn bits(self) -> u32 {
+        match self {
+            Self::Group => 0o640,
+            Self::Owner => 0o600,
+            Self::OwnerSticky => 0o1600,
+        }
+    }
+}
+
 /// Way of opening a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a property of its own")]
@@ -193,8 +236,10 @@ pub struct OpenHow {
     pub is_truncating: bool,
     /// Buffer of a stdio stream (setvbuf(3)); 0 leaves the library's own.
     pub stream_buffer_bytes: Bytes,
-    /// Permissions of a file that it makes; 0 stands for 0640.
-    pub mode: u16,
+    /// Permissions of a file that it makes.
+    pub permissions: Permissions,
+    /// Lifetime of what is written into it.
+    pub write_life: WriteLife,
     /// The process keeps in mind, for as long as it lives, that it made the file.
     pub is_remembered: bool,
 }

@@ -141,6 +141,22 @@ pub enum Content {
     Blend(Blend),
 }
 
+impl Content {
+    /// Contradiction in it, and advice.
+    pub fn problem(&self) -> Option<(String, &'static str)> {
+        match self {
+            Self::Blend(blend) => {
+                let remedy = "let shares add up to 100 % at most, of granules of sectors";
+                blend.problem().map(|problem| (problem, remedy))
+            }
+            Self::Pattern(pattern) => {
+                pattern.problem().map(|problem| (problem, "use 1 to 32 bytes"))
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Bytes that are repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -194,6 +210,12 @@ pub struct Blend {
     pub within_percent: u8,
     /// Zeros.
     pub zero_percent: u8,
+    /// Pieces of the rest, each of which can be compressed; 0: none can.
+    #[serde(default)]
+    pub chunk_bytes: Bytes,
+    /// Zeros at the beginning of each of these pieces, in percent of it.
+    #[serde(default)]
+    pub chunk_zero_percent: u8,
     /// Root of what is equal.
     pub seed: Seed,
     /// Makes files of the same name differ where they shall differ: on several machines.
@@ -208,6 +230,8 @@ impl Blend {
         everywhere_percent: 0,
         within_percent: 0,
         zero_percent: 0,
+        chunk_bytes: Bytes(0),
+        chunk_zero_percent: 0,
         seed: Seed(0),
         skew: 0,
     };
@@ -219,6 +243,9 @@ impl Blend {
         let sum: u32 = shares.iter().map(|share| u32::from(*share)).sum();
         if sum > 100 {
             return Some(format!("shares of {sum} % of each granule"));
+        }
+        if self.chunk_zero_percent > 100 {
+            return Some(format!("zeros of {} % of a chunk", self.chunk_zero_percent));
         }
         let granule = self.granule_bytes.0;
         let is_odd = granule == 0 || !granule.is_multiple_of(512);
@@ -241,6 +268,8 @@ pub struct LaneRequest {
     pub seed: Seed,
     /// The worker's I/O priority; absent: whatever it has.
     pub priority: Option<Priority>,
+    /// CPU of a thread of the kernel that submits for it, if its engine has one; absent: any.
+    pub submitter_cpu: Option<u32>,
     /// The paths that [`crate::op::PathId`] refers to.
     pub paths: Arc<[PathBuf]>,
 }

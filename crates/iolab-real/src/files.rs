@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use iolab_model::op::{
     Access, Advice, Deallocation, Durability, Handle, LockKind, Op, OpenHow, PathId, Position,
+    WriteLife,
 };
 use iolab_model::{Bytes, Capabilities, Ns, error::Errno};
 
@@ -32,6 +33,9 @@ use crate::stream::Stream;
 
 /// A handle that is not mapped (yet) was used as one that is.
 const NOT_MAPPED: Errno = Errno(libc::ENXIO);
+
+/// `F_SET_RW_HINT` of `linux/fcntl.h`, which the crate libc has not.
+const F_SET_RW_HINT: libc::c_int = 1024 + 12;
 
 /// Permissions of a directory that is made: nobody else's business.
 const DIRECTORY_MODE: u32 = 0o700;
@@ -492,10 +496,8 @@ impl Files {
         let flags = open_flags(how, &self.can).ok_or(Errno::EOPNOTSUPP)? | extra;
         let name = CString::new(self.path(path)?.as_os_str().as_bytes());
         let name = name.map_err(|_| Errno::EINVAL)?;
-        // Mode 0640 is IOzone's.
-        let mode = libc::c_uint::from(if how.mode == 0 { 0o640 } else { how.mode });
         // SAFETY: `name` is a C string that outlives the call.
-        let fd = unsafe { libc::open(name.as_ptr(), flags, mode) };
+        let fd = unsafe { libc::open(name.as_ptr(), flags, how.permissions.bits()) };
         if fd < 0 {
             return Err(last_errno());
         }
@@ -504,6 +506,9 @@ impl Files {
         let raw = file.as_raw_fd();
         if extra & libc::O_EXCL != 0 && how.is_remembered {
             created::note(raw);
+        }
+        if how.is_writable {
+            hint(raw, how.write_life)?;
         }
         let via = match how.access {
             Access::Stdio => Via::Stream(Stream::new(file, how)?),
@@ -518,6 +523,21 @@ impl Files {
             Some(Opened { fd: raw, position: 0, is_writable: how.is_writable, locks: None, via });
         Ok(Bytes(0))
     }
+}
+
+/// Says how long what is written into a file will live; its inode keeps that while it is in memory.
+fn hint(fd: RawFd, life: WriteLife) -> Result<(), Errno> {
+    // Numbers of `linux/fcntl.h`.
+    let number: u64 = match life {
+        WriteLife::Unsaid => return Ok(()),
+        WriteLife::None => 1,
+        WriteLife::Short => 2,
+        WriteLife::Medium => 3,
+        WriteLife::Long => 4,
+        WriteLife::Extreme => 5,
+    };
+    // SAFETY: `number` is readable during the call; the descriptor is open.
+    answer(unsafe { libc::fcntl(fd, F_SET_RW_HINT, &raw const number) }).map(drop)
 }
 
 /// Tell whether a descriptor is that of a block device.

@@ -26,6 +26,7 @@ impl EngineVisitor for Conform<'_> {
             content: Content::Zero,
             seed: Seed(1),
             priority: None,
+            submitter_cpu: None,
             paths: [self.0.join("probe")].into(),
         };
         target.open(&request).map_err(|error| error.to_string())?;
@@ -98,6 +99,7 @@ impl EngineVisitor for LocksAgain<'_> {
             content: Content::Zero,
             seed: Seed(1),
             priority: None,
+            submitter_cpu: None,
             paths: [self.0.join("locked")].into(),
         };
         // Refused: the conformance test says so.
@@ -134,7 +136,8 @@ impl EngineVisitor for LocksAgain<'_> {
             is_writable: true,
             is_truncating: false,
             stream_buffer_bytes: Bytes(0),
-            mode: 0,
+            permissions: iolab_model::op::Permissions::Group,
+            write_life: iolab_model::op::WriteLife::Unsaid,
             is_remembered: false,
         };
         let kind = LockKind::Exclusive;

@@ -54,6 +54,7 @@ fn lane(system: &str, files: u64, memory: u64) -> SimLane {
         content: Content::Zero,
         seed: Seed(7),
         priority: None,
+        submitter_cpu: None,
         paths: Arc::from(paths),
     };
     SimTarget::new(simulation, Vec::new()).open(&request).unwrap()

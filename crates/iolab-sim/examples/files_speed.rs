@@ -97,6 +97,7 @@ impl Worker {
             content: Content::Zero,
             seed: Seed(7),
             priority: None,
+            submitter_cpu: None,
             paths: Arc::from(paths),
         };
         Self { lane: target.open(&request).unwrap(), done: Vec::new() }

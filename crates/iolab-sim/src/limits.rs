@@ -180,6 +180,10 @@ const ENGINES_ALIKE: &[&str] = &[
     "io_uring_fixed",
     "io_uring_sqpoll",
     "io_uring_poll",
+    "io_uring_fixed_sqpoll",
+    "io_uring_fixed_poll",
+    "io_uring_sqpoll_poll",
+    "io_uring_fixed_sqpoll_poll",
     "libaio",
     "posixaio",
 ];

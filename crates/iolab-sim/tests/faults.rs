@@ -51,6 +51,7 @@ fn opened(target: &SimTarget, bytes: u64) -> SimLane {
         content: Content::Zero,
         seed: Seed(7),
         priority: None,
+        submitter_cpu: None,
         paths: Arc::from([PathBuf::from("/simulated/file")]),
     };
     let mut lane = target.open(&request).unwrap();

@@ -41,6 +41,7 @@ impl Worker {
             content: Content::Zero,
             seed: Seed(7),
             priority: None,
+            submitter_cpu: None,
             paths: Arc::from([PathBuf::from("/simulated/file"), Path::new("/simulated/b").into()]),
         };
         let lane = target.open(&request).unwrap();

@@ -54,6 +54,7 @@ fn simulated(scheduler: SchedulerKind, record: u64, is_write: bool, is_random: b
             content: Content::Zero,
             seed: Seed(7),
             priority: None,
+            submitter_cpu: None,
             paths: Arc::from([PathBuf::from("/simulated/0")]),
         })
         .unwrap();
@@ -64,7 +65,8 @@ fn simulated(scheduler: SchedulerKind, record: u64, is_write: bool, is_random: b
         is_writable: true,
         is_truncating: false,
         stream_buffer_bytes: Bytes(0),
-        mode: 0,
+        permissions: iolab_model::op::Permissions::Group,
+        write_life: iolab_model::op::WriteLife::Unsaid,
         is_remembered: false,
     };
     let mut ask = |op: Op| {

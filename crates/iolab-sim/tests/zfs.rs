@@ -46,6 +46,7 @@ impl Worker {
             content: Content::Zero,
             seed: Seed(7),
             priority: None,
+            submitter_cpu: None,
             paths: Arc::from(vec![PathBuf::from("/simulated/testfile")]),
         };
         let mut worker = Self { lane: target.open(&request).unwrap() };

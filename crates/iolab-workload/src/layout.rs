@@ -8,7 +8,10 @@
 //! Left out: directories, and many small files (file-set dialects).
 
 use iolab_model::error::Errno;
-use iolab_model::op::{Access, Durability, Handle, Op, OpenHow, PathId, Submission, Token};
+use iolab_model::op::{
+    Access, Durability, Handle, Op, OpenHow, PathId, Permissions, Submission, Token, WriteLife,
+};
+use iolab_model::target::Content;
 use iolab_model::{Bytes, Completion, Ns};
 
 use crate::group::GroupState;
@@ -28,6 +31,8 @@ struct File {
     access: Access,
     opening: Opening,
     preallocation: Option<Preallocation>,
+    /// Content that it is made of; absent: the workload's.
+    content: Option<Content>,
     /// Its length must be there before it is written to.
     is_mapped: bool,
 }
@@ -75,6 +80,11 @@ impl LayoutPlan {
         self.files.iter().any(|file| file.is_filled() || file.preallocation.is_some())
     }
 
+    /// Content of each file, in the order of `names`: its tenant's, if it has one, else the usual.
+    pub fn contents(&self, usual: Content) -> impl Iterator<Item = Content> {
+        self.files.iter().map(move |file| file.content.unwrap_or(usual))
+    }
+
     /// Names of the files; [`PathId`] counts in this order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.files.iter().map(|file| file.name.as_str())
@@ -92,6 +102,7 @@ impl File {
             },
             opening: tenant.opening,
             preallocation: Some(tenant.manner.preallocation).filter(|_| tenant.is_preallocated),
+            content: tenant.manner.content,
             is_mapped: tenant.access == Access::Mapped,
         }
     }
@@ -112,7 +123,8 @@ impl File {
             is_writable: true,
             is_truncating: false,
             stream_buffer_bytes: Bytes(0),
-            mode: 0,
+            permissions: Permissions::Group,
+            write_life: WriteLife::Unsaid,
             is_remembered: true,
         }
     }

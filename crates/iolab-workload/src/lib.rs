@@ -7,6 +7,7 @@
 pub mod acknowledged;
 pub mod draws;
 pub mod file_set;
+mod following;
 pub mod generator;
 pub mod group;
 pub mod kv;

@@ -330,6 +330,11 @@ impl Workload {
         FileUse::of_phases(&self.phases)
     }
 
+    /// Content that a tenant writes, and that its files are made of.
+    pub fn content_of(&self, tenant: &Tenant) -> Content {
+        tenant.manner.content.unwrap_or(self.content)
+    }
+
     /// Name of the engine that a phase uses, unless a tenant has its own.
     pub fn engine_of<'a>(&'a self, phase: &'a Phase) -> &'a str {
         phase.engine.as_deref().unwrap_or(&self.engine)
@@ -376,17 +381,18 @@ impl Workload {
                 "leave out the content: verification writes its own, which is incompressible",
             );
         }
-        if let Content::Blend(blend) = &self.content
-            && let Some(problem) = blend.problem()
-        {
-            return wrong(problem, "let shares add up to 100 % at most, of granules of sectors");
-        }
-        if let Content::Pattern(pattern) = &self.content
-            && let Some(problem) = pattern.problem()
-        {
-            return wrong(problem, "use 1 to 32 bytes");
-        }
         let mut tenants = self.phases.iter().flat_map(|phase| &phase.tenants);
+        let of_tenants = tenants.clone().filter_map(|tenant| tenant.manner.content.as_ref());
+        let of_sets = self.file_sets.iter().filter_map(|set| set.content.as_ref());
+        let mut own = of_tenants.chain(of_sets).peekable();
+        if own.peek().is_some() && self.verification().is_on() {
+            let problem = "verify of tenants with a content of their own".to_owned();
+            return wrong(problem, "leave one of them out");
+        }
+        let mut contents = core::iter::once(&self.content).chain(own);
+        if let Some((problem, remedy)) = contents.find_map(Content::problem) {
+            return wrong(problem, remedy);
+        }
         if self.verify.is_on() && tenants.any(|tenant| !tenant.manner.replay.is_empty()) {
             return wrong("verify of a replay".into(), "leave one of them out");
         }

@@ -16,12 +16,13 @@ mod untimed;
 
 use iolab_model::error::Errno;
 use iolab_model::op::{
-    Durability, FlagName, Handle, Op, OpClass, OpenHow, PathId, Position, Submission, Token,
-    Transfer,
+    Durability, FlagName, Handle, Op, OpClass, OpenHow, PathId, Permissions, Position, Submission,
+    Token, Transfer, WriteLife,
 };
 use iolab_model::seed::Stream;
 use iolab_model::{Bytes, Completion, Ns, Seed};
 
+use crate::following::Following;
 use crate::generator::Generator;
 use crate::group::{Gate, GroupState};
 use crate::program::OperationCount;
@@ -135,7 +136,7 @@ pub struct StreamWorker<G> {
     /// Nanoseconds between intended starts, or 0.
     pace_ns: f64,
     /// Changes of the work that follow from measurements.
-    following: Option<Box<rules::Following>>,
+    following: Option<Box<Following>>,
     /// Records that are still to be read back, if any are.
     read_back: Option<Box<read_back::Unread>>,
     /// Slots that stay empty.
@@ -159,7 +160,7 @@ impl<G: GroupState> StreamWorker<G> {
     /// Worker number `index` of `tenant`, in a phase whose workers share `group`.
     pub fn new(tenant: &Tenant, index: u32, is_stonewalled: bool, seed: Seed, group: G) -> Self {
         let stream_seed = Seed(seed.stream(&tenant.name, u64::from(index)).next_u64());
-        let following = rules::Following::of(tenant);
+        let following = Following::of(tenant);
         let budget = match tenant.limit {
             Limit::Once => tenant.ops_of_a_pass(),
             Limit::Ops { ops, .. } => ops,
@@ -211,7 +212,7 @@ impl<G: GroupState> StreamWorker<G> {
             out_of_time: None,
             is_closed: false,
             pace_ns: tenant.period_ns().unwrap_or(0.0),
-            idle_slots: following.as_ref().map_or(0, |rules| rules.idle_slots(tenant.depth)),
+            idle_slots: idle_at_first(following.as_deref(), tenant),
             drained_slots: tenant
                 .manner
                 .refill_at
@@ -294,7 +295,8 @@ impl<G: GroupState> StreamWorker<G> {
             is_writable: writes || self.tenant.lock == LockPolicy::Exclusive,
             is_truncating: false,
             stream_buffer_bytes: self.tenant.stream_buffer_bytes,
-            mode: 0,
+            permissions: Permissions::Group,
+            write_life: if writes { self.tenant.manner.write_life } else { WriteLife::Unsaid },
             is_remembered: true,
         }
     }
@@ -552,7 +554,12 @@ impl<G: GroupState> Worker for StreamWorker<G> {
     }
 }
 
-fn class_name(class: OpClass) -> &'static str {
+/// Slots that stay empty until a search for a depth wants them.
+fn idle_at_first(following: Option<&Following>, tenant: &Tenant) -> u32 {
+    following.and_then(|rules| rules.idle_slots(tenant.depth)).unwrap_or(0)
+}
+
+pub(crate) fn class_name(class: OpClass) -> &'static str {
     match class {
         OpClass::Read => "reading",
         OpClass::Write => "writing",

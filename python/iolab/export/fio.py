@@ -38,6 +38,10 @@ ENGINES: Final[Mapping[str, str]] = {
     "io_uring_fixed": "io_uring",
     "io_uring_sqpoll": "io_uring",
     "io_uring_poll": "io_uring",
+    "io_uring_fixed_sqpoll": "io_uring",
+    "io_uring_fixed_poll": "io_uring",
+    "io_uring_sqpoll_poll": "io_uring",
+    "io_uring_fixed_sqpoll_poll": "io_uring",
     "stdio": "sync",
     "null": "null",
 }
@@ -47,6 +51,10 @@ _ENGINE_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "io_uring_fixed": ("fixedbufs", "registerfiles"),
     "io_uring_sqpoll": ("sqthread_poll",),
     "io_uring_poll": ("hipri",),
+    "io_uring_fixed_sqpoll": ("fixedbufs", "registerfiles", "sqthread_poll"),
+    "io_uring_fixed_poll": ("fixedbufs", "registerfiles", "hipri"),
+    "io_uring_sqpoll_poll": ("sqthread_poll", "hipri"),
+    "io_uring_fixed_sqpoll_poll": ("fixedbufs", "registerfiles", "sqthread_poll", "hipri"),
 }
 """Options that make another engine of ours of fio's io_uring (fio --enghelp=io_uring)."""
 
@@ -62,12 +70,14 @@ _COMMAND_CHARACTERS_MAX: Final = 2000
 _NONE: Final = "no equivalent: "
 _HAS_OPTION: Final = {
     "advice",
+    "content",
     "cpus",
     "engine",
     "is_unlinked",
     "nice",
     "preallocation",
     "range_sync",
+    "write_life",
 }
 """Refinements that fio has an option for."""
 _FALLOCATE: Final = {"extended": "native", "reserved": "keep", "length": "truncate"}
@@ -196,16 +206,7 @@ def _global(item: Exported) -> Iterator[Line]:
     if workload["workers_as"] == "threads":
         yield "thread", 1
     yield "group_reporting", 1
-    if workload["content"] == "zero":
-        yield "zero_buffers", 1
-    elif isinstance(workload["content"], dict):
-        yield f"{_NONE}shares of the data that repeat ({workload['content']}): fio has others."
-    else:
-        yield "scramble_buffers", 1
-        yield (
-            f"{_NONE}iolab's random data with the first 8 bytes of each 4 KiB page new in every "
-            "write; fio's is random and changed here and there."
-        )
+    yield from _content(workload["content"])
     verify = workload.get("verify", "none")
     if verify != "none":
         yield (
@@ -218,6 +219,20 @@ def _global(item: Exported) -> Iterator[Line]:
     if pinned:
         yield "cpus_allowed", ",".join(map(str, pinned))
         yield "cpus_allowed_policy", "split"
+
+
+def _content(content: object) -> Iterator[Line]:
+    """Options for the data that are written."""
+    if content == "zero":
+        yield "zero_buffers", 1
+    elif isinstance(content, dict):
+        yield f"{_NONE}shares of the data that repeat ({content}): fio has others."
+    else:
+        yield "scramble_buffers", 1
+        yield (
+            f"{_NONE}iolab's random data with the first 8 bytes of each 4 KiB page new in every "
+            "write; fio's is random and changed here and there."
+        )
 
 
 def _section(item: Exported, index: int, tenant: Tenant, *, is_beside: bool) -> Iterator[Line]:
@@ -290,6 +305,11 @@ def _shape(item: Exported, tenant: Tenant) -> Iterator[Line]:
 def _refinements(tenant: Tenant) -> Iterator[Line]:
     """Options for what `_HAS_OPTION` names, but for ways of allocating and parts of flushes."""
     manner = tenant.get("manner", {})
+    content = manner.get("content")
+    if content is not None:
+        if content != "zero":
+            yield "zero_buffers", 0  # Of all jobs, perhaps.
+        yield from _content(content)
     if manner.get("is_unlinked"):
         yield "unlink", 1
     advice = manner.get("advice")
@@ -297,6 +317,9 @@ def _refinements(tenant: Tenant) -> Iterator[Line]:
         yield "fadvise_hint", advice
     elif advice:
         yield f"{_NONE}advice {advice}: fio knows random and sequential."
+    life = manner.get("write_life")
+    if life:
+        yield "write_hint", life
     nice = manner.get("nice", 0)
     if nice:
         yield "nice", nice

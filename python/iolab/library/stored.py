@@ -36,7 +36,12 @@ def find_database(path: Path) -> Path:
     IolabError : nothing is there.
     """
     if not path.exists():
-        raise IolabError(f"{path} does not exist", "name the directory that --out made")
+        from iolab.library.output_root import OUTPUT_ROOT
+
+        below = OUTPUT_ROOT / path
+        is_meant = not path.is_absolute() and is_stored(below)
+        remedy = f"you may mean {below}" if is_meant else "name the directory that --out made"
+        raise IolabError(f"{path} does not exist", remedy)
     is_other = path.is_dir() or path.suffix != Path(STORE_NAME).suffix
     return path / STORE_NAME if is_other else path
 

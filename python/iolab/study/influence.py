@@ -47,7 +47,14 @@ _OF_WRITES: Final = {
 }
 """Factors of writing, and why reading does not feel them."""
 _FLAGS_OF_WRITES: Final = frozenset({"dsync", "sync"})
-_POLLING_ENGINES: Final = frozenset({"io_uring_poll"})
+_POLLING_ENGINES: Final = frozenset(
+    {
+        "io_uring_poll",
+        "io_uring_fixed_poll",
+        "io_uring_sqpoll_poll",
+        "io_uring_fixed_sqpoll_poll",
+    }
+)
 _POLLING_FLAG: Final = "hipri"
 NEVER: Final = "never"
 _ALL: Final = ""

@@ -156,8 +156,8 @@ fn depth(record: &PhaseRecord, phase: &Phase, place: &dyn Workplace) -> Option<W
 
 /// A thread that looks for submissions is work that another engine does not need.
 fn kernel_threads(workload: &Workload, phase: &Phase) -> Option<Warning> {
-    let asks =
-        |tenant: &&Tenant| workload.engine_of_tenant(phase, tenant) == Engine::IoUringSqpoll.name();
+    let engine = |tenant: &Tenant| workload.engine_of_tenant(phase, tenant).parse::<Engine>();
+    let asks = |tenant: &&Tenant| engine(tenant).is_ok_and(Engine::has_submitter);
     let threads: u32 = phase.tenants.iter().filter(asks).map(|tenant| tenant.workers).sum();
     (threads > 0).then(|| {
         Warning::new(
@@ -241,6 +241,7 @@ mod tests {
             elapsed_ns: 1_000_000_000,
             parent_ns: None,
             lost_workers: 0,
+            lost_by: None,
             tenants: vec![tenant],
         };
         let mut record = PhaseRecord::new(outcome, &phase(Access::Plain), Access::Plain);

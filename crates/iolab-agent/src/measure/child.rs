@@ -531,6 +531,7 @@ impl Trial<'_> {
         has_device: bool,
     ) -> Ended {
         let lost = outcome.lost_workers;
+        let lost_by = outcome.lost_by.as_ref().map_or(String::new(), |how| format!(" ({how})"));
         let mut record = PhaseRecord::new(outcome, phase, default_access);
         if has_device {
             let flushed = read_devices(&self.request.counters);
@@ -545,7 +546,9 @@ impl Trial<'_> {
         let (status, why) = match (observer.stopped_because, record.first_error()) {
             (_, Some(error)) => (Status::Failed, Some(format!("{}: {error}", phase.name))),
             _ if lost > 0 => {
-                (Status::Failed, Some(format!("{}: {lost} worker processes died", phase.name)))
+                let of = if lost == 1 { "a worker process" } else { "worker processes" };
+                let many = if lost == 1 { String::new() } else { format!("{lost} ") };
+                (Status::Failed, Some(format!("{}: {many}{of} died{lost_by}", phase.name)))
             }
             (Some(why), None) if why == "interrupted" => (Status::Interrupted, None),
             (Some(why), None) => (Status::Failed, Some(why)),

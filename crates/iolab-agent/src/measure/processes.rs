@@ -16,6 +16,7 @@ use iolab_real::shared::SharedBox;
 use iolab_workload::spec::{Phase, Workload};
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
 use nix::unistd::pipe2;
 
 /// A forked worker that has not been waited for.
@@ -74,16 +75,17 @@ pub fn run_processes(
     }
     let mut crew = Processes { workers, heard };
     let clock = coordinate(&group, seats.len() as u32, observer, &mut crew);
-    let answers: Vec<_> = crew.workers.into_iter().filter_map(Worker::join).collect();
+    let ended: Vec<_> = crew.workers.into_iter().map(Worker::join).collect();
     let parent_ns = Some(clock.read());
-    let parsed =
-        answers.into_iter().filter_map(|text| serde_json::from_str::<WorkerAnswer>(&text).ok());
+    let lost_by = ended.iter().find_map(|ended| ended.as_ref().err()).cloned();
+    let answers = ended.into_iter().flatten();
+    let parsed = answers.filter_map(|text| serde_json::from_str::<WorkerAnswer>(&text).ok());
     let outcomes = parsed.collect::<Result<Vec<_>, String>>();
     let outcomes = outcomes.map_err(|problem| Error::BadWorkload {
         problem: format!("a worker process failed: {problem}"),
         remedy: "try --workers-as threads".into(),
     })?;
-    Ok(PhaseOutcome { parent_ns, ..assemble(phase, outcomes, workload.interval_ns) })
+    Ok(PhaseOutcome { parent_ns, lost_by, ..assemble(phase, outcomes, workload.interval_ns) })
 }
 
 /// Both ends of a pipe into which the last worker to arrive at a gate writes a byte.
@@ -160,6 +162,23 @@ fn kill(worker: &Worker) {
     }
 }
 
+/// End of a process in words, by its wait status.
+fn ended_by(status: libc::c_int) -> String {
+    if !libc::WIFSIGNALED(status) {
+        return format!("exit code {}", libc::WEXITSTATUS(status));
+    }
+    let number = libc::WTERMSIG(status);
+    match Signal::try_from(number) {
+        // The kernel's own means when memory runs out; nothing of iolab's sends it to a worker
+        // that is at work.
+        Ok(Signal::SIGKILL) => {
+            "SIGKILL: somebody killed it, or memory ran out, which `dmesg` tells".into()
+        }
+        Ok(signal) => signal.as_str().to_owned(),
+        Err(_) => format!("signal {number}"),
+    }
+}
+
 impl Worker {
     /// Tell whether it has ended, looked at without waiting: before the last gate is open no worker
     /// may.
@@ -177,13 +196,13 @@ impl Worker {
         self.is_lost
     }
 
-    /// Reads its answer and waits for its end; `None` if it vanished.
-    fn join(mut self) -> Option<String> {
+    /// Reads its answer and waits for its end; an error says how it ended without one.
+    fn join(mut self) -> Result<String, String> {
         let mut text = String::new();
         let has_read = self.pipe.read_to_string(&mut text).is_ok();
         let mut status = 0;
         // SAFETY: the child is ours and `status` is writable.
         unsafe { libc::waitpid(self.pid, &raw mut status, 0) };
-        (has_read && status == 0).then_some(text)
+        if has_read && status == 0 { Ok(text) } else { Err(ended_by(status)) }
     }
 }

@@ -98,6 +98,7 @@ pub fn lower(files: &DefinedFiles, scope: &ScriptScope, seed: Seed) -> Result<Lo
         existing_percent,
         reuse: Reuse::Continue,
         fill: Fill::Data,
+        content: None,
         makers: if scope.switch(given, Attribute::Paralloc)? { MAKERS } else { 0 },
         name: name.clone(),
     };

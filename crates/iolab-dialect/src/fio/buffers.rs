@@ -12,8 +12,8 @@ use crate::diagnostic::Problem;
 
 /// Root of data that are equal.
 const SEED: u64 = 0x00f1_0f10;
-/// Shares that are equal lie in pieces of so much: whole pages of each of them.
-const DEDUPE_GRANULE: u64 = 1 << 20;
+/// Storage looks for equals page by page.
+const PAGE: u64 = 4096;
 
 const FORMS: &str = "write 0xHEX, a number, \"TEXT\", or several of them without blanks";
 
@@ -83,16 +83,22 @@ pub fn content(job: &Job) -> Content {
         return Content::Incompressible;
     }
     let (everywhere, within) = if job.is_dedupe_global { (equal, 0) } else { (0, equal) };
-    let granule = if equal > 0 { DEDUPE_GRANULE } else { job.compress_chunk };
     Content::Blend(Blend {
-        granule_bytes: Bytes(granule),
+        granule_bytes: Bytes(PAGE * pages_of_share(equal)),
         across_percent: 0,
         everywhere_percent: everywhere as u8,
         within_percent: within as u8,
-        zero_percent: (zeros * (100 - equal) / 100) as u8,
+        zero_percent: 0,
+        chunk_bytes: Bytes(if zeros > 0 { job.compress_chunk } else { 0 }),
+        chunk_zero_percent: zeros as u8,
         seed: Seed(SEED),
         skew: 0,
     })
+}
+
+/// The least number of pages of which so many percent are whole pages.
+fn pages_of_share(percent: u64) -> u64 {
+    (1..=100).find(|pages| (pages * percent).is_multiple_of(100)).unwrap_or(100)
 }
 
 /// Tell whether data of a kind are asked for, which carry no stamps of a verification.

@@ -4,7 +4,7 @@ use super::eta::When;
 use super::row::Tier;
 use super::value;
 use crate::diagnostic::Problem;
-use crate::option::Standing::{self, Differs, Done, Refused};
+use crate::option::Standing::{self, Differs, Done, Ignored, Refused};
 
 /// A form of the results.
 #[derive(
@@ -285,10 +285,16 @@ pub const ROWS: &[CommandRow] = &[
             Ok(())
         },
     ),
+    row(
+        ("alloc-size", Value("KB")),
+        T2,
+        "memory of fio's own for many jobs",
+        Ignored("memory is taken as it is needed"),
+        |_, text| number::<u64>(text).map(drop),
+    ),
     no("bandwidth-log", "log of all jobs' bandwidth", "write_bw_log writes one for each job"),
     no("append-terse", "terse results behind the normal ones", "fio has removed it"),
     no("debug", "traces of fio's own work", "fio's own messages do not exist here"),
-    no("alloc-size", "memory of fio's own", "there is no such pool"),
     no("aux-path", "directory of files that fio writes", "name the directory in write_*_log"),
     no("inflate-log", "print a compressed log", "logs are never compressed: read them as they are"),
     no("idle-prof", "idle time of CPUs", "the report has the CPU time of the jobs"),

@@ -133,7 +133,8 @@ fn enghelp(name: &str) -> Result<String, Problem> {
 
 fn cmdhelp(name: &str) -> Result<String, Problem> {
     if name.is_empty() || name == "all" {
-        let lines = options::rows().map(|row| format!("{:30} {}", row.name, row.doc));
+        let line = |row: &Row| format!("{:30} {}{}", row.name, row.doc, remark(row.standing));
+        let lines = options::rows().map(line);
         return Ok(lines.collect::<Vec<_>>().join("\n"));
     }
     let Some(row) = options::find(name) else {
@@ -149,7 +150,7 @@ fn cmdhelp(name: &str) -> Result<String, Problem> {
         row.name,
         row.doc,
         row.kind.name(),
-        here(row.standing)
+        here(row.standing).replace("**", "")
     ))
 }
 

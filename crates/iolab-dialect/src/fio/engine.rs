@@ -1,5 +1,7 @@
 //! fio's engines and what stands for them.
 
+use iolab_model::op::{FlagName, TransferFlags};
+
 use super::geometry::Wrong;
 use super::job::Job;
 use crate::diagnostic::Problem;
@@ -137,12 +139,27 @@ pub fn ours(job: &Job, engine: Engine) -> Result<&'static str, Wrong> {
         let what = format!("force_async with ioengine={}", engine.name);
         return Err(("force_async", Problem::new(what, "use it with ioengine=io_uring")));
     }
-    let kinds = [job.has_submission_thread, job.has_fixed_buffers, job.is_polled];
+    // That polls by a flag of each transfer.
+    let is_polled = job.is_polled && engine.name != "pvsync2";
+    let kinds = [job.has_submission_thread, job.has_fixed_buffers, is_polled];
+    if is_polled && engine.name == "io_uring" && !job.is_direct {
+        let what = "hipri through the page cache, which has nothing to poll".to_owned();
+        return Err(("hipri", Problem::new(what, "write direct=1 as well, or leave hipri out")));
+    }
+    let flags = [("nowait", job.is_nowait), ("uncached", job.is_uncached)];
+    if let Some((name, _)) = flags.iter().find(|flag| flag.1)
+        && !["io_uring", "pvsync2"].contains(&engine.name)
+    {
+        let what = format!("{name} with ioengine={}", engine.name);
+        return Err((name, Problem::new(what, "use it with ioengine=io_uring or pvsync2")));
+    }
     if engine.name != "io_uring" {
         let names = ["sqthread_poll", "fixedbufs", "hipri"];
         if let Some(place) = kinds.iter().position(|is_on| *is_on) {
             let what = format!("{} with ioengine={}", names[place], engine.name);
-            return Err((names[place], Problem::new(what, "use it with ioengine=io_uring")));
+            let also = if names[place] == "hipri" { " or pvsync2" } else { "" };
+            let remedy = format!("use it with ioengine=io_uring{also}");
+            return Err((names[place], Problem::new(what, remedy)));
         }
         return Ok(match engine.name {
             CPU => "null",
@@ -150,14 +167,25 @@ pub fn ours(job: &Job, engine: Engine) -> Result<&'static str, Wrong> {
             name => name,
         });
     }
-    match kinds {
-        [false, false, false] => Ok("io_uring"),
-        [true, false, false] => Ok("io_uring_sqpoll"),
-        [false, true, false] => Ok("io_uring_fixed"),
-        [false, false, true] => Ok("io_uring_poll"),
-        _ => {
-            let what = "several of sqthread_poll, fixedbufs and hipri".to_owned();
-            Err(("ioengine", Problem::new(what, "use one of them")))
-        }
-    }
+    Ok(match kinds {
+        [false, false, false] => "io_uring",
+        [true, false, false] => "io_uring_sqpoll",
+        [false, true, false] => "io_uring_fixed",
+        [false, false, true] => "io_uring_poll",
+        [true, true, false] => "io_uring_fixed_sqpoll",
+        [false, true, true] => "io_uring_fixed_poll",
+        [true, false, true] => "io_uring_sqpoll_poll",
+        [true, true, true] => "io_uring_fixed_sqpoll_poll",
+    })
+}
+
+/// Flags of each transfer of a job.
+pub fn flags(job: &Job, engine: Engine) -> TransferFlags {
+    let asked = [
+        (FlagName::HighPriority, job.is_polled && engine.name == "pvsync2"),
+        (FlagName::NoWait, job.is_nowait),
+        (FlagName::DoNotCache, job.is_uncached),
+    ];
+    let flags = asked.into_iter().filter(|(_, is_asked)| *is_asked).map(|(flag, _)| flag);
+    flags.collect::<Vec<_>>().into()
 }

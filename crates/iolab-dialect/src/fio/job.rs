@@ -1,6 +1,6 @@
 //! One job as its options describe it, before anything is made of it.
 
-use iolab_model::op::{Advice, RangeSync};
+use iolab_model::op::{Advice, RangeSync, WriteLife};
 use iolab_model::target::BytePattern;
 use iolab_workload::program::Weighted;
 use iolab_workload::spec::LockPolicy;
@@ -299,6 +299,12 @@ pub struct Job {
     pub scheduler: Option<String>,
     /// ioengine, as it is called.
     pub engine: String,
+    /// `sqthread_poll_cpu`.
+    pub submitter_cpu: Option<u32>,
+    /// nowait.
+    pub is_nowait: bool,
+    /// uncached.
+    pub is_uncached: bool,
     /// hipri.
     pub is_polled: bool,
     /// fixedbufs.
@@ -347,6 +353,8 @@ pub struct Job {
     pub kernel_thread_every: u64,
     /// `fadvise_hint`.
     pub advice: Advised,
+    /// `write_hint`.
+    pub write_life: WriteLife,
     /// `thinktime_blocks_type` is issue.
     pub is_thought_at_issue: bool,
     /// prio.

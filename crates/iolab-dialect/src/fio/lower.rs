@@ -6,6 +6,7 @@ use iolab_model::Ns;
 use iolab_model::target::Content;
 use iolab_workload::Workload;
 use iolab_workload::program::FileSet;
+use iolab_workload::spec::rules::TenantRules;
 use iolab_workload::spec::{Cpus, Opening, Phase, Tenant, WorkersAs};
 use iolab_workload::verify::Verify;
 
@@ -113,11 +114,12 @@ impl<H: Host> Lowering<'_, H> {
         self.check_directories(&works)?;
         self.check_states(&works)?;
         self.check_null(&works)?;
+        self.check_output(&works)?;
         let directory = self.place_files(&mut works);
+        let cache = self.cache(&mut works)?;
         let (phases, places) = self.phases(&works)?;
         self.check_ends(&works)?;
         self.check_nice(&works)?;
-        let cache = self.cache(&works)?;
         let workload = self.workload(&works, phases);
         let told = workload.check();
         told.map_err(|error| {
@@ -219,7 +221,7 @@ impl<H: Host> Lowering<'_, H> {
         }
         let looked_at =
             if is_here { Some(paths[0].text()) } else { self.whole_device(job).map(str::to_owned) };
-        self.note_depth(job, &unit, engine);
+        self.note_effects(job, &unit, engine);
         if is_program {
             let number = format!("files{}", before.len());
             let files = (paths.as_slice(), number.as_str());
@@ -281,18 +283,40 @@ impl<H: Host> Lowering<'_, H> {
         if !job.is_verified_apart() {
             return Ok(None);
         }
-        if let Some(twin) = verify::rereading(tenant) {
+        // Of the rules, failures alone are for who reads it back, too.
+        let tolerance = tenant.manner.rules.tolerance.clone();
+        let rules = TenantRules { tolerance, ..TenantRules::default() };
+        if let Some(mut twin) = verify::rereading(tenant) {
+            twin.manner.rules = rules;
             return Ok(Some(twin));
         }
         let note = "each block of its files is read once after the writes";
         self.notes.push(format!("job {}: verify: {note}", job.name));
         let (mut reader, _) = self.on(job, made(&verify::reading_all(job)))?;
         reader.manner.expects_written = false;
+        reader.manner.rules = rules;
         Ok(Some(reader))
     }
 
-    /// Tells where an engine has one transfer under way, whatever was asked for.
-    fn note_depth(&mut self, job: &Job, unit: &Unit, engine: Engine) {
+    /// Tells what has no effect, or another than it has with fio.
+    fn note_effects(&mut self, job: &Job, unit: &Unit, engine: Engine) {
+        let mut note = |text: &str| {
+            if unit.first == 0 {
+                self.notes.push(format!("job {}: {text}", job.name));
+            }
+        };
+        if program::has_two_sizes(job) {
+            note(
+                "reads and writes of different sizes go to places that are drawn evenly, as with \
+                 norandommap: in fio's map of places few of the larger ones find room",
+            );
+        }
+        if job.submitter_cpu.is_some() && !job.has_submission_thread {
+            note("sqthread_poll_cpu has no effect without sqthread_poll=1");
+        }
+        if job.distribution != "random" && !job.rw.is_random() {
+            note("random_distribution has no effect on an order that is not random");
+        }
         if job.depth > 1 && !engine.is_asynchronous() && unit.first == 0 {
             let note = "has one transfer under way, whatever iodepth says, as in fio";
             self.notes.push(format!("job {}: ioengine={} {note}", job.name, engine.name));
@@ -452,17 +476,18 @@ impl<H: Host> Lowering<'_, H> {
         phase.engine = Some(engine.to_owned());
         for (tenant, work) in phase.tenants.iter_mut().zip(here.iter().map(|it| &works[*it])) {
             tenant.manner.engine = (work.ours != engine).then(|| work.ours.to_owned());
+            let job = &self.typing.jobs[work.unit.job];
+            tenant.manner.content = self.own_content(job);
             tenant.manner.is_unlinked = self.typing.jobs[work.unit.job].is_unlinked;
         }
     }
 
-    /// Tell whether the files' parts of the page cache are dropped first.
-    fn cache(&self, works: &[Work]) -> Result<String> {
-        let asked: Vec<&Job> = works
-            .iter()
-            .filter(|work| !work.engine.is_without_files() && work.tenant.reads())
-            .map(|work| &self.typing.jobs[work.unit.job])
-            .collect();
+    /// Tell whether the files' parts of the page cache are dropped first: of all that is read, or,
+    /// where jobs differ, by the workers of those that ask for it.
+    fn cache(&self, works: &mut [Work]) -> Result<String> {
+        let reads = |work: &Work| !work.engine.is_without_files() && work.tenant.reads();
+        let reading = works.iter().filter(|work| reads(work));
+        let asked: Vec<&Job> = reading.map(|work| &self.typing.jobs[work.unit.job]).collect();
         let is_warm = asked.iter().any(|job| job.is_pre_read);
         if let Some(job) = asked.iter().find(|job| is_warm && !job.is_pre_read) {
             let what = "pre_read differs between jobs that read".to_owned();
@@ -472,10 +497,20 @@ impl<H: Host> Lowering<'_, H> {
             return Ok("warm".to_owned());
         }
         let is_cold = asked.iter().any(|job| job.is_invalidated);
-        if let Some(job) = asked.iter().find(|job| is_cold && !job.is_invalidated) {
-            let what = "invalidate differs between jobs that read".to_owned();
-            let problem = Problem::new(what, "write it in [global], for all jobs");
-            return self.at(job, ("invalidate", problem));
+        if is_cold && asked.iter().any(|job| !job.is_invalidated) {
+            let is_asked = |work: &Work| self.typing.jobs[work.unit.job].is_invalidated;
+            for work in works.iter_mut().filter(|work| reads(work) && is_asked(work)) {
+                if work.tenant.program.is_some() {
+                    let what =
+                        "invalidate differs between jobs that read, and this one has several \
+                                files or sizes"
+                            .to_owned();
+                    let problem = Problem::new(what, "write it in [global], for all jobs");
+                    return self.at(&self.typing.jobs[work.unit.job], ("invalidate", problem));
+                }
+                work.tenant.manner.drops_cache_first = true;
+            }
+            return Ok("as_is".to_owned());
         }
         Ok(if is_cold { "cold" } else { "as_is" }.to_owned())
     }
@@ -494,8 +529,6 @@ impl<H: Host> Lowering<'_, H> {
             None if jobs.iter().any(|job| !job.is_repeated) => self.host.chance(),
             None => SEED,
         };
-        let writes = |job: &&Job| job.rw.writes_data() || job.compares();
-        let content = jobs.iter().find(writes).map_or(Content::Incompressible, content);
         let is_verified = jobs.iter().any(Job::compares);
         Workload {
             engine: works
@@ -511,9 +544,32 @@ impl<H: Host> Lowering<'_, H> {
             },
             verify: if is_verified { Verify::Full } else { Verify::None },
             interval_ns: SAMPLE,
-            file_sets: works.iter().filter_map(|work| work.set.clone()).collect(),
-            ..workload("fio", seed, content, phases)
+            file_sets: works.iter().filter_map(|work| self.set_of(work)).collect(),
+            ..workload("fio", seed, self.usual_content(), phases)
         }
+    }
+}
+
+impl<H: Host> Lowering<'_, H> {
+    /// Content of the first job that writes or compares, else of the first one.
+    fn usual_content(&self) -> Content {
+        let jobs = &self.typing.jobs;
+        let writes = |job: &&Job| job.rw.writes_data() || job.compares();
+        let first = jobs.iter().find(writes).or(jobs.first());
+        first.map_or(Content::Incompressible, content)
+    }
+
+    /// Content of a job, where it is not the usual one: of the files that it only reads as well,
+    /// which are made of it.
+    fn own_content(&self, job: &Job) -> Option<Content> {
+        let is_verified = self.typing.jobs.iter().any(Job::compares);
+        Some(content(job)).filter(|content| !is_verified && *content != self.usual_content())
+    }
+
+    /// Files of a work's program, made of the content of its job.
+    fn set_of(&self, work: &Work) -> Option<FileSet> {
+        let content = self.own_content(&self.typing.jobs[work.unit.job]);
+        work.set.clone().map(|set| FileSet { content, ..set })
     }
 }
 
@@ -563,6 +619,10 @@ pub(super) fn cpus_of(job: &Job) -> Cpus {
 
 /// Refuses CPUs that are none, or that this machine has not.
 pub fn check_cpus(job: &Job, host: &impl Host) -> std::result::Result<(), Wrong> {
+    let remedy = format!("use 0 to {}", host.cpus() - 1);
+    if let Some(cpu) = job.submitter_cpu.filter(|cpu| u64::from(*cpu) >= host.cpus()) {
+        return Err(("sqthread_poll_cpu", Problem::new(format!("there is no CPU {cpu}"), remedy)));
+    }
     let Some(text) = &job.cpus else { return Ok(()) };
     let (found, odd) = cpus(text);
     let what = match (odd, found.iter().find(|cpu| u64::from(**cpu) >= host.cpus())) {
@@ -570,5 +630,5 @@ pub fn check_cpus(job: &Job, host: &impl Host) -> std::result::Result<(), Wrong>
         (None, Some(cpu)) => format!("there is no CPU {cpu}"),
         (None, None) => return Ok(()),
     };
-    Err(("cpus_allowed", Problem::new(what, format!("use 0 to {}", host.cpus() - 1))))
+    Err(("cpus_allowed", Problem::new(what, remedy)))
 }

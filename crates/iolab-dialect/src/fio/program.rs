@@ -1,7 +1,7 @@
 //! One unit of clones as a program, where a stream cannot say what it does: several files, sizes
 //! that vary, places by a distribution, operations on names.
 
-use iolab_model::op::{Durability, RangeSync};
+use iolab_model::op::{Durability, RangeSync, WriteLife};
 use iolab_model::{Bytes, Ns};
 use iolab_workload::program::{
     Amount, Course, DataPath, Deed, Every, FileBy, FileChoice, FileSet, Fill, Flow, Limits, Node,
@@ -126,7 +126,7 @@ pub fn program_of(
     (host, looked_at): (&impl Host, Option<&str>),
 ) -> Result<(Tenant, FileSet), Wrong> {
     refuse_what_programs_lack(job, engine)?;
-    rules::refuse(job)?;
+    rules::refuse(job, engine)?;
     let work = work(job, host, looked_at)?;
     let program = if engine.is_of_names() {
         of_names(job, engine, set, work.files)
@@ -146,6 +146,7 @@ pub fn program_of(
         tree: Tree { names: names.clone(), ..Tree::default() },
         existing_percent: if makes_names(engine) { 0.0 } else { 100.0 },
         reuse: Reuse::Kept,
+        content: None,
         makers: 0,
         fill: match (job.rw.writes() && !job.rw.reads() || engine.is_of_space(), job.fallocate) {
             (true, _) if !engine.is_of_space() && (job.is_overwritten || job.rw.trims()) => {
@@ -161,11 +162,15 @@ pub fn program_of(
         depth: if engine.is_asynchronous() { job.depth as u32 } else { 1 },
         opening: if makes_names(engine) { Opening::Create } else { Opening::Existing },
         priority: tenant::priority(job),
+        begins_ns: tenant::delay(job, unit).0,
         manner: Manner {
+            begin_step_ns: tenant::delay(job, unit).1,
             op_log_window_ns: job.logs.engine_window(),
             submission_group: tenant::submission_group(job, engine),
             cpus: lower::cpus_of(job),
             expects_written: job.verifies_earlier(),
+            rules: rules::of(job)?,
+            submitter_cpu: job.submitter_cpu,
             verified: verify::blocks(job, work.unit)?,
             ..Manner::default()
         },
@@ -219,15 +224,13 @@ fn refuse_what_programs_lack(job: &Job, engine: Engine) -> Result<(), Wrong> {
         return wrong("ramp_time", what, "leave it out");
     }
     let beside = "beside several files or sizes, or places by a distribution, is not done yet";
+    let moves_nothing = engine.is_of_names() || engine.is_of_space() || job.rw.trims();
     let refused = [
-        ("startdelay", job.delay_ns.1 > 0),
-        ("create_only", job.is_only_created),
+        ("create_only", job.is_only_created && moves_nothing),
         ("lockfile", job.lock != LockPolicy::None),
         ("force_async", job.kernel_thread_every > 0),
         ("thinktime_spin", job.pauses.burning_ns > 0),
         ("thinktime_iotime", job.pauses.every_ns > 0),
-        ("buffer_compress_percentage", job.compress_percent > 0 && job.compress_percent < 100),
-        ("dedupe_percentage", job.dedupe_percent > 0),
     ];
     match refused.into_iter().find(|(_, is_asked)| *is_asked) {
         Some((name, _)) => {
@@ -369,7 +372,7 @@ fn of_transfers(
         return of_trims(job, unit, engine, set, work);
     }
     check_space(job, engine, work)?;
-    let share = tenant::read_share(job);
+    let share = read_share(job, work);
     let mut leafs = Vec::new();
     if job.rw.reads() && share > 0.0 {
         leafs.push(leaf(job, unit, (engine, set), work, (0, share))?);
@@ -402,7 +405,10 @@ fn of_transfers(
     let limit = Limits {
         passes,
         ops: work.ops,
-        total_bytes: work.bytes.filter(|_| !engine.is_of_space()).map(Bytes),
+        total_bytes: match work.bytes {
+            _ if job.is_only_created => Some(Bytes(0)),
+            bytes => bytes.filter(|_| !engine.is_of_space()).map(Bytes),
+        },
         time_ns: (job.runtime_ns > 0).then_some(lasting),
         count: None,
     };
@@ -499,15 +505,18 @@ fn leaf(
         flushes: job.is_flushed_after_pass() && job.is_strided != Some(true),
         zones: zones(job)?,
     };
-    let named = shape::distribution(&job.distribution, place);
+    let region = shape::Worked { bytes: Some(work.one.region), kb_base: job.kb_base };
+    let named = shape::distribution(&job.distribution, place, region);
     let named = named.map_err(|problem| ("random_distribution", problem))?;
     let align = job.align[place];
-    let even = if job.has_no_map || align.is_some() { Pick::Uniform } else { Pick::Permutation };
+    let has_no_map = job.has_no_map || align.is_some() || has_two_sizes(job);
+    let even = if has_no_map { Pick::Uniform } else { Pick::Permutation };
+    let grain = if has_two_sizes(job) { job.sizes()[place].0 } else { work.unit };
     let is_range = job.filesize.is_some_and(|(low, high)| low != high);
     let first = work.one.from + work.one.step * unit.first;
     let at = Place {
         pick: Some(named.unwrap_or(even)).filter(|_| is_random),
-        unit_bytes: Some(Bytes(align.filter(|_| is_random).unwrap_or(work.unit))),
+        unit_bytes: Some(Bytes(align.filter(|_| is_random).unwrap_or(grain))),
         from_bytes: Bytes(first),
         within_bytes: (!is_range).then_some(Bytes(work.one.region)),
         worker_step_bytes: Bytes(work.one.step),
@@ -530,10 +539,19 @@ fn leaf(
         at: Some(at),
         size_bytes: Some(size_of(job, place, work.unit)),
         is_submitted_only: engine.is_asynchronous() && job.depth > 1,
+        flags: engine::flags(job, engine),
         // A read by fallocate(2): the file has room, and is as long as before.
         keeps_length: does == Deed::Allocate && place == 0,
         ..opened(job, engine, does)
     })
+}
+
+/// Tell whether the reads and the writes of a random job have sizes of their own: whole transfers
+/// of the larger ones find no room in a map of places that the smaller ones have passed.
+pub fn has_two_sizes(job: &Job) -> bool {
+    let is_mapped = !job.has_no_map && job.align == [None; 3] && !job.compares();
+    let is_mixed = job.rw.is_mixed() && job.rw.is_random() && !job.rw.trims();
+    is_mapped && is_mixed && job.sizes()[0].0 != job.sizes()[1].0
 }
 
 /// Deed of a read (0), a write (1) or a trim.
@@ -584,6 +602,7 @@ fn opened(job: &Job, engine: Engine, does: Deed) -> Node {
         },
         is_read_only: !job.rw.writes() && !engine.is_of_space(),
         advice: job.advised().filter(|_| !engine.is_without_files()),
+        write_life: if job.rw.writes() { job.write_life } else { WriteLife::Unsaid },
         ..Node::new(does)
     }
 }
@@ -633,13 +652,40 @@ fn of_each_file(step: Node, set: &str, files: u64) -> Node {
     Node { file: Some(file), times: Some(Amount::Constant(files)), ..step }
 }
 
+/// Tell whether the bytes of transfers of several sizes are limited, not their number.
+fn is_in_bytes(job: &Job, work: &Work) -> bool {
+    !work.is_fixed && job.rate != [0; 3]
+}
+
+/// Share of reads of a mixed job: that of the rates, of bytes with the mean size of each direction.
+fn read_share(job: &Job, work: &Work) -> f64 {
+    let rates = job.rate;
+    if !is_in_bytes(job, work) || !job.rw.is_mixed() || rates[0] == 0 || rates[1] == 0 {
+        return tenant::read_share(job);
+    }
+    let [reads, writes] =
+        [0, 1].map(|place| rates[place] as f64 / mean_of(&size_of(job, place, work.unit)));
+    reads / (reads + writes)
+}
+
+/// Mean of transfer sizes as `size_of` makes them.
+fn mean_of(size: &Amount) -> f64 {
+    match size {
+        Amount::Constant(bytes) => *bytes as f64,
+        Amount::Drawn(Spread::Table { rows }) => {
+            let all: f64 = rows.iter().map(|row| row.weight).sum();
+            rows.iter().map(|row| row.value as f64 * row.weight).sum::<f64>() / all
+        }
+        Amount::Drawn(_) => size.least().midpoint(size.most()) as f64,
+    }
+}
+
 fn pace(job: &Job, work: &Work) -> Result<Pace, Wrong> {
-    let is_in_bytes = !work.is_fixed && job.rate != [0; 3];
-    if is_in_bytes && (job.rw.is_mixed() || job.is_poisson) {
-        let why = if job.rw.is_mixed() { "a mixed job" } else { "rate_process=poisson" };
-        let what = format!("a rate in bytes of several transfer sizes is not done for {why}");
+    let is_in_bytes = is_in_bytes(job, work);
+    if is_in_bytes && job.is_poisson {
+        let what = "a rate in bytes of several transfer sizes is not done for rate_process=poisson";
         let remedy = "write rate_iops=: bytes per second divided by the mean transfer";
-        return wrong("rate", &what, remedy);
+        return wrong("rate", what, remedy);
     }
     match (tenant::rate(job, if is_in_bytes { 1 } else { work.unit })?, job.think_ns) {
         (Some(_), 1..) => {

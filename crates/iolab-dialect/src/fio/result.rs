@@ -305,14 +305,14 @@ pub struct Entry<'a> {
 }
 
 /// `EIO`, `ENOSPC` and `EILSEQ` of Linux.
-const ERRORS: [(&str, u32); 5] = [
-    ("No space left", 28),
-    ("Permission denied", 13),
-    ("Read-only", 30),
-    ("Invalid argument", 22),
-    ("timed out", 110),
-];
 const EIO: u32 = 5;
+
+/// Number of the error that a sentence ends with: `... (os error 28)`.
+fn error_of(text: &str) -> u32 {
+    let behind = text.rsplit_once("(os error ").and_then(|(_, rest)| rest.split_once(')'));
+    behind.and_then(|(number, _)| number.parse().ok()).unwrap_or(EIO)
+}
+
 pub(super) const EILSEQ: u32 = 84;
 
 fn milliseconds(ns: u64) -> u64 {
@@ -526,10 +526,7 @@ fn add(found: &mut Entry<'_>, unit: &UnitShow, phase: &PhaseResult, tenant: &Ten
         found.rules.add(worker);
         let error = match &worker.first_error {
             _ if worker.mismatch_count > 0 => EILSEQ,
-            Some(text) => {
-                let known = ERRORS.iter().find(|(part, _)| text.contains(part));
-                known.map_or(EIO, |(_, number)| *number)
-            }
+            Some(text) => error_of(text),
             None => 0,
         };
         found.error = if found.error == 0 { error } else { found.error };

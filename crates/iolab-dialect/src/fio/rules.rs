@@ -11,6 +11,7 @@ use iolab_workload::spec::rules::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::engine::Engine;
 use super::geometry::Wrong;
 use super::job::Job;
 use super::result::{Entry, WorkerResult};
@@ -239,38 +240,41 @@ pub fn of(job: &Job) -> Result<TenantRules, Wrong> {
     });
     let longest = asked.longest_ns.map(|longest| longest.map(Ns));
     let longest_ns = (longest != [None; 2]).then_some(longest);
-    let [bytes_per_s, ops_per_s] = asked.least;
+    // A direction that the job does not have is not too slow.
+    let has = [job.rw.reads(), job.rw.writes()];
+    let of_job = |rates: [u64; 2]| [0, 1].map(|place| if has[place] { rates[place] } else { 0 });
+    let [bytes_per_s, ops_per_s] = asked.least.map(of_job);
+    for (name, least, rates) in
+        [("rate_min", bytes_per_s, job.rate), ("rate_iops_min", ops_per_s, job.rate_iops)]
+    {
+        if (0..2).any(|place| rates[place] > 0 && least[place] > rates[place]) {
+            let what = "a least rate above the rate itself";
+            return wrong(name, what, "write a lower one");
+        }
+    }
     let cycle_ns = Ns::from_ms(asked.cycle_ms.unwrap_or(1000).max(1));
-    let is_least = asked.least != [[0; 2]; 2];
+    let is_least = [bytes_per_s, ops_per_s] != [[0; 2]; 2];
     let least = is_least.then_some(LeastRate { bytes_per_s, ops_per_s, cycle_ns });
     Ok(TenantRules { steady, depth_search, longest_ns, least, tolerance })
 }
 
-/// Refuses rules where only streams follow them.
+/// Refuses rules that are not followed: by what works on names, and one that only streams follow.
 ///
 /// # Errors
 ///
 /// The option.
-pub fn refuse(job: &Job) -> Result<(), Wrong> {
-    let asked = &job.rules;
-    if !asked.is_any() {
+pub fn refuse(job: &Job, engine: Engine) -> Result<(), Wrong> {
+    if engine.is_of_names() && job.rules.is_any() {
+        let what = format!("rules of what is measured with ioengine={}", engine.name);
+        return Err(("ioengine", Problem::new(what, "leave them out")));
+    }
+    if job.rules.target_ns == 0 {
         return Ok(());
     }
-    let name = if asked.steady.is_some() {
-        "steadystate"
-    } else if asked.target_ns > 0 {
-        "latency_target"
-    } else if asked.least != [[0; 2]; 2] {
-        "rate_min"
-    } else if asked.longest_ns != [None; 2] {
-        "max_latency"
-    } else {
-        "continue_on_error"
-    };
-    let what = format!(
-        "{name} beside several files or sizes, or places by a distribution, is not done yet"
-    );
-    Err((name, Problem::new(what, super::program::culprit(job).unwrap_or("leave it out"))))
+    let what = "latency_target beside several files or sizes, or places by a distribution, is not \
+                done yet";
+    let remedy = super::program::culprit(job).unwrap_or("leave it out");
+    Err(("latency_target", Problem::new(what, remedy)))
 }
 
 /// Way in which the rules of a unit are told.

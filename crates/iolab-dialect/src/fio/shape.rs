@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use iolab_model::Bytes;
 use iolab_model::op::RangeSync;
 use iolab_workload::program::{Pick, Weighted, Zone};
 
@@ -91,34 +92,46 @@ fn filled(shares: &[Option<f64>], option: &str) -> Read<Vec<f64>> {
     Ok(shares.iter().map(|share| share.unwrap_or(rest)).collect())
 }
 
-/// Numbers behind the name of a distribution; the second one is a centre.
-fn number(text: Option<&str>, usual: Option<f64>, what: &str) -> Read<f64> {
+/// Numbers behind the name of a distribution; the second one is the place of the likeliest.
+fn numbers(text: Option<&str>, usual: Option<f64>, what: &str) -> Read<(f64, Option<f64>)> {
     let Some(text) = text.filter(|text| !text.is_empty()) else {
         let missing = || Problem::new(format!("{what} needs a number"), format!("write {what}:N"));
-        return usual.ok_or_else(missing);
+        return usual.map(|number| (number, None)).ok_or_else(missing);
     };
-    let (first, centre) = text.split_once(':').unwrap_or((text, ""));
-    if !centre.is_empty() {
-        let problem = format!("{what}: a centre of the distribution is not done yet");
-        return Err(Problem::new(problem, "leave the second number out"));
+    let float = |text: &str| {
+        value::float(text).map_err(|(_, problem)| {
+            Problem::new(problem.what, format!("write {what}:NUMBER, or {what}:NUMBER:CENTER"))
+        })
+    };
+    let (first, second) = text.split_once(':').unwrap_or((text, ""));
+    let center = if second.is_empty() { None } else { Some(float(second)?) };
+    if let Some(center) = center.filter(|center| !(0.0..=1.0).contains(center)) {
+        let problem = format!("{what}: a center of {center}");
+        return Err(Problem::new(problem, "write a share of the file, 0 to 1"));
     }
-    value::float(first).map_err(|(_, problem)| problem)
+    Ok((float(first)?, center))
+}
+
+/// Units in which zones are as large as typed.
+#[derive(Clone, Copy, Debug)]
+pub struct Worked {
+    /// Bytes that are worked on; unknown as long as the file is.
+    pub bytes: Option<u64>,
+    /// `kb_base`.
+    pub kb_base: u64,
 }
 
 /// Distribution of the reads (0), writes (1) or trims (2) of a job; `None`: each place once, or
 /// evenly.
-pub fn distribution(text: &str, place: usize) -> Read<Option<Pick>> {
+pub fn distribution(text: &str, place: usize, region: Worked) -> Read<Option<Pick>> {
     let (name, more) = text.split_once(':').map_or((text, None), |(name, more)| (name, Some(more)));
     match name {
         "random" => Ok(None),
-        "zoned" => zones_of(more.unwrap_or_default(), place).map(Some),
+        "zoned" => zones_of(more.unwrap_or_default(), place, None).map(Some),
+        "zoned_abs" => zones_of(more.unwrap_or_default(), place, Some(region)).map(Some),
         "zipf" | "pareto" | "normal" | "gauss" => named(name, more).map(Some),
-        "zoned_abs" => {
-            let what = "random_distribution=zoned_abs is not done yet";
-            Err(Problem::new(what, "write zoned: with percentages"))
-        }
         _ => {
-            let known = ["random", "zipf", "pareto", "normal", "zoned"];
+            let known = ["random", "zipf", "pareto", "normal", "zoned", "zoned_abs"];
             let hint = iolab_model::nearest::did_you_mean(name, known);
             let what = format!("random_distribution has no value '{name}'{hint}");
             Err(Problem::new(what, format!("use one of {}", known.join(", "))))
@@ -132,29 +145,33 @@ pub fn named(name: &str, more: Option<&str>) -> Read<Pick> {
         Err(Problem::new(format!("{name}:{value} is out of range"), remedy))
     };
     match name {
-        "zipf" => match number(more, Some(ZIPF), name)? {
-            theta if (theta - 1.0).abs() < 1e-9 => {
+        "zipf" => match numbers(more, Some(ZIPF), name)? {
+            (theta, _) if (theta - 1.0).abs() < 1e-9 => {
                 Err(Problem::new("zipf theta must differ from 1.0", "write for instance zipf:1.1"))
             }
-            theta if theta > 0.0 && theta.is_finite() => Ok(Pick::Zipf { theta }),
-            theta => wrong(theta, "write a number above 0"),
+            (theta, center) if theta > 0.0 && theta.is_finite() => Ok(Pick::Zipf { theta, center }),
+            (theta, _) => wrong(theta, "write a number above 0"),
         },
-        "pareto" => match number(more, Some(PARETO), name)? {
-            h if h > 0.0 && h < 1.0 => Ok(Pick::Pareto { h }),
-            h => wrong(h, "write a number between 0 and 1"),
+        "pareto" => match numbers(more, Some(PARETO), name)? {
+            (h, center) if h > 0.0 && h < 1.0 => Ok(Pick::Pareto { h, center }),
+            (h, _) => wrong(h, "write a number between 0 and 1"),
         },
-        _ => match number(more, None, name)? {
-            percent if percent > 0.0 && percent <= 100.0 => {
-                Ok(Pick::Normal { deviation_percent: percent })
+        _ => match numbers(more, None, name)? {
+            (spread_percent, center) if (0.0..100.0).contains(&spread_percent) => {
+                Ok(Pick::Bell { spread_percent, center })
             }
-            percent => wrong(percent, "write a percentage up to 100"),
+            (percent, _) => wrong(percent, "write a percentage below 100"),
         },
     }
 }
 
 /// Zones of a direction; those that are not typed are those of the direction before.
-fn zones_of(text: &str, place: usize) -> Read<Pick> {
-    let mut sets: Vec<Pick> = text.split(',').map(zones).collect::<Read<_>>()?;
+fn zones_of(text: &str, place: usize, region: Option<Worked>) -> Read<Pick> {
+    let read = |text| match region {
+        None => zones(text),
+        Some(region) => zones_of_sizes(text, region),
+    };
+    let mut sets: Vec<Pick> = text.split(',').map(read).collect::<Read<_>>()?;
     if sets.len() > 3 {
         let what = format!("zoned has {} lists of zones", sets.len());
         return Err(Problem::new(what, "write one for reads, writes and trims"));
@@ -180,6 +197,42 @@ fn zones(text: &str) -> Read<Pick> {
     let zones = shares.into_iter().zip(sizes);
     let zones = zones.map(|(ops_percent, data_percent)| Zone { data_percent, ops_percent });
     Ok(Pick::Zones { zones: zones.collect() })
+}
+
+/// Zones whose sizes are typed; what is left of the region behind them is not worked on.
+fn zones_of_sizes(text: &str, region: Worked) -> Read<Pick> {
+    let (mut shares, mut sizes) = (Vec::new(), Vec::new());
+    for part in text.split(':') {
+        let Some((share, size)) = part.split_once('/') else {
+            let what = format!("zoned_abs: '{part}' is no share and size");
+            return Err(Problem::new(what, "write zoned_abs:60/1g:40/10g"));
+        };
+        shares.push(percent(share.trim(), "zoned_abs")?);
+        let read = value::size(size.trim(), region.kb_base);
+        sizes.push(read.map_err(|(_, problem)| problem)?);
+    }
+    if shares.len() > ZONES_MAX {
+        return Err(Problem::new(format!("{} zones", shares.len()), "write at most 256"));
+    }
+    let shares = filled(&shares, "zoned_abs")?;
+    let all = sizes.iter().fold(0, |sum: u64, size| sum.saturating_add(*size));
+    // As long as nobody knows the file, the zones are taken to fill it.
+    let bytes = region.bytes.unwrap_or(all).max(1);
+    if all == 0 || all > bytes {
+        let what = format!(
+            "zoned_abs: the zones are {} together, and what is worked on is {}",
+            Bytes(all),
+            Bytes(bytes)
+        );
+        return Err(Problem::new(what, "let them be as large as that, at most"));
+    }
+    let percent_of = |size: u64| size as f64 / bytes as f64 * 100.0;
+    let zones = shares
+        .into_iter()
+        .zip(sizes)
+        .map(|(ops_percent, size)| Zone { data_percent: percent_of(size), ops_percent });
+    let rest = Zone { data_percent: percent_of(bytes - all), ops_percent: 0.0 };
+    Ok(Pick::Zones { zones: zones.chain((all < bytes).then_some(rest)).collect() })
 }
 
 /// Order of files, and transfers on one before the next; 0: until it is used up.
@@ -277,8 +330,23 @@ mod tests {
 
     #[test]
     fn distributions_are_picks() {
+        let region = Worked { bytes: Some(1 << 20), kb_base: 1024 };
+        let distribution = |text: &str, place| distribution(text, place, region);
         assert_eq!(distribution("random", 0).unwrap(), None);
-        assert_eq!(distribution("zipf:1.2", 1).unwrap(), Some(Pick::Zipf { theta: 1.2 }));
+        let zipf = |theta, center| Some(Pick::Zipf { theta, center });
+        assert_eq!(distribution("zipf:1.2", 1).unwrap(), zipf(1.2, None));
+        assert_eq!(distribution("zipf:1.1:0.25", 1).unwrap(), zipf(1.1, Some(0.25)));
+        let bell = Pick::Bell { spread_percent: 0.0, center: None };
+        assert_eq!(distribution("normal:0", 1).unwrap(), Some(bell));
+        let shares = |text| match distribution(text, 0).unwrap() {
+            Some(Pick::Zones { zones }) => {
+                zones.iter().map(|zone| (zone.ops_percent, zone.data_percent)).collect()
+            }
+            _ => Vec::new(),
+        };
+        let of_sizes = shares("zoned_abs:60/256k:40/256k");
+        assert_eq!(of_sizes, [(60.0, 25.0), (40.0, 25.0), (0.0, 50.0)]);
+        assert_eq!(shares("zoned_abs:/512k:25/512k"), [(75.0, 50.0), (25.0, 50.0)]);
         let zoned = distribution("zoned:60/10:30/20:10/70", 2).unwrap();
         assert!(matches!(zoned, Some(Pick::Zones { zones }) if zones.len() == 3));
         for text in [
@@ -286,10 +354,13 @@ mod tests {
             "zipf:-1",
             "pareto:1",
             "normal",
-            "normal:0",
-            "zipf:1.1:0.5",
+            "normal:100",
+            "zipf:1.1:1.5",
+            "zipf:1.1:x",
             "zoned",
             "zoned_abs:1/2",
+            "zoned_abs:100/2m",
+            "zoned_abs:100/0",
             "zoned:60/10:40/90,",
             "zoned:1/1:99/99,1/1:99/99,1/1:99/99,1/1:99/99",
             "zpif:1",

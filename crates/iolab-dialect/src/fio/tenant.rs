@@ -8,7 +8,7 @@ use iolab_workload::spec::{
     Tenant,
 };
 
-use super::engine::Engine;
+use super::engine::{self, Engine};
 use super::expand::Unit;
 use super::geometry::{Geometry, Wrong};
 use super::job::{Fallocate, Job, Pauses, Sync};
@@ -77,6 +77,7 @@ pub fn tenant_of(
         rate_ops_per_s: rate(job, io)?,
         think_ns: Ns(if is_simple_pause(job) { job.think_ns } else { 0 }),
         lock: job.lock,
+        flags: engine::flags(job, engine),
         begins_ns: delay(job, unit).0,
         priority: priority(job),
         limit: limit(job, geometry),
@@ -97,9 +98,11 @@ fn manner(job: &Job, unit: &Unit, engine: Engine, geometry: &Geometry) -> Result
         burst: burst(job, io)?,
         begin_step_ns: delay(job, unit).1,
         rules: rules::of(job)?,
+        submitter_cpu: job.submitter_cpu,
         range_sync: job.range_sync.map_or_else(RangeSync::default, |(how, _)| how),
         preallocation: preallocation(job),
         advice: job.advised().filter(|_| !engine.is_without_files()),
+        write_life: job.write_life,
         nice: job.nice,
         cpus: lower::cpus_of(job),
         kernel_thread_every: job.kernel_thread_every,
@@ -127,7 +130,7 @@ fn drops_first(job: &Job, engine: Engine) -> bool {
 
 /// Time until the first clone of a unit begins, and from one clone to the next: a range of delays
 /// is divided evenly, where fio draws each clone's.
-fn delay(job: &Job, unit: &Unit) -> (Ns, Ns) {
+pub(super) fn delay(job: &Job, unit: &Unit) -> (Ns, Ns) {
     let (low, high) = job.delay_ns;
     let step = high.saturating_sub(low) / job.clones.max(1);
     (Ns(low + step / 2 + step * unit.first), Ns(if unit.clones > 1 { step } else { 0 }))

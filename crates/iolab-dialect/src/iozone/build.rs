@@ -158,6 +158,8 @@ impl Build<'_> {
                 across_percent: duplicate.saturating_sub(everywhere).saturating_sub(within),
                 everywhere_percent: everywhere,
                 within_percent: within,
+                chunk_bytes: Bytes(0),
+                chunk_zero_percent: 0,
                 zero_percent: of(100 - duplicate, data.zero_percent),
                 seed: Seed(u64::from(data.seed)),
                 skew: data.skew,

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use iolab_model::op::Access;
+use iolab_model::seed::Stream;
 use iolab_model::target::Content;
 use iolab_model::{Erased, Error, LaneRequest, Ns, Seed, Target};
 use iolab_workload::program::{MakerShare, Round, Stage, StageWorker};
@@ -19,7 +20,7 @@ use iolab_workload::verify::phase_index;
 use iolab_workload::{Gate, GroupState, LayoutPlan, LayoutWorker, layout::FILL_BYTES};
 
 use super::events::Actor;
-use super::threads::lane_content;
+use super::threads::{lane_content, name_of};
 use super::worker::drive;
 use crate::blend::{BlendingLane, Composer};
 use crate::coordinate::{Observer, PhaseOutcome, assemble, watch};
@@ -92,7 +93,7 @@ fn set_up_all(
     let makers = StageWorker::<&SharedGroup>::makers(stage).min(cpus);
     let is_verified =
         LanePlan::stage(workload, phase_index(workload, phase), stage, None).is_some();
-    if makers < 2 || is_verified {
+    if makers < 2 || is_verified || is_composed(workload, stage) {
         return set_up(target, (workload, phase), stage, group);
     }
     let make = |index: u32, of: u32, round: Round| {
@@ -133,6 +134,9 @@ fn set_up(
         let random = workload.seed.stream("verify layout", 0);
         let mut lane = VerifyingLane::new(lane, plan, 1, random);
         drive(&mut lane, &mut worker, &mut recorder, 1)?;
+    } else if is_composed(workload, stage) {
+        let mut lane = BlendingLane::new(lane, composer_of(workload, stage));
+        drive(&mut lane, &mut worker, &mut recorder, 1)?;
     } else {
         drive(&mut lane, &mut worker, &mut recorder, 1)?;
     }
@@ -160,14 +164,41 @@ fn shared_actor<'s, T: Target, G: GroupState>(
         worker: u32::MAX - share.index,
         depth: 1,
         buffer_bytes: StageWorker::<G>::buffer_bytes(stage),
-        content: lane_content(workload),
+        content: content_of_all(workload, stage.contents(workload.content)),
         seed: Seed(workload.seed.stream("layout", 0).next_u64()),
         priority: None,
+        submitter_cpu: None,
         paths: stage.paths(),
     })?;
     let access = if target.capabilities().has_plain { Access::Plain } else { Access::Direct };
     let worker = StageWorker::sharing(stage, workload.seed, (access, share), group);
     Ok(Actor { lane, worker, recorder: Recorder::new(1, workload.interval_ns, None) })
+}
+
+/// Content that a lane gives its buffers which makes files of these contents: of one content it
+/// makes the data itself, unless they are composed.
+fn content_of_all(workload: &Workload, mut contents: impl Iterator<Item = Content>) -> Content {
+    let first = contents.next().unwrap_or(workload.content);
+    let is_one = contents.all(|content| content == first);
+    if is_one { lane_content(workload, first) } else { Content::Prepared }
+}
+
+/// Data that nobody else writes, for files that are laid out.
+fn unique(workload: &Workload) -> Stream {
+    let skew = if let Content::Blend(blend) = &workload.content { blend.skew } else { 0 };
+    workload.seed.stream("unique layout", u64::from(skew))
+}
+
+/// Tell whether somebody makes the data of a stage's files whose lane makes none.
+fn is_composed(workload: &Workload, stage: &Stage) -> bool {
+    content_of_all(workload, stage.contents(workload.content)) == Content::Prepared
+}
+
+/// Composer of the files of a stage.
+fn composer_of(workload: &Workload, stage: &Stage) -> Composer {
+    let paths = stage.paths();
+    let names = paths.iter().map(|path| name_of(path));
+    Composer::new(names.zip(stage.contents(workload.content)), unique(workload))
 }
 
 /// A stage's failure as an error of the phase.
@@ -218,9 +249,9 @@ fn write_files(
         let random = workload.seed.stream("verify layout", 0);
         let mut lane = VerifyingLane::new(lane, plan, 1, random);
         drive(&mut lane, &mut worker, &mut recorder, 1)?;
-    } else if let Content::Blend(blend) = &workload.content {
-        let unique = workload.seed.stream("unique layout", u64::from(blend.skew));
-        let mut lane = BlendingLane::new(lane, Composer::new(blend, plan.names(), unique));
+    } else if content_of_all(workload, plan.contents(workload.content)) == Content::Prepared {
+        let files = plan.names().zip(plan.contents(workload.content));
+        let mut lane = BlendingLane::new(lane, Composer::new(files, unique(workload)));
         drive(&mut lane, &mut worker, &mut recorder, 1)?;
     } else {
         drive(&mut lane, &mut worker, &mut recorder, 1)?;
@@ -241,9 +272,10 @@ pub(super) fn layout_actor<T: Target, G: GroupState>(
         worker: u32::MAX,
         depth: 1,
         buffer_bytes: FILL_BYTES,
-        content: lane_content(workload),
+        content: content_of_all(workload, plan.contents(workload.content)),
         seed: Seed(workload.seed.stream("layout", 0).next_u64()),
         priority: None,
+        submitter_cpu: None,
         paths: Arc::from(paths),
     })?;
     let recorder = Recorder::new(1, workload.interval_ns, None);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use iolab_model::op::{Access, OpClass};
 use iolab_model::seed::Stream;
-use iolab_model::target::{Blend, Content};
+use iolab_model::target::Content;
 use iolab_model::{Erased, Error, LaneRequest, Ns, Seed, Target};
 use iolab_workload::file_set::{FileAction, FileMeans, FileSetPlan, FileSetWorker};
 use iolab_workload::program::Stage;
@@ -109,7 +109,7 @@ impl Seat<'_> {
     /// Tell whether it is a stream whose data nobody composes or checks op by op.
     fn is_plain_stream(&self) -> bool {
         let is_program = self.stage.is_some() && self.tenant.program.is_some();
-        let is_prepared = lane_content(self.workload) == Content::Prepared;
+        let is_prepared = self.lane_content() == Content::Prepared;
         !is_program && !is_prepared && self.tenant.file_set.is_none()
     }
 
@@ -126,7 +126,7 @@ impl Seat<'_> {
         if self.tenant.file_set.is_some() {
             let actor = self.files_actor(&target, directory, group)?;
             let Actor { mut lane, mut worker, mut recorder } = actor;
-            if let Some(composer) = self.unique_bytes() {
+            if let Some(composer) = self.unique_bytes().or_else(|| self.composer(None)) {
                 let mut lane = BlendingLane::new(lane, composer);
                 drive(&mut lane, &mut worker, &mut recorder, 1)?;
             } else {
@@ -137,7 +137,7 @@ impl Seat<'_> {
         let Actor { mut lane, mut worker, mut recorder } = self.actor(&target, directory, group)?;
         let depth = self.tenant.depth.min(target.capabilities().depth_max);
         let slots = self.slots(target.capabilities().depth_max);
-        if let Some(composer) = self.composer() {
+        if let Some(composer) = self.composer(None) {
             let mut lane = BlendingLane::new(lane, composer);
             drive(&mut lane, &mut worker, &mut recorder, depth)?;
             return Ok(WorkerOutcome::new(self.tenant_index, worker.report(), recorder));
@@ -169,6 +169,10 @@ impl Seat<'_> {
             let mut report = worker.report();
             lane.into_findings().report(&mut report);
             report
+        } else if let Some(composer) = self.composer(Some(stage)) {
+            let mut lane = BlendingLane::new(lane, composer);
+            drive(&mut lane, &mut worker, &mut recorder, depth)?;
+            worker.report()
         } else {
             drive(&mut lane, &mut worker, &mut recorder, depth)?;
             worker.report()
@@ -189,9 +193,10 @@ impl Seat<'_> {
             worker: self.ordinal,
             depth,
             buffer_bytes: stage.buffer_bytes(self.tenant_index),
-            content: lane_content(self.workload),
+            content: self.lane_content(),
             seed: Seed(self.workload.seed.stream("content", u64::from(self.ordinal)).next_u64()),
             priority: self.tenant.priority,
+            submitter_cpu: self.tenant.manner.submitter_cpu,
             paths: stage.paths(),
         })?;
         let who = (self.phase, self.tenant_index);
@@ -213,11 +218,11 @@ impl Seat<'_> {
     /// compresses it looks further than a buffer reaches.
     fn unique_bytes(&self) -> Option<Composer> {
         let work = self.tenant.file_set.as_ref()?;
-        let is_random = self.workload.content == Content::Incompressible;
+        let is_random = self.workload.content_of(self.tenant) == Content::Incompressible;
         (work.action == FileAction::Extend && is_random).then(|| {
             let seed = self.workload.seed;
             let unique = seed.stream("unique", u64::from(self.ordinal));
-            Composer::new(&Blend::UNIQUE, core::iter::empty(), unique)
+            Composer::alike(&Content::Incompressible, unique)
         })
     }
 
@@ -248,10 +253,11 @@ impl Seat<'_> {
             buffer_bytes: plan.buffer_bytes(),
             content: match self.unique_bytes() {
                 Some(_) => Content::Prepared,
-                None => lane_content(self.workload),
+                None => self.lane_content(),
             },
             seed: Seed(self.workload.seed.stream("content", u64::from(self.ordinal)).next_u64()),
             priority: self.tenant.priority,
+            submitter_cpu: self.tenant.manner.submitter_cpu,
             paths: plan.paths(),
         })?;
         let means = FileMeans {
@@ -290,13 +296,29 @@ impl Seat<'_> {
         self.workload.seed.stream("verify", u64::from(self.ordinal))
     }
 
-    /// Composer of its data, if the lane makes none.
-    fn composer(&self) -> Option<Composer> {
-        let Content::Blend(blend) = &self.workload.content else { return None };
-        let name = self.tenant.file_name(self.index);
+    /// Content that its lane gives its buffers.
+    fn lane_content(&self) -> Content {
+        lane_content(self.workload, self.workload.content_of(self.tenant))
+    }
+
+    /// Composer of its data, if the lane makes none: of a stream, a set of files, or the program
+    /// of a stage.
+    fn composer(&self, stage: Option<&Stage>) -> Option<Composer> {
+        let content = self.workload.content_of(self.tenant);
+        let Content::Blend(blend) = &content else { return None };
         let number = ((self.phase_index as u64) << 32) + u64::from(self.ordinal);
         let unique = Seed(self.workload.seed.0 ^ u64::from(blend.skew)).stream("unique", number);
-        Some(Composer::new(blend, core::iter::once(name.as_str()), unique))
+        Some(match stage {
+            Some(stage) => {
+                let paths = stage.paths();
+                Composer::new(paths.iter().map(|path| (name_of(path), content)), unique)
+            }
+            None if self.tenant.file_set.is_some() => Composer::alike(&content, unique),
+            None => {
+                let name = self.tenant.file_name(self.index);
+                Composer::new(core::iter::once((name, content)), unique)
+            }
+        })
     }
 
     /// The log of its ops for a lane of so many slots, if one is wanted.
@@ -334,9 +356,10 @@ impl Seat<'_> {
             worker: self.ordinal,
             depth: slots,
             buffer_bytes: tenant.io_size_bytes,
-            content: lane_content(self.workload),
+            content: self.lane_content(),
             seed: Seed(self.workload.seed.stream("content", u64::from(self.ordinal)).next_u64()),
             priority: tenant.priority,
+            submitter_cpu: self.tenant.manner.submitter_cpu,
             paths: Arc::from([path]),
         };
         let lane = target.open(&request)?;
@@ -368,9 +391,16 @@ fn timed_classes(tenant: &Tenant) -> Vec<OpClass> {
     all.into_iter().filter(|(occurs, _)| *occurs).map(|(_, class)| class).collect()
 }
 
-/// Content that the lanes of a workload give their buffers.
-pub(super) fn lane_content(workload: &Workload) -> Content {
-    match workload.content {
+/// Name that tells the files of a stage apart in any directory: that of a file, in its own.
+pub(super) fn name_of(path: &Path) -> String {
+    let last = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let (own, parent) = (last(path).unwrap_or_default(), path.parent().and_then(last));
+    format!("{}/{own}", parent.unwrap_or_default())
+}
+
+/// Content that lanes of a workload give their buffers, where this one is written.
+pub(super) fn lane_content(workload: &Workload, content: Content) -> Content {
+    match content {
         _ if workload.verification().is_on() => Content::Prepared,
         Content::Blend(_) => Content::Prepared,
         content => content,

@@ -28,13 +28,17 @@ impl Flavor for UringPoll {
         Capabilities { has_plain: false, has_append: false, ..Uring::CAPABILITIES };
 
     fn check(request: &LaneRequest) -> Result<(), Error> {
-        request.paths.iter().try_for_each(|path| check_device(path))
+        check_devices(request, Self::NAME)
     }
 }
 
-/// Refuses a file whose device cannot poll.
-fn check_device(path: &Path) -> Result<(), Error> {
-    let refused = |what: String| Error::Unsupported { target: UringPoll::NAME, what };
+/// Refuses files whose devices cannot poll, for an engine.
+pub fn check_devices(request: &LaneRequest, engine: &'static str) -> Result<(), Error> {
+    request.paths.iter().try_for_each(|path| check_device(path, engine))
+}
+
+fn check_device(path: &Path, target: &'static str) -> Result<(), Error> {
+    let refused = |what: String| Error::Unsupported { target, what };
     let Some(queue) = queue_of(path) else {
         let shown = path.display();
         return Err(refused(format!(
@@ -47,7 +51,8 @@ fn check_device(path: &Path) -> Result<(), Error> {
     let device = queue.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     Err(refused(format!(
         "poll {device} for completions, which has no polled queues (queue/io_poll is not 1); use \
-         --engine io_uring, or an NVMe device with nvme.poll_queues"
+         --engine io_uring (in a job of fio leave hipri out), or an NVMe device with \
+         nvme.poll_queues"
     )))
 }
 

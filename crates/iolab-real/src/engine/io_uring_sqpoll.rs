@@ -4,7 +4,7 @@
 //! Each lane has such a thread, named `iou-sqp-PID`. It keeps a CPU busy for as long as there is
 //! work and one second longer; its time is part of the process's, and the lane itself looks for
 //! completions a while before it sleeps. With fewer than two CPUs per worker it is slower than
-//! `io_uring`. Left out: a CPU of its own for the thread, which runs where the worker may run.
+//! `io_uring`. The thread runs where the worker may run, unless the request names its CPU.
 
 use super::ring::{Flavor, Ring};
 

@@ -1,10 +1,15 @@
 //! Ways of submitting I/O to the running kernel: one file per engine, one row in the list.
 
 mod api;
+mod combinations;
 mod io_uring;
 mod io_uring_fixed;
+mod io_uring_fixed_poll;
+mod io_uring_fixed_sqpoll;
+mod io_uring_fixed_sqpoll_poll;
 mod io_uring_poll;
 mod io_uring_sqpoll;
+mod io_uring_sqpoll_poll;
 mod libaio;
 mod mmap;
 mod posixaio;
@@ -49,6 +54,15 @@ api::engines! {
     IoUringSqpoll = "io_uring_sqpoll" => erased io_uring_sqpoll::target(),
     /// The same with polled completion.
     IoUringPoll = "io_uring_poll" => erased io_uring_poll::target(),
+    /// The same with registered buffers and files, and a kernel thread that submits.
+    IoUringFixedSqpoll = "io_uring_fixed_sqpoll" => erased io_uring_fixed_sqpoll::target(),
+    /// The same with registered buffers and files, and polled completion.
+    IoUringFixedPoll = "io_uring_fixed_poll" => erased io_uring_fixed_poll::target(),
+    /// The same with a kernel thread that submits and polls.
+    IoUringSqpollPoll = "io_uring_sqpoll_poll" => erased io_uring_sqpoll_poll::target(),
+    /// The same with all three.
+    IoUringFixedSqpollPoll = "io_uring_fixed_sqpoll_poll"
+        => erased io_uring_fixed_sqpoll_poll::target(),
     /// Linux's older asynchronous I/O.
     Libaio = "libaio" => typed libaio::target(),
     /// POSIX asynchronous I/O of the C library: threads of the process.

@@ -26,7 +26,7 @@ pub fn refused(engine: &'static str, call: &'static str, errno: Errno) -> Error 
 /// Remedy against a refusal.
 fn remedy(engine: &str, call: &str, errno: Errno) -> &'static str {
     match (call, errno.0) {
-        ("io_uring_setup", libc::EPERM) if engine == "io_uring_sqpoll" => {
+        ("io_uring_setup", libc::EPERM) if engine.contains("sqpoll") => {
             "before Linux 5.11 only root may have a polling thread, and kernel.io_uring_disabled \
              or a container may forbid io_uring: use --engine io_uring or psync"
         }
@@ -67,6 +67,7 @@ impl EngineVisitor for Try<'_> {
             content: Content::Zero,
             seed: Seed(0),
             priority: None,
+            submitter_cpu: None,
             paths: self.0.iter().map(|place| probe_in(place)).collect(),
         };
         target.open(&request).map(drop).map_err(|error| match error {

@@ -98,7 +98,7 @@ impl<F: Flavor> Target for Ring<F> {
         F::check(request)?;
         priority::apply(request)?;
         let mut buffers = Buffers::new(request)?;
-        let ring = ring_setup::set_up::<F>(request.depth)?;
+        let ring = ring_setup::set_up::<F>(request)?;
         if F::IS_REGISTERED {
             ring_setup::register::<F>(&ring, &mut buffers, request.depth)?;
         }

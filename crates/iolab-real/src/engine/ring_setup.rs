@@ -2,7 +2,7 @@
 
 use io_uring::IoUring;
 use iolab_model::op::{Handle, Token};
-use iolab_model::{Error, error::Errno};
+use iolab_model::{Error, LaneRequest, error::Errno};
 
 use super::refusal::refused;
 use super::ring::Flavor;
@@ -16,7 +16,8 @@ const IDLE_MS: u32 = 1000;
 /// Opens a ring: first with completion work deferred to this thread (Linux 6.1), else plainly.
 ///
 /// Where a kernel thread submits, there is nothing to defer.
-pub fn set_up<F: Flavor>(depth: u32) -> Result<IoUring, Error> {
+pub fn set_up<F: Flavor>(request: &LaneRequest) -> Result<IoUring, Error> {
+    let depth = request.depth;
     // A kernel thread gives the entries of a batch back after it has handled the whole batch. Some
     // have completed by then, and their slots are in use again: the old and the new must fit.
     let share = if F::HAS_KERNEL_THREAD { 2 } else { 1 };
@@ -27,6 +28,9 @@ pub fn set_up<F: Flavor>(depth: u32) -> Result<IoUring, Error> {
     }
     if F::HAS_KERNEL_THREAD {
         plain.setup_sqpoll(IDLE_MS);
+        if let Some(cpu) = request.submitter_cpu {
+            plain.setup_sqpoll_cpu(cpu);
+        }
     }
     let mut deferred = plain.clone();
     if !F::HAS_KERNEL_THREAD {

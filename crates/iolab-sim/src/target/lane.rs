@@ -632,6 +632,7 @@ mod tests {
                 content: iolab_model::target::Content::Zero,
                 seed: iolab_model::Seed(7),
                 priority: None,
+                submitter_cpu: None,
                 paths: Arc::from([PathBuf::from(format!("/simulated/{phase}"))]),
             };
             let mut lane = target.open(&request).unwrap();
@@ -642,7 +643,8 @@ mod tests {
                 is_writable: true,
                 is_truncating: false,
                 stream_buffer_bytes: Bytes(0),
-                mode: 0,
+                permissions: iolab_model::op::Permissions::Group,
+                write_life: iolab_model::op::WriteLife::Unsaid,
                 is_remembered: false,
             };
             let mut ask = |op: Op| {

@@ -24,6 +24,7 @@ fn lane(target: &SimTarget, number: usize, depth: u32) -> SimLane {
         content: Content::Zero,
         seed: Seed(7),
         priority: None,
+        submitter_cpu: None,
         paths: Arc::from([PathBuf::from(format!("/simulated/{number}"))]),
     };
     target.open(&request).unwrap()

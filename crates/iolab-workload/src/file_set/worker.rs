@@ -9,7 +9,8 @@
 
 use iolab_model::error::Errno;
 use iolab_model::op::{
-    Access, Handle, Op, OpClass, OpenHow, PathId, Position, Submission, Token, Transfer,
+    Access, Handle, Op, OpClass, OpenHow, PathId, Permissions, Position, Submission, Token,
+    Transfer,
 };
 use iolab_model::{Bytes, Completion, Ns};
 
@@ -24,10 +25,6 @@ const FILE: Handle = Handle(0);
 const SECTOR: u64 = 512;
 /// Names that are read from a directory at once.
 const NAMES_AT_ONCE: u32 = 1024;
-/// Permissions of a small file.
-const MODE: u16 = 0o600;
-/// Permissions of a file to swap to: sticky, for its owner only (mkfile of Solaris and illumos).
-const SWAP_MODE: u16 = 0o1600;
 
 /// Next thing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -328,7 +325,7 @@ impl<G: GroupState> FileSetWorker<G> {
             access: self.means.access,
             is_readable: self.action() != FileAction::Create,
             is_writable: self.action() != FileAction::Read,
-            mode: if is_extended { SWAP_MODE } else { MODE },
+            permissions: if is_extended { Permissions::OwnerSticky } else { Permissions::Owner },
             is_remembered: is_extended,
             ..OpenHow::default()
         }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use iolab_model::op::WriteLife;
+
 use super::amount::Amount;
 use super::choice::{FileBy, FileChoice, KeyBy, KeyChoice};
 use super::deed::{Deed, Group};
@@ -11,7 +13,6 @@ use super::files::{FILES_MAX, FileSet, KeySpace};
 use super::node::{DataPath, Node, Positioned};
 use super::problem::Problem;
 use crate::operation::OperationKind;
-use crate::spec::rules::TenantRules;
 use crate::spec::{Limit, Phase, Tenant, WorkersAs, Workload};
 
 /// Nothing, or the first contradiction.
@@ -136,10 +137,6 @@ fn check_tenant(workload: &Workload, tenant: &Tenant, path: &str) -> Found {
         let problem = "a program whose workers are processes: they share which files exist";
         return wrong(".program", problem, "use workers_as = \"threads\"");
     }
-    if matches!(workload.content, iolab_model::target::Content::Blend(_)) {
-        let problem = "a program that writes data with equal parts";
-        return wrong(".program", problem, "use content incompressible or zero");
-    }
     if tenant.file_set.is_some() || tenant.draws.is_some() {
         return wrong("", "both a program and many files or given draws", "use one of them");
     }
@@ -152,10 +149,10 @@ fn check_tenant(workload: &Workload, tenant: &Tenant, path: &str) -> Found {
     if tenant.rate_ops_per_s.is_some() || tenant.think_ns.0 > 0 {
         return wrong("", "a rate or pauses beside a program", "use program.pace, or think");
     }
-    if tenant.manner.rules != TenantRules::default() {
-        let problem = "rules of the tenant beside a program, which does not follow them";
-        let remedy = "leave the rules out, or use streams";
-        return wrong(".manner.rules", problem, remedy);
+    if tenant.manner.rules.depth_search.is_some() {
+        let problem = "a search for a depth beside a program, which does not follow it";
+        let remedy = "leave the search out, or use streams";
+        return wrong(".manner.rules.depth_search", problem, remedy);
     }
     Ok(())
 }
@@ -169,7 +166,7 @@ pub(super) struct Checker<'a> {
 }
 
 /// Fields that few nodes have: whether each is there, may be, must be.
-fn rare_fields(node: &Node) -> [(&'static str, bool, bool, bool); 9] {
+fn rare_fields(node: &Node) -> [(&'static str, bool, bool, bool); 10] {
     let does = node.does;
     let is_semaphore = matches!(does, Deed::Post | Deed::Wait);
     let opens = does.opens() || node.opens_its_slot();
@@ -183,6 +180,12 @@ fn rare_fields(node: &Node) -> [(&'static str, bool, bool, bool); 9] {
         ("rotates", node.rotates > 0, opens, false),
         ("is_write_only", node.is_write_only, does.opens() || does.uses_handle(), false),
         ("advice", node.advice.is_some(), does.opens() || does.uses_handle(), false),
+        (
+            "write_life",
+            node.write_life != WriteLife::Unsaid,
+            does.opens() || does.uses_handle(),
+            false,
+        ),
         ("is_counted", node.is_counted, !does.is_control(), false),
     ]
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use iolab_model::Seed;
+use iolab_model::target::Content;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +42,9 @@ pub struct FileSet {
     /// Content of files that are there at the beginning.
     #[serde(default, skip_serializing_if = "is_default")]
     pub fill: Fill,
+    /// Content of the files that are there at the beginning; absent: the workload's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Content>,
     /// Number of workers that make them side by side; 0 and 1: one after the other.
     #[serde(default, skip_serializing_if = "is_default")]
     pub makers: u32,

@@ -3,7 +3,8 @@
 
 use iolab_model::error::Errno;
 use iolab_model::op::{
-    Access, Durability, Handle, KeyValueKind, Op, OpenHow, PathId, Submission, Token,
+    Access, Durability, Handle, KeyValueKind, Op, OpenHow, PathId, Permissions, Submission, Token,
+    WriteLife,
 };
 use iolab_model::{Bytes, Completion, Ns, Seed};
 
@@ -232,7 +233,8 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
             is_writable: true,
             is_truncating: false,
             stream_buffer_bytes: Bytes(0),
-            mode: 0,
+            permissions: Permissions::Group,
+            write_life: WriteLife::Unsaid,
             is_remembered: self.stage.sets[self.set].is_flat,
         }
     }

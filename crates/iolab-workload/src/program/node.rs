@@ -1,7 +1,7 @@
 //! A node of a program's tree: a step, or control over other nodes.
 
 use iolab_model::Bytes;
-use iolab_model::op::{Access, Advice, Durability, RangeSync, TransferFlags};
+use iolab_model::op::{Access, Advice, Durability, RangeSync, TransferFlags, WriteLife};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -84,6 +84,9 @@ pub struct Node {
     /// Advice to the kernel about a file that it opens (`posix_fadvise(2)`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advice>,
+    /// Lifetime that data written into a file that it opens are said to have (`F_SET_RW_HINT`).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub write_life: WriteLife,
     /// Parts of the call (`sync_file_range`); absent: all of them.
     #[serde(default, skip_serializing_if = "is_default")]
     pub range_sync: RangeSync,
@@ -235,6 +238,7 @@ impl Node {
             is_read_only: false,
             is_write_only: false,
             advice: None,
+            write_life: WriteLife::Unsaid,
             range_sync: RangeSync::default(),
             keeps_length: false,
             flags: TransferFlags::NONE,

@@ -34,11 +34,26 @@ pub enum Pick {
     Zipf {
         /// Skew, above 0.
         theta: f64,
+        /// Place of the likeliest, as a share of the range; absent: anywhere. The others are
+        /// scattered (fio 3.33, whose manual says otherwise).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        center: Option<f64>,
     },
-    /// A share `h` of the things gets `1 - h` of the draws (fio's pareto), scattered.
+    /// A share `h` of the things gets `1 - h` of the draws (fio's pareto).
     Pareto {
         /// Between 0 and 1.
         h: f64,
+        /// As of zipf.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        center: Option<f64>,
+    },
+    /// The mean of twelve even draws, moved by another one (fio's normal), scattered.
+    Bell {
+        /// Width of the range of that move, in percent of the things.
+        spread_percent: f64,
+        /// As of zipf.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        center: Option<f64>,
     },
     /// Normal around the middle, in percent of the range.
     Normal {
@@ -101,19 +116,50 @@ pub struct Zone {
 enum Tagged {
     Sequential,
     Reverse,
-    Strided { skip: u64 },
+    Strided {
+        skip: u64,
+    },
     Uniform,
     Permutation,
-    Zipf { theta: f64 },
-    Pareto { h: f64 },
-    Normal { deviation_percent: f64 },
-    Hot { data_percent: f64, ops_percent: f64 },
-    Zones { zones: Vec<Zone> },
-    Drawn { number: Amount },
+    Zipf {
+        theta: f64,
+        #[serde(default)]
+        center: Option<f64>,
+    },
+    Pareto {
+        h: f64,
+        #[serde(default)]
+        center: Option<f64>,
+    },
+    Bell {
+        spread_percent: f64,
+        #[serde(default)]
+        center: Option<f64>,
+    },
+    Normal {
+        deviation_percent: f64,
+    },
+    Hot {
+        data_percent: f64,
+        ops_percent: f64,
+    },
+    Zones {
+        zones: Vec<Zone>,
+    },
+    Drawn {
+        number: Amount,
+    },
     Same,
-    List { values: Vec<u64> },
-    Latest { theta: f64 },
-    Exponential { percent: f64, share: f64 },
+    List {
+        values: Vec<u64>,
+    },
+    Latest {
+        theta: f64,
+    },
+    Exponential {
+        percent: f64,
+        share: f64,
+    },
 }
 
 impl<'de> Deserialize<'de> for Pick {
@@ -145,12 +191,22 @@ impl Pick {
     pub(super) fn problem(&self) -> Option<(String, &'static str)> {
         let is_percent = |value: f64| (0.0..=100.0).contains(&value);
         match self {
-            Self::Zipf { theta } | Self::Latest { theta }
+            Self::Zipf { center: Some(center), .. }
+            | Self::Pareto { center: Some(center), .. }
+            | Self::Bell { center: Some(center), .. }
+                if !(0.0..=1.0).contains(center) =>
+            {
+                Some((format!("a center of {center}"), "use a share of the range, 0 to 1"))
+            }
+            Self::Bell { spread_percent, .. } if !is_percent(*spread_percent) => {
+                Some((format!("a spread of {spread_percent} %"), "use a number up to 100"))
+            }
+            Self::Zipf { theta, .. } | Self::Latest { theta }
                 if !(theta.is_finite() && *theta > 0.0) =>
             {
                 Some((format!("a skew of {theta}"), "use a number above 0, as in 0.99"))
             }
-            Self::Pareto { h } if !(*h > 0.0 && *h < 1.0) => {
+            Self::Pareto { h, .. } if !(*h > 0.0 && *h < 1.0) => {
                 Some((format!("a pareto of {h}"), "use a number between 0 and 1, as in 0.2"))
             }
             Self::Normal { deviation_percent: d } if !is_percent(*d) || *d == 0.0 => {
@@ -202,11 +258,19 @@ impl Pick {
             Self::Permutation => {
                 draw::scatter(count % n, n, key.wrapping_add((count / n).rotate_left(32)))
             }
-            Self::Zipf { theta } => draw::scatter(draw::zipf(random, n, *theta), n, key),
-            Self::Pareto { h } => {
+            Self::Zipf { theta, center } => {
+                placed(draw::zipf(random, n, *theta), (n, *center, 0), key)
+            }
+            Self::Pareto { h, center } => {
                 // fio's rule: n u^(ln h / ln (1 - h)).
                 let rank = n as f64 * random.unit().powf(h.ln() / (1.0 - h).ln());
-                draw::scatter((rank as u64).min(n - 1), n, key)
+                placed((rank as u64).min(n - 1), (n, *center, 0), key)
+            }
+            Self::Bell { spread_percent, center } => {
+                let mean = (0..12).map(|_| random.unit()).sum::<f64>() / 12.0;
+                let moved = (random.unit() - 0.5) * (spread_percent / 100.0).min(0.5);
+                let place = ((mean + moved) * n as f64).clamp(0.0, (n - 1) as f64) as u64;
+                placed(place, (n, *center, n / 2), key)
             }
             Self::Normal { deviation_percent } => {
                 let (middle, width) = (n as f64 / 2.0, n as f64 * deviation_percent / 100.0);
@@ -235,6 +299,16 @@ impl Pick {
             }
         }
     }
+}
+
+/// Place of a rank among `n`, scattered, and moved so far that the likeliest rank lies at the
+/// center.
+fn placed(rank: u64, (n, center, likeliest): (u64, Option<f64>, u64), key: u64) -> u64 {
+    let place = draw::scatter(rank, n, key);
+    let Some(center) = center else { return place };
+    let wanted = ((n as f64 * center) as u64).min(n - 1);
+    let moved = u128::from(wanted) + u128::from(n - draw::scatter(likeliest, n, key));
+    ((u128::from(place) + moved) % u128::from(n)) as u64
 }
 
 /// Every `step`-th, then those that were skipped: each once in `n` draws.
@@ -277,7 +351,7 @@ mod tests {
     #[test]
     fn a_name_alone_is_a_pick() {
         assert_eq!(of("\"uniform\""), Pick::Uniform);
-        assert_eq!(of(r#"{"by":"zipf","theta":1.1}"#), Pick::Zipf { theta: 1.1 });
+        assert_eq!(of(r#"{"by":"zipf","theta":1.1}"#), Pick::Zipf { theta: 1.1, center: None });
         let error = serde_json::from_str::<Pick>("\"unifrom\"").unwrap_err().to_string();
         assert!(error.contains("unifrom") && error.contains("uniform"), "{error}");
         assert!(serde_json::from_str::<Pick>(r#"{"by":"zipf","teta":1}"#).is_err());
@@ -304,7 +378,7 @@ mod tests {
                 {"data_percent":50,"ops_percent":90}]}"#);
         assert!((share(&zones, &|place| place >= 500) - 0.9).abs() < 0.01);
         // 20 % of the places get 80 % of the draws, wherever they are.
-        let drawn = all(&Pick::Pareto { h: 0.2 }, 1000, 100_000);
+        let drawn = all(&Pick::Pareto { h: 0.2, center: None }, 1000, 100_000);
         let mut counts = vec![0_u32; 1000];
         for place in &drawn {
             counts[*place as usize] += 1;
@@ -312,6 +386,16 @@ mod tests {
         counts.sort_unstable_by(|a, b| b.cmp(a));
         let top: u32 = counts[..200].iter().sum();
         assert!((f64::from(top) / 1e5 - 0.8).abs() < 0.02, "{top}");
+        // The likeliest lies at the center; of a zipf of 1.2 over 1000 it has 23 % of the draws.
+        let at = |pick: &Pick| share(pick, &|place| place == 300);
+        let zipf = at(&of(r#"{"by":"zipf","theta":1.2,"center":0.3}"#));
+        assert!((zipf - 0.23).abs() < 0.02, "{zipf}");
+        // Six standard deviations of a twelfth of the range: nothing is far from the middle.
+        let bell = of(r#"{"by":"bell","spread_percent":0,"center":0.3}"#);
+        let distinct: std::collections::BTreeSet<u64> =
+            all(&bell, 1000, 5000).into_iter().collect();
+        assert!((300..600).contains(&distinct.len()), "{}", distinct.len());
+        assert!(at(&bell) > 0.003, "{}", at(&bell));
         // YCSB: 95 % of the draws in the last 6/7 of 1000 keys, mean 286.1 back.
         let pick = Pick::Exponential { percent: 95.0, share: 0.857_142_857 };
         let drawn = all(&pick, 1_000_000, 100);
@@ -328,6 +412,8 @@ mod tests {
             r#"{"by":"list","values":[]}"#,
             r#"{"by":"zones","zones":[{"data_percent":50,"ops_percent":100}]}"#,
             r#"{"by":"normal","deviation_percent":0}"#,
+            r#"{"by":"zipf","theta":1.2,"center":1.5}"#,
+            r#"{"by":"bell","spread_percent":120}"#,
         ] {
             assert!(of(text).problem().is_some(), "{text}");
         }
@@ -351,8 +437,12 @@ mod tests {
             let mut random = Seed(seed).stream("pick", 0);
             for pick in [
                 Pick::Uniform,
-                Pick::Zipf { theta: 1.2 },
-                Pick::Pareto { h: 0.3 },
+                Pick::Zipf { theta: 1.2, center: None },
+                Pick::Zipf { theta: 1.2, center: Some(1.0) },
+                Pick::Pareto { h: 0.3, center: None },
+                Pick::Pareto { h: 0.3, center: Some(0.7) },
+                Pick::Bell { spread_percent: 30.0, center: None },
+                Pick::Bell { spread_percent: 100.0, center: Some(0.1) },
                 Pick::Normal { deviation_percent: 40.0 },
                 Pick::Hot { data_percent: 1.0, ops_percent: 99.0 },
                 Pick::Latest { theta: 0.99 },

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use iolab_model::Bytes;
 use iolab_model::op::PathId;
 use iolab_model::seed::Stream;
+use iolab_model::target::Content;
 
 use super::code::Code;
 use super::control::{Barrier, FlowState, Semaphore};
@@ -231,6 +232,7 @@ pub(super) enum Wanted {
 pub struct SetState {
     /// Its name.
     pub name: String,
+    content: Option<Content>,
     first_path: u32,
     first_leaf: u32,
     /// Path of the directory of each file.
@@ -542,6 +544,19 @@ impl Stage {
         Arc::clone(&self.paths)
     }
 
+    /// Content of each path, as it is made: that of its set, if it has one, else the usual.
+    pub fn contents(&self, usual: Content) -> impl Iterator<Item = Content> {
+        let own = self.sets.iter().filter_map(|set| {
+            let first = set.first_path as usize;
+            set.content.map(|content| (first..first + set.nominal.len(), content))
+        });
+        let own: Vec<_> = own.collect();
+        (0..self.paths.len()).map(move |path| {
+            let found = own.iter().find(|(files, _)| files.contains(&path));
+            found.map_or(usual, |(_, content)| *content)
+        })
+    }
+
     /// Bytes of the largest buffer that a worker of a tenant needs.
     pub fn buffer_bytes(&self, tenant: usize) -> Bytes {
         let values = self.spaces.iter().map(|space| Bytes(space.value_bytes().most()));
@@ -588,6 +603,7 @@ fn set_state(
     };
     SetState {
         name: set.name.clone(),
+        content: set.content,
         parents,
         first_path,
         first_leaf,
@@ -621,6 +637,7 @@ mod tests {
             let mut random = Seed(1).stream("pool", 0);
             let set = SetState {
                 name: "s".into(),
+                content: None,
                 parents: Vec::new(),
                 first_path: 0,
                 first_leaf: 0,
@@ -666,6 +683,7 @@ mod tests {
         let pool = Mutex::new(Pool::new(&[true]));
         let set = SetState {
             name: "s".into(),
+            content: None,
             parents: Vec::new(),
             first_path: 0,
             first_leaf: 0,

@@ -11,6 +11,7 @@ mod job;
 mod kept_open;
 mod leaf;
 mod replay;
+mod rules;
 mod serve;
 mod tree;
 
@@ -29,6 +30,7 @@ use super::description::Pace;
 use super::operation::OperationCount;
 use super::stage::{FileId, Stage};
 use super::tally::Tally;
+use crate::following::Following;
 use crate::group::{Gate, GroupState};
 use crate::report::StreamReport;
 use crate::spec::Phase;
@@ -75,6 +77,12 @@ struct Slot {
     open: Option<Open>,
     /// The file that is or was open.
     last: Option<FileId>,
+}
+
+/// Name of a tenant's stream of random numbers: what does the same draws alike.
+fn name_of_draws(phase: &Phase, tenant: usize, code: &Code) -> String {
+    let of = code.program.draws_of.as_ref().unwrap_or(&phase.name);
+    format!("{} of {of}", phase.tenants[tenant].name)
 }
 
 /// Tell whether histograms are in memory before they count.
@@ -193,6 +201,8 @@ pub struct ProgramWorker<'a, G> {
     cuts_ns: Vec<Ns>,
     /// Position in the recorded stream of its program.
     replay: Replay,
+    /// Rules of its tenant; absent: there are none.
+    following: Option<Box<Following>>,
     report: StreamReport,
 }
 
@@ -207,10 +217,8 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
     ) -> Self {
         let described = &phase.tenants[tenant];
         let code = stage.code(tenant);
-        let of = code.program.draws_of.as_ref().unwrap_or(&phase.name);
-        let name = format!("{} of {of}", described.name);
-        let is_paced = code.program.is_paced();
-        let is_resident = is_resident(phase);
+        let name = name_of_draws(phase, tenant, &code);
+        let (is_paced, is_resident) = (code.program.is_paced(), is_resident(phase));
         let awaited = awaited(phase, code.program.begins_after.as_deref());
         let mut worker = Self {
             group,
@@ -255,13 +263,14 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
             is_out_of_work: false,
             has_left: false,
             awaited,
-            begins_ns: described.begins_ns,
+            begins_ns: described.begins_of(index),
             turn: None,
             at_barrier: None,
             has_come: false,
             waiting: Waiting::default(),
             cuts_ns: phase.cuts_ns.clone(),
             replay: Replay::default(),
+            following: Following::of(described),
             report: StreamReport { worker: index, ..StreamReport::default() },
             code,
         };
@@ -275,12 +284,16 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
             Some(end) if end == self.deadline => self.ended.max(end),
             _ => self.ended,
         };
-        StreamReport {
+        let mut report = StreamReport {
             elapsed_ns: ended.since(self.started).0,
             started_ns: self.started.0,
             gap_ns_max: self.report.gap_ns_max.max(ended.since(self.ended).0),
             ..self.report.clone()
+        };
+        if let Some(following) = &self.following {
+            following.add_to(&mut report);
         }
+        report
     }
 
     /// Counts of each operation of its program.

@@ -5,7 +5,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use iolab_model::op::{Access, Advice, RangeSync};
+use iolab_model::op::{Access, Advice, RangeSync, WriteLife};
+use iolab_model::target::Content;
 use iolab_model::{Bytes, Ns};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,9 +56,18 @@ pub struct Manner {
     /// Way in which blocks are allocated before anything is written, if they are.
     #[serde(default, skip_serializing_if = "is_default")]
     pub preallocation: Preallocation,
+    /// Content that its workers write, and that its files are made of; absent: the workload's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Content>,
+    /// Lifetime that written data are said to have; absent: nothing is said.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub write_life: WriteLife,
     /// Of so many transfers one is done by a thread of the kernel; 0: none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub kernel_thread_every: u64,
+    /// CPU of the kernel's thread that submits, of an engine that has one; absent: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submitter_cpu: Option<u32>,
     /// Nice value of its workers, -20 to 19: who shares a CPU with others of a higher one comes
     /// first.
     #[serde(default, skip_serializing_if = "is_default")]

@@ -4,7 +4,7 @@
 //! They are the same transfers, with the same effects on what is counted, as those of
 //! [`Worker::next`](crate::Worker::next); a test drives both ways side by side.
 
-use iolab_model::op::{Op, Position, Submission, Transfer};
+use iolab_model::op::{Op, Position, Submission, Transfer, WriteLife};
 use iolab_model::{Bytes, Ns, Seed};
 
 use super::timed::Unflushed;
@@ -14,10 +14,11 @@ use crate::group::{Gate, GroupState};
 use crate::spec::{Cpus, Direction, FsyncPolicy, Manner, Pattern, Preallocation, Tenant};
 use crate::worker::{RunKind, Step};
 
-/// Tell whether the timed region of the workers of `tenant` is a run.
+/// Tell whether the timed region of the workers of `tenant` is a run, which begins at once.
 pub(super) fn is_plain(tenant: &Tenant) -> bool {
     let is_one_way = matches!(tenant.direction, Direction::Read | Direction::Write);
-    is_one_way && tenant.depth == 1 && is_unhindered(tenant)
+    let is_delayed = tenant.begins_ns.0 > 0 || tenant.manner.begin_step_ns.0 > 0;
+    is_one_way && tenant.depth == 1 && !is_delayed && is_unhindered(tenant)
 }
 
 /// Tell whether the timed region of the workers of `tenant` is nothing but transfers of the
@@ -30,6 +31,11 @@ pub(super) fn is_unhindered(tenant: &Tenant) -> bool {
         cpus: Cpus::default(),
         call_bytes: 0,
         preallocation: Preallocation::Extended,
+        content: None,
+        write_life: WriteLife::Unsaid,
+        submitter_cpu: None,
+        engine: None,
+        is_unlinked: false,
         ..tenant.manner.clone()
     };
     !matches!(tenant.direction, Direction::Update { .. } | Direction::Reread { .. })
@@ -78,8 +84,7 @@ impl<G: GroupState> StreamWorker<G> {
 
     /// Begins the timed region if the gate is open and the first transfer is due at once.
     pub(super) fn begin_run(&mut self, now: Ns) {
-        let is_due = self.is_plain && self.tenant.begins_of(self.report.worker).0 == 0;
-        if is_due && self.report.errors == 0 && self.group.is_open(Gate::Start) {
+        if self.is_plain && self.report.errors == 0 && self.group.is_open(Gate::Start) {
             self.begin(now);
         }
     }

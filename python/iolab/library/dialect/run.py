@@ -103,6 +103,8 @@ class Line(Attendant):
         self._logs = fio_logs.check_logs(plan)
         self._saved = [*fio_commands.check_commands(plan), *fio_verified.check_states(plan)]
         self._ycsb_files = ycsb.files_of(plan)
+        if plan.dialect == "fio":
+            fio.refuse_own_files(plan, self.written_files())
         self._status = fio_status.Display(plan, core, console)
         self._cache_shares: Mapping[str, float] = {}
 

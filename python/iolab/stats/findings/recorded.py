@@ -88,7 +88,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
     FindingKind(
         "sqpoll_cpu",
         GENERATOR,
-        "the engine `io_uring_sqpoll`: a kernel thread per worker keeps a CPU busy",
+        "an engine with `sqpoll` in its name: a kernel thread per worker keeps a CPU busy",
         "compare the CPU time, too; one CPU more per worker",
         severity="note",
     ),

@@ -64,6 +64,7 @@ impl EngineVisitor for Script<'_> {
             content: Content::Incompressible,
             seed: Seed(1),
             priority: None,
+            submitter_cpu: None,
             paths: Arc::from([self.directory.join("a.1")]),
         };
         let mut lane = sliced.open(&request).unwrap();

@@ -188,8 +188,10 @@ impl<H: Host> Lowering<'_, H> {
             ("randseed", jobs.iter().find(|job| job.seed != first.seed)),
             (
                 "zero_buffers",
+                // Whoever verifies knows what each block is made of, so all are made alike.
                 writers().find(|job| {
-                    content(job) != writers().next().map_or(Content::Incompressible, content)
+                    let first = writers().next().map_or(Content::Incompressible, content);
+                    jobs.iter().any(Job::compares) && content(job) != first
                 }),
             ),
         ];
@@ -229,6 +231,20 @@ impl<H: Host> Lowering<'_, H> {
         let what = format!("ioengine=null beside job {}, which verifies, is not done", job.name);
         let problem = Problem::new(what, "leave verify out, or run them by two commands");
         self.at(&self.typing.jobs[null.unit.job], ("ioengine", problem))
+    }
+
+    /// Refuse results that would be written over a file that the jobs work on.
+    pub(super) fn check_output(&self, works: &[Work]) -> Result<()> {
+        let Some(output) = &self.typing.program.output else { return Ok(()) };
+        let plain = |name: &str| name.trim_start_matches("./").to_owned();
+        let of_files = works.iter().filter(|work| !work.engine.is_without_files());
+        let mut paths = of_files.flat_map(|work| &work.paths);
+        if !paths.any(|path| plain(&path.text()) == plain(output)) {
+            return Ok(());
+        }
+        let what = format!("--output={output} is a file that the jobs work on");
+        let problem = Problem::new(what, "name another file for the results");
+        Err(Diagnostic::of_all("fio", self.words, problem))
     }
 
     /// Refuse an end of jobs that have not begun.

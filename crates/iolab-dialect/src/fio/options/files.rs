@@ -136,7 +136,7 @@ pub const ROWS: &[Row] = done_rows! { "Files";
             Ok(())
         };
     "create_only": Flag, "0", T1, "files are laid out, and nothing else is done",
-        Differs("one file per clone, one size") => |job, value| {
+        Done => |job, value| {
             job.is_only_created = value.flag();
             Ok(())
         };

@@ -1,7 +1,7 @@
 //! Options of transfers: direction, size, order, how they are made.
 
 use super::done_rows;
-use iolab_model::op::Advice;
+use iolab_model::op::{Advice, WriteLife};
 
 use crate::diagnostic::Problem;
 use crate::fio::buffers;
@@ -112,10 +112,10 @@ pub const ROWS: &[Row] = done_rows! { "Transfers";
             Ok(())
         };
     "random_distribution": Text, "random", T1, "how random places are distributed",
-        Differs("no centre, no zoned_abs; zones of their own for reads, writes and trims, as \
-                 fio's manual says and fio 3.33 refuses") => |job, value| {
+        Differs("zones of their own for reads, writes and trims, as fio's manual says and fio \
+                 3.33 refuses") => |job, value| {
             let text = value.text();
-            shape::distribution(&text, 0)?;
+            shape::distribution(&text, 0, shape::Worked { bytes: None, kb_base: job.kb_base })?;
             job.distribution = text;
             Ok(())
         };
@@ -201,37 +201,50 @@ pub const ROWS: &[Row] = done_rows! { "Transfers";
             };
             Ok(())
         };
+    "write_hint": Choice(&["none", "short", "medium", "long", "extreme"]), "none", T2,
+        "how long data will live, a hint for the device",
+        Differs("also with direct=1, where fio asks for what Linux 5.17 removed and fails") =>
+        |job, value| {
+            job.write_life = match value.word() {
+                0 => WriteLife::None,
+                1 => WriteLife::Short,
+                2 => WriteLife::Medium,
+                3 => WriteLife::Long,
+                _ => WriteLife::Extreme,
+            };
+            Ok(())
+        };
     "zero_buffers": Flag, "0", T1, "zeros are written", Done => |job, value| {
         job.has_zeros = value.flag();
         Ok(())
     };
     "buffer_compress_percentage": Count(0, 100), "0", T1,
         "percent of the written data that are zeros",
-        Differs("the same for all jobs that write") => |job, value| {
+        Done => |job, value| {
             job.compress_percent = value.number();
             Ok(())
         };
-    "buffer_compress_chunk": Kind::Size, "512", T1, "in pieces of this size, a multiple of 512",
+    "buffer_compress_chunk": Kind::Size, "512", T1, "in pieces of this size",
         Done => |job, value| {
             job.compress_chunk = value.number();
             Ok(())
         };
     "buffer_pattern": Text, "", T1,
         "bytes that are written again and again: 0xHEX, a number, \"text\"",
-        Differs("at most 32 bytes, not from a file; the same for all jobs that write") =>
+        Differs("at most 32 bytes, not from a file") =>
         |job, value| {
             job.pattern = Some(buffers::pattern(&value.text())?);
             Ok(())
         };
     "dedupe_percentage": Count(0, 100), "0", T2, "percent of the written data that repeat",
-        Differs("whole pages of each MiB of a file are those of its other MiB") => |job, value| {
+        Differs("whole pages: of two pages one is always the same, if it is 50 %") => |job, value| {
             job.dedupe_percent = value.number();
             Ok(())
         };
     "dedupe_mode": Choice(&["repeat", "working_set"]), "repeat", T2, "which data repeat",
-        Differs("the same pages of each MiB in either mode") => |_, _| Ok(());
+        Differs("the same pages in either mode") => |_, _| Ok(());
     "dedupe_working_set_percentage": Count(0, 100), "5", T2, "share of the data that repeat",
-        Ignored("the data that repeat are as large as their share of a MiB") => |_, _| Ok(());
+        Ignored("few pages repeat often") => |_, _| Ok(());
     "dedupe_global": Flag, "0", T2, "they repeat across files", Done => |job, value| {
         job.is_dedupe_global = value.flag();
         Ok(())
@@ -288,7 +301,7 @@ pub const ROWS: &[Row] = done_rows! { "Transfers";
             job.is_serialized = value.flag();
             Ok(())
         };
-    "hipri": Flag, "0", T2, "completion is polled for (io_uring)", Done => |job, value| {
+    "hipri": Flag, "0", T2, "completion is polled for (io_uring, pvsync2)", Done => |job, value| {
         job.is_polled = value.flag();
         Ok(())
     };
@@ -305,6 +318,21 @@ pub const ROWS: &[Row] = done_rows! { "Transfers";
     "sqthread_poll": Flag, "0", T2, "a thread of the kernel submits (io_uring)", Done =>
         |job, value| {
             job.has_submission_thread = value.flag();
+            Ok(())
+        };
+    "sqthread_poll_cpu": Count(0, 4096), "", T2,
+        "CPU of the thread of the kernel that submits (io_uring)", Done => |job, value| {
+            job.submitter_cpu = Some(value.number() as u32);
+            Ok(())
+        };
+    "nowait": Flag, "0", T2, "a transfer that would have to wait fails with EAGAIN",
+        Differs("with io_uring and pvsync2") => |job, value| {
+            job.is_nowait = value.flag();
+            Ok(())
+        };
+    "uncached": Flag, "0", T2, "what is moved leaves the page cache again (Linux 6.14)",
+        Differs("with io_uring and pvsync2") => |job, value| {
+            job.is_uncached = value.flag();
             Ok(())
         };
     "force_async": Count(0, i64::MAX), "0", T2,

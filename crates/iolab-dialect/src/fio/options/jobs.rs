@@ -130,7 +130,7 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             Ok(())
         };
     "rate": Sizes, "0", T1, "bytes per second of each direction",
-        Differs("a mixed job has the sum of both rates, and their shares, and one size") =>
+        Differs("a mixed job has the sum of both rates, and their shares") =>
         |job, value| {
             for (place, rate) in value.three().into_iter().enumerate() {
                 job.rate[place] = rate.unwrap_or(job.rate[place]);

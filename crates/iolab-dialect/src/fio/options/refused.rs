@@ -3,7 +3,7 @@
 use super::refused_rows;
 use crate::fio::row::{Kind, Row};
 
-use Kind::{Choice, Count, Counts, Flag, Size, Text};
+use Kind::{Count, Counts, Flag, Size, Text};
 
 /// Rows.
 pub const ROWS: &[Row] = refused_rows! { "Not done";
@@ -16,9 +16,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "atomic": Flag, "0", T3,
         "atomic writes",
         "O_ATOMIC never came into the kernel", "leave it out";
-    "write_hint": Choice(&["none", "short", "medium", "long", "extreme"]), "none", T2,
-        "how long data will live",
-        "hints are not done", "leave it out";
     "hugepage-size": Size, "", T3,
         "size of large pages",
         "buffers are of usual pages", "leave it out";
@@ -29,9 +26,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "userspace_reap": Flag, "0", T3,
         "completions are taken in user space (libaio)",
         "the kernel takes them", "leave it out";
-    "nowait": Flag, "0", T3,
-        "fail where a transfer would wait",
-        "transfers that fail in passing are not done", "leave it out";
     "cmdprio_percentage": Counts(100), "0", T3,
         "percent of transfers of high priority",
         "priorities are those of whole jobs", "write prio= in jobs of their own";
@@ -44,12 +38,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "cmdprio_bssplit": Text, "", T3,
         "priority by size",
         "priorities are those of whole jobs", "write prio=";
-    "sqthread_poll_cpu": Count(0, 4096), "", T2,
-        "CPU of the submitting thread (io_uring)",
-        "it is not done", "leave it out";
-    "uncached": Count(0, 1), "0", T3,
-        "nothing stays in the page cache",
-        "it is not done", "write direct=1";
     "thp": Flag, "0", T3,
         "large pages of a mapping",
         "it is not done", "leave it out";

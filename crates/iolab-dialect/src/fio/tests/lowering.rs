@@ -1,6 +1,6 @@
 //! Lowering of jobs: expected meaning of options.
 
-use iolab_model::op::{Access, Advice, RangeSync};
+use iolab_model::op::{Access, Advice, FlagName, RangeSync};
 use iolab_model::{Bytes, Ns};
 use iolab_workload::program::{
     Amount, Course, Deed, FileBy, FileSet, Fill, Node, Pace, Place, Program,
@@ -180,8 +180,39 @@ fn blocks_and_lengths_are_changed_by_engines_of_their_own() {
 fn a_rate_in_bytes_of_several_sizes_stays_in_bytes() {
     let (program, _) = program_of("--name=x --rw=randwrite --size=1m --bsrange=4k-64k --rate=2m");
     assert_eq!(program.pace, Pace::Bytes { bytes_per_s: 2_097_152.0 });
+    // As many bytes of reads as of writes: twice as many reads of half the size.
+    let words = "--name=x --size=64k --rw=randrw --bs=4k,8k --rate=1m,1m";
+    let (mixed, _) = program_of(words);
+    assert_eq!(mixed.pace, Pace::Bytes { bytes_per_s: 2_097_152.0 });
+    let weights: Vec<f64> = mixed.steps[0].steps.iter().map(|step| step.weight).collect();
+    assert!((weights[0] / weights[1] - 2.0).abs() < 1e-9, "{weights:?}");
     let (fixed, _) = program_of("--name=x --rw=randwrite --size=1m --nrfiles=2 --rate=2m");
     assert_eq!(fixed.pace, Pace::Rate { passes_per_s: 512.0 });
+}
+
+#[test]
+fn rings_have_all_that_is_asked_for() {
+    let engine = |more: &str| {
+        let plan = plan_of(&format!("--name=a --size=64k --ioengine=io_uring --direct=1 {more}"));
+        plan.rows[0].workload.engine.clone()
+    };
+    assert_eq!(engine("--fixedbufs --registerfiles"), "io_uring_fixed");
+    assert_eq!(engine("--fixedbufs --sqthread_poll"), "io_uring_fixed_sqpoll");
+    assert_eq!(engine("--fixedbufs --hipri"), "io_uring_fixed_poll");
+    assert_eq!(engine("--sqthread_poll --hipri"), "io_uring_sqpoll_poll");
+    assert_eq!(engine("--registerfiles --sqthread_poll --hipri"), "io_uring_fixed_sqpoll_poll");
+    let flags =
+        |more: &str| -> Vec<FlagName> { tenant(&format!("--size=64k {more}")).flags.into() };
+    assert_eq!(flags("--ioengine=pvsync2 --hipri"), [FlagName::HighPriority]);
+    let both = "--ioengine=io_uring --nowait=1 --uncached=1";
+    assert_eq!(flags(both), [FlagName::NoWait, FlagName::DoNotCache]);
+    let (program, _) = program_of("--name=x --size=64k --ioengine=pvsync2 --hipri --nrfiles=2");
+    assert!(!program.steps[0].flags.is_empty());
+    assert!(refusal("--name=a --size=4k --nowait=1").contains("nowait with ioengine=psync"));
+    let pinned = tenant("--size=64k --ioengine=io_uring --sqthread_poll --sqthread_poll_cpu=1");
+    assert_eq!(pinned.manner.submitter_cpu, Some(1));
+    assert!(refusal("--name=a --size=4k --sqthread_poll_cpu=4000").contains("no CPU 4000"));
+    assert!(refusal("--name=a --size=4k --hipri").contains("hipri with ioengine=psync"));
 }
 
 /// Before, jobs of several engines at once were refused, and so was exitall of some of them.
@@ -306,7 +337,7 @@ fn data_caches_and_ends_are_those_that_are_asked_for() {
          --random_generator=lfsr",
     );
     let workload = &plan.rows[0].workload;
-    assert!(matches!(workload.content, Content::Blend(blend) if blend.zero_percent == 70));
+    assert!(matches!(workload.content, Content::Blend(blend) if blend.chunk_zero_percent == 70));
     assert!(workload.phases[0].is_stonewalled);
     assert_eq!(workload.phases[0].tenants[0].limit, Limit::Ops { ops: 256, within_ns: None });
     assert!(
@@ -315,6 +346,11 @@ fn data_caches_and_ends_are_those_that_are_asked_for() {
     assert_eq!(plan_of("--name=a --size=4k --pre_read=1").cache, "warm");
     assert_eq!(plan_of("--name=a --size=4k").cache, "cold");
     assert_eq!(plan_of("--name=a --size=4k --invalidate=0").cache, "as_is");
+    // Where jobs differ, each that asks for it drops its own file.
+    let both = plan_of("--size=4k --name=a --invalidate=0 --name=b --name=w --rw=write");
+    let tenants = &both.rows[0].workload.phases[0].tenants;
+    let drops = [0, 1, 2].map(|tenant: usize| tenants[tenant].manner.drops_cache_first);
+    assert_eq!((both.cache.as_str(), drops), ("as_is", [false, true, true]));
 }
 
 #[test]
@@ -667,7 +703,7 @@ fn what_cannot_be_done_is_refused_where_it_stands() {
         ("--name=a --size=64k --filename=a:a", "comes twice"),
         ("--name=a --size=64k --nrfiles=2 --filename_format=x", "several files are called x"),
         ("--name=a --size=64k --rate_process=poisson", "without a rate"),
-        ("--name=a --size=64k --rw=randrw --bsrange=4k-8k --rate=1m,1m", "a rate in bytes"),
+        ("--name=a --size=64k --bsrange=4k-8k --rate=1m --rate_process=poisson", "a rate in bytes"),
         ("--name=a --size=64k --rw=trim --bsrange=4k-8k", "trims of several sizes"),
         ("--name=a --size=64k --rw=trimwrite --fsync=2", "flushes between trims"),
         ("--name=a --size=64k --rw=trim --readonly", "--readonly"),
@@ -675,8 +711,9 @@ fn what_cannot_be_done_is_refused_where_it_stands() {
         ("--name=a --size=64k --zonemode=strided", "without zonesize"),
         ("--name=a --size=64k --zonemode=zbd", "zoned devices"),
         ("--name=a --rw=write --size=64k --buffer_pattern=abc", "'abc' is no pattern"),
+        ("--name=a --size=64k --rate=1m --rate_min=2m", "above the rate itself"),
+        ("--output=./f --name=a --size=64k --filename=f", "is a file that the jobs work on"),
         ("--name=a --rw=write --size=64k --buffer_pattern=1 --zero_buffers", "beside zero_buffers"),
-        ("--name=a --rw=write --size=64k --dedupe_percentage=20 --nrfiles=2", "dedupe_percentage"),
         ("--name=a --rw=write --size=64k --dedupe_percentage=20 --verify=md5", "data of a kind"),
         ("--name=a --read_iolog=none.log", "none.log cannot be read"),
         ("--name=a --size=4k --write_hist_log=x", "log_hist_msec"),
@@ -694,7 +731,7 @@ fn what_cannot_be_done_is_refused_where_it_stands() {
         ("--name=a --size=4k --ioengine=rbd", "there is no network"),
         ("--name=a --size=4k --rw=write --fsync=1 --fdatasync=1", "both fsync and fdatasync"),
         ("--name=a --size=4k --cpus_allowed=7", "there is no CPU 7"),
-        ("--name=a --size=4k --invalidate=0 --name=b --size=4k", "invalidate differs"),
+        ("--size=8k --name=a --invalidate=0 --name=b --nrfiles=2", "invalidate differs"),
         ("--name=a --size=4k --iodepth=4 --warnings-fatal", "whatever iodepth says"),
         ("--name=a --size=4k --exec_prerun=reboot", "starts no commands unasked"),
         ("--name=a --size=4k --exec_postrun=reboot", "add --allow-exec"),
@@ -798,6 +835,9 @@ fn a_range_of_delays_is_divided_among_the_clones() {
     let range = "--name=a --size=4k --startdelay=2-6 --numjobs=2";
     assert_eq!(begins(range), [(3000, 0), (5000, 0)]);
     assert_eq!(begins(&format!("{range} --group_reporting")), [(3000, 2000)]);
+    // Programs begin later as streams do.
+    let of_files = "--name=a --size=4k --nrfiles=2 --startdelay=1 --filesize=4k";
+    assert_eq!(begins(of_files), [(1000, 0)]);
 }
 
 #[test]
@@ -878,14 +918,34 @@ fn what_is_written_is_what_was_asked_for() {
     assert_eq!(content("--buffer_pattern=0xdead"), Content::Pattern(pattern));
     let blend = |text: &str| match content(text) {
         Content::Blend(blend) => {
-            (blend.within_percent, blend.everywhere_percent, blend.zero_percent)
+            (blend.within_percent, blend.everywhere_percent, blend.chunk_zero_percent)
         }
         other => panic!("{other:?}"),
     };
     assert_eq!(blend("--dedupe_percentage=30"), (30, 0, 0));
     assert_eq!(blend("--dedupe_percentage=30 --dedupe_global=1"), (0, 30, 0));
-    assert_eq!(blend("--dedupe_percentage=50 --buffer_compress_percentage=50"), (50, 0, 25));
+    assert_eq!(blend("--dedupe_percentage=50 --buffer_compress_percentage=50"), (50, 0, 50));
     assert_eq!(content("--zero_buffers"), Content::Zero);
+    // What is only read is made of it.
+    let read = plan_of("--name=a --rw=read --size=1m --zero_buffers");
+    assert_eq!(read.rows[0].workload.content, Content::Zero);
+}
+
+#[test]
+fn each_job_writes_its_own_data() {
+    use iolab_model::target::Content;
+    let plan = plan_of(
+        "--size=64k --name=a --rw=write --name=b --rw=write --zero_buffers --name=c --rw=read \
+         --buffer_compress_percentage=50 --bsrange=4k-8k",
+    );
+    let workload = &plan.rows[0].workload;
+    let [a, b, c] = [0, 1, 2].map(|tenant| workload.phases[0].tenants[tenant].manner.content);
+    assert_eq!((workload.content, a, b), (Content::Incompressible, None, Some(Content::Zero)));
+    assert!(matches!(c, Some(Content::Blend(blend)) if blend.chunk_zero_percent == 50));
+    assert_eq!(workload.file_sets.len(), 1);
+    assert_eq!(workload.file_sets[0].content, c);
+    let verified = "--size=64k --rw=write --name=a --verify=md5 --name=b --zero_buffers";
+    assert!(refusal(verified).contains("zero_buffers of job b"));
 }
 
 #[test]
@@ -977,6 +1037,8 @@ fn lowest_rates_appending_and_single_passes_become_what_they_say() {
     let t = tenant("--rw=randrw --size=1m --rate_min=1m,2m --rate_iops_min=10 --rate_cycle=500");
     let least = t.manner.rules.least.unwrap();
     assert_eq!((least.bytes_per_s, least.ops_per_s), ([1 << 20, 2 << 20], [10, 10]));
+    let writer = tenant("--rw=write --size=1m --rate_min=1m").manner.rules.least.unwrap();
+    assert_eq!(writer.bytes_per_s, [0, 1 << 20]);
     assert_eq!(least.cycle_ns, Ns(500_000_000));
     let mut paper = Paper::default();
     paper.there.insert("f".into(), There::File(3 << 20));

@@ -120,8 +120,8 @@ fn what_is_wrong_is_marked() {
 
 #[test]
 fn the_default_of_what_is_not_done_changes_nothing() {
-    only(&file("[a]\nwrite_hint=none\ncontinue_on_error=none\nrate_process=linear\n"));
-    assert!(refusal("[a]\nwrite_hint=short\n").contains("write_hint=short: hints"));
+    only(&file("[a]\natomic=0\ncontinue_on_error=none\nrate_process=linear\n"));
+    assert!(refusal("[a]\natomic=1\n").contains("atomic=1: O_ATOMIC"));
 }
 
 #[test]

@@ -200,6 +200,8 @@ fn shares_of_the_data_are_those_that_were_asked_for() {
         everywhere_percent: 10,
         within_percent: 10,
         zero_percent: 30,
+        chunk_bytes: Bytes(0),
+        chunk_zero_percent: 0,
         seed: Seed(9),
         skew: 2,
     };

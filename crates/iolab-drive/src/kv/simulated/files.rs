@@ -19,7 +19,8 @@ const HOW: OpenHow = OpenHow {
     is_writable: true,
     is_truncating: false,
     stream_buffer_bytes: Bytes(0),
-    mode: 0,
+    permissions: iolab_model::op::Permissions::Group,
+    write_life: iolab_model::op::WriteLife::Unsaid,
     is_remembered: false,
 };
 

@@ -146,6 +146,7 @@ impl<T: Target + VirtualTime> Place<'_, T> {
             content: Content::Zero,
             seed: Seed(0),
             priority: None,
+            submitter_cpu: None,
             paths: Arc::clone(&self.paths),
         })?;
         let recorder = Recorder::new(1, self.workload.interval_ns, None);

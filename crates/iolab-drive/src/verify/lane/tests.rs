@@ -50,6 +50,7 @@ fn tamper(target: &Memory, name: &str, change: impl FnOnce(&mut [u8])) {
             content: Content::Prepared,
             seed: Seed(0),
             priority: None,
+            submitter_cpu: None,
             paths: Arc::from([Path::new("/").join(name)]),
         })
         .unwrap();

@@ -70,11 +70,22 @@ fn a_whole_file_is_one_of_the_set_that_the_step_or_its_slot_names() {
 }
 
 #[test]
-fn rules_beside_a_program_are_refused() {
+fn a_search_for_a_depth_beside_a_program_is_refused() {
+    use crate::spec::rules::DepthSearch;
     let mut found = workload(SETS, 1, r#"{"steps":[{"does":"burn","duration_ns":1}]}"#);
-    found.phases[0].tenants[0].manner.rules.longest_ns = Some([Some(Ns(1)), None]);
+    let rules = &mut found.phases[0].tenants[0].manner.rules;
+    rules.longest_ns = Some([Some(Ns(1)), None]);
+    rules.depth_search = Some(DepthSearch {
+        target_ns: Ns(1000),
+        window_ns: Ns(1000),
+        percent: 99.0,
+        depth_max: 8,
+        goes_on: false,
+    });
     let told = found.check().unwrap_err().to_string();
-    assert!(told.contains("rules of the tenant beside a program"), "{told}");
+    assert!(told.contains("a search for a depth beside a program"), "{told}");
+    found.phases[0].tenants[0].manner.rules.depth_search = None;
+    found.check().unwrap();
 }
 
 #[test]

@@ -176,6 +176,9 @@ impl<G: GroupState> ProgramWorker<'_, G> {
                 let (node, file) = (job.node, job.file);
                 self.forget(&job);
                 self.free(token);
+                if is_timed && self.tolerates(&job, errno) {
+                    return false;
+                }
                 self.failed_call(node, file, errno);
                 return false;
             }
@@ -262,6 +265,9 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             let is_transfer = matches!(self.code.flats[node].node.does, Deed::Read | Deed::Write);
             if self.code.flats[node].node.does.is_operation() {
                 self.stage.done.count(is_transfer && !job.is_opening, job.moved);
+            }
+            if self.following.is_some() && !job.is_opening {
+                self.obey(job, node, (began, completed));
             }
         }
     }

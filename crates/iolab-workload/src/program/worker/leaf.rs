@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use iolab_model::op::{
-    Access, Deallocation, Handle, KeyValueKind, Op, OpenHow, Position, Transfer,
+    Access, Deallocation, Handle, KeyValueKind, Op, OpenHow, Permissions, Position, Transfer,
 };
 use iolab_model::{Bytes, Ns};
 
@@ -44,7 +44,8 @@ pub(super) fn how(node: &Node) -> OpenHow {
         is_writable: !node.is_read_only,
         is_truncating: node.is_truncating,
         stream_buffer_bytes: Bytes(0),
-        mode: 0,
+        permissions: Permissions::Group,
+        write_life: node.write_life,
         is_remembered: false,
     }
 }
