@@ -2916,6 +2916,7 @@ class FioRowResult(TypedDict):
     elapsed_s: NotRequired[int]
     ended: NotRequired[str]
     ended_ms: NotRequired[int]
+    error: NotRequired[str | None]
     phases: list[FioPhaseResult]
     pid: NotRequired[int]
 

@@ -57,7 +57,8 @@ def test_counts_follow_from_the_loop(iolab: Run, scripts: Path) -> None:
     composite = counts(ran(iolab, scripts, "composite-fixed"))
     assert composite["tone"] == 0
     assert abs(composite["tone.mk1"] - 2 * composite["rm1"]) <= 4
-    assert composite["fin"] in range(20, 41)
+    # The other thread may be stopped between its 20th file and its step behind it.
+    assert composite["fin"] in range(19, 41)
 
 
 @pytest.mark.parametrize(("name", "threads"), [("varmail-small", 4), ("webserver-small", 4)])

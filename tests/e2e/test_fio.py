@@ -1010,6 +1010,53 @@ def test_a_rate_that_is_too_low_fails_and_files_are_only_made_or_appended_to(fol
     assert (folder / "made.0.0").stat().st_size == (1 << 20) + (64 << 10)
 
 
+def test_a_delay_holds_back_a_job_that_nothing_else_hinders(folder: Path) -> None:
+    """Before, one transfer under way without a rate began at once."""
+    for direction in ("read", "write"):
+        began = time.monotonic()
+        fio(folder, f"--name={direction}", f"--rw={direction}", "--size=64k", "--startdelay=1")
+        assert time.monotonic() - began > 1
+
+
+def test_a_least_rate_is_asked_of_the_directions_that_a_job_has(folder: Path) -> None:
+    words = ("--size=1m", "--time_based", "--runtime=3", "--rate_min=1m", "--output-format=json")
+    for direction in ("read", "write"):
+        out, _ = fio(folder, f"--name={direction}", f"--rw={direction}", *words)
+        assert json.loads(out)["jobs"][0]["error"] == 0
+
+
+def test_transfers_of_two_sizes_are_whole(folder: Path) -> None:
+    words = ("--name=m", "--rw=randrw", "--bs=4k,64k", "--size=4m", "--output-format=json")
+    out, told = fio(folder, *words)
+    job = json.loads(out)["jobs"][0]
+    assert job["read"]["io_bytes"] == job["read"]["total_ios"] * 4096
+    assert job["write"]["io_bytes"] == job["write"]["total_ios"] * 65536
+    assert "places that are drawn evenly" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--rw=write", "--output={folder}/f"), "a file that the jobs work on"),
+        (("--rw=write", "--output=../work/f"), "a file that the jobs work on"),
+        (("--rw=write", "--write_iolog={folder}/f"), "a file that the jobs work on"),
+        (
+            ("--rw=write", "--write_bw_log=x", "--output={folder}/x_bw.1.log"),
+            "two results or logs are to be written into",
+        ),
+    ],
+)
+def test_nothing_is_written_over_the_jobs_files(
+    folder: Path, words: tuple[str, ...], message: str
+) -> None:
+    fio(folder, "--name=a", "--filename=f", "--rw=write", "--size=64k")
+    before = (folder / "f").read_bytes()
+    typed = [word.format(folder=folder) for word in words]
+    _, told = fio(folder, "--name=a", "--filename=f", "--size=64k", *typed, code=1)
+    assert message in told
+    assert (folder / "f").read_bytes() == before
+
+
 def test_jobs_of_several_sizes_and_files_follow_the_rules_too(folder: Path) -> None:
     words = ("--bssplit=4k/50:8k/50", "--output-format=json")
     slow = ("--name=slow", "--size=4m", "--thinktime=50ms", "--rate_min=1m", "--rate_cycle=200")

@@ -46,6 +46,7 @@ pub fn checks(
     found.push(debugfs());
     found.push(virtualization(&machine));
     found.push(clocksource(&machine));
+    found.extend(halting(&machine));
     found.extend(noise(&machine));
     let named: Vec<PathBuf> = paths.iter().filter_map(|path| path.canonicalize().ok()).collect();
     found.extend(devices(&machine, &named));
@@ -279,6 +280,21 @@ fn clocksource(machine: &Machine) -> Check {
         Some(name) => ok("clock", name),
         None => ok("clock", "unknown"),
     }
+}
+
+/// Idle processors of a guest that never poll before they halt: waking one is the host's work.
+fn halting(machine: &Machine) -> Option<Check> {
+    let governor = machine.peek("/sys/devices/system/cpu/cpuidle/current_governor")?;
+    let polled_ns = machine.peek("/sys/module/haltpoll/parameters/guest_halt_poll_ns")?;
+    // Four bytes: the latency that somebody allows at most; 0: they poll.
+    let is_kept_awake = fs::read("/dev/cpu_dma_latency").is_ok_and(|allowed| allowed == [0; 4]);
+    (governor == "haltpoll" && polled_ns == "0" && !is_kept_awake).then(|| {
+        let message = "idle processors of this guest halt at once, and waking one takes tens of \
+                       microseconds: with one operation in flight fast devices look slower";
+        let hint = "as root, in the shell that runs iolab: exec 9>/dev/cpu_dma_latency; printf \
+                    '\\0\\0\\0\\0' >&9 (until exec 9>&-)";
+        warn("idle", message, hint)
+    })
 }
 
 fn noise(machine: &Machine) -> Vec<Check> {

@@ -39,11 +39,22 @@ def find_database(path: Path) -> Path:
         from iolab.library.output_root import OUTPUT_ROOT
 
         below = OUTPUT_ROOT / path
-        is_meant = not path.is_absolute() and is_stored(below)
-        remedy = f"you may mean {below}" if is_meant else "name the directory that --out made"
+        remedy = "name the directory that --out made"
+        if not path.is_absolute() and is_stored(below):
+            remedy = f"you may mean {below}"
+        elif stored := sorted(OUTPUT_ROOT.glob(f"*/{STORE_NAME}"), key=_changed):
+            remedy = f"{remedy}; the newest in {OUTPUT_ROOT} is {stored[-1].parent}"
         raise IolabError(f"{path} does not exist", remedy)
     is_other = path.is_dir() or path.suffix != Path(STORE_NAME).suffix
     return path / STORE_NAME if is_other else path
+
+
+def _changed(path: Path) -> float:
+    """Time of the last change of a file; 0 of one that is gone meanwhile."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def is_archive(path: Path) -> bool:

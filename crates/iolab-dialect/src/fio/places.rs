@@ -108,10 +108,19 @@ fn generated(job: &Job, clone: u64, file: u64) -> Result<Path, Wrong> {
     checked("filename_format", Path { directory, name })
 }
 
+/// A directory without what means the working one: `.`, `./a` and `a` alike.
+fn from_here(directory: &str) -> &str {
+    let mut plain = directory;
+    while let Some(rest) = plain.strip_prefix("./") {
+        plain = rest.trim_start_matches('/');
+    }
+    if plain == "." { "" } else { plain }
+}
+
 fn checked(option: &'static str, path: Path) -> Result<Path, Wrong> {
     let is_plain = !path.name.is_empty() && !path.name.starts_with('.') && !path.name.contains('/');
     if is_plain {
-        return Ok(path);
+        return Ok(Path { directory: from_here(&path.directory).to_owned(), ..path });
     }
     let what = format!("'{}' is no plain name of a file", path.name);
     wrong(option, what, "use a name without / that does not begin with a dot")

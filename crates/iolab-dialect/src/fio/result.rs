@@ -52,6 +52,9 @@ pub struct RowResult {
     /// Number of the process that is told.
     #[serde(default)]
     pub pid: u64,
+    /// Reason why it failed, if it did.
+    #[serde(default)]
+    pub error: Option<String>,
 }
 
 /// One phase of a record.
@@ -448,6 +451,10 @@ fn entry<'a>(unit: &'a UnitShow, row: &RowResult) -> Entry<'a> {
         let Some(phase) = row.phases.get(place.0) else { continue };
         let Some(tenant) = phase.tenants.get(place.1) else { continue };
         add(&mut found, unit, phase, tenant);
+    }
+    // What never began has failed with the run.
+    if row.phases.len() <= unit.place.0 && found.error == 0 {
+        found.error = row.error.as_deref().map_or(0, error_of);
     }
     found
 }

@@ -123,6 +123,22 @@ impl Map {
         self.covered.get((unit / 64) as usize).is_some_and(|bits| bits >> (unit % 64) & 1 == 1)
     }
 
+    /// The first free unit of `all` from one on, around the end; at least one is free.
+    fn next_free(&self, from: u64, all: u64) -> u64 {
+        let words = all.div_ceil(64);
+        let taken_of = |word: u64| self.covered.get(word as usize).copied().unwrap_or(0);
+        let mut word = from / 64;
+        let mut taken = taken_of(word) | ((1 << (from % 64)) - 1);
+        loop {
+            let unit = word * 64 + u64::from(taken.trailing_ones());
+            if taken != u64::MAX && unit < all {
+                return unit;
+            }
+            word = (word + 1) % words;
+            taken = taken_of(word);
+        }
+    }
+
     fn cover(&mut self, first: u64, count: u64, all: u64) {
         self.covered.resize((all.div_ceil(64)) as usize, 0);
         for unit in first..first + count {
@@ -276,18 +292,15 @@ fn unpicked(
         map.is_begun_again = true;
         map.count = map.count.next_multiple_of(all);
     }
-    loop {
-        // The order of a pass is that of the first one.
-        let picked = super::draw::scatter(map.count % all, all, chance.key);
-        map.count += 1;
-        if map.is_covered(picked) {
-            continue;
-        }
-        let wanted = length.div_ceil(unit);
-        let free = (picked..all.min(picked + wanted)).take_while(|at| !map.is_covered(*at)).count();
-        map.cover(picked, free as u64, all);
-        return Some((picked * unit, length.min(free as u64 * unit)));
-    }
+    // The order of a pass is that of the first one.
+    let picked = super::draw::scatter(map.count % all, all, chance.key);
+    map.count += 1;
+    // Behind what is there, as fio has it: room is longest where something ends.
+    let picked = map.next_free(picked, all);
+    let wanted = length.div_ceil(unit);
+    let free = (picked..all.min(picked + wanted)).take_while(|at| !map.is_covered(*at)).count();
+    map.cover(picked, free as u64, all);
+    Some((picked * unit, length.min(free as u64 * unit)))
 }
 
 /// Bytes of a transfer at `at`, cut to whole units where the stretch ends.
@@ -404,6 +417,19 @@ mod tests {
         let same = Course { is_repeating: true, ..runs };
         let seen = places(&same, &Pick::Permutation, 24);
         assert!(seen.chunks(3).all(|run| run.iter().all(|at| *at == run[0])), "{seen:?}");
+    }
+
+    #[test]
+    fn the_next_free_unit_lies_behind_or_around_the_end() {
+        let mut map = Map::default();
+        assert_eq!(map.next_free(69, 70), 69, "nothing is covered");
+        map.cover(0, 3, 70);
+        map.cover(60, 10, 70);
+        for (from, free) in [(0, 3), (2, 3), (5, 5), (60, 3), (69, 3), (59, 59)] {
+            assert_eq!(map.next_free(from, 70), free, "from {from}");
+        }
+        map.cover(3, 56, 70);
+        assert_eq!(map.next_free(10, 70), 59, "the only one");
     }
 
     #[test]

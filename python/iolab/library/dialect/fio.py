@@ -113,6 +113,7 @@ class WholeRecord(TypedDict):
     pid: int
     elapsed_s: int
     whole_ns: int
+    error: str | None
 
 
 def whole(record: Record) -> WholeRecord:
@@ -125,5 +126,6 @@ def whole(record: Record) -> WholeRecord:
         "ended": time.ctime(ended_ns // _NS_PER_S),
         "pid": os.getpid(),
         "whole_ns": elapsed_ns,
+        "error": record.get("error"),
         "elapsed_s": max(1, -(-elapsed_ns // _NS_PER_S)),
     }

@@ -464,5 +464,5 @@ def _has_mismatch(record: Record) -> bool:
 def _tell_stored(out_dir: Path, console: Observer) -> None:
     console.note(
         f"iolab: stored as run {out_dir.name} in {out_dir}: `iolab report {quote(str(out_dir))}` "
-        "shows latencies, what reached the device, and intervals"
+        "shows latencies and what reached the device"
     )

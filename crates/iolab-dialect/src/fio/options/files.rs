@@ -191,7 +191,7 @@ pub const ROWS: &[Row] = done_rows! { "Files";
             Ok(())
         };
     "invalidate": Flag, "1", T1, "the file's part of the page cache is dropped first",
-        Differs("the same for all jobs of a file") => |job, value| {
+        Differs("in jobs of several files or sizes the same for all that read") => |job, value| {
             job.is_invalidated = value.flag();
             Ok(())
         };
