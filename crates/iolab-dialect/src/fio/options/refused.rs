@@ -83,19 +83,19 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
         "it is not done", "leave it out";
     "trim_percentage": Count(0, 100), "0", T3,
         "percent of blocks that are trimmed",
-        "trims are not done", "leave it out";
+        "a share of trims is not done", "trim in a job of its own: rw=trim";
     "trim_verify_zero": Flag, "1", T3,
         "trimmed blocks are zeros",
-        "trims are not done", "leave it out";
+        "a share of trims is not done", "trim in a job of its own: rw=trim";
     "trim_backlog": Count(0, i64::MAX), "0", T3,
         "trim after so many writes",
-        "trims are not done", "leave it out";
+        "a share of trims is not done", "trim in a job of its own: rw=trim";
     "trim_backlog_batch": Count(0, i64::MAX), "0", T3,
         "blocks trimmed at once",
-        "trims are not done", "leave it out";
+        "a share of trims is not done", "trim in a job of its own: rw=trim";
     "read_iolog_chunked": Flag, "0", T3,
         "a log is read in parts",
-        "replays are not done yet", "leave it out";
+        "a log is read before its replay begins", "leave it out";
     "merge_blktrace_file": Text, "", T3,
         "recordings that are merged",
         "recordings of block devices are not merged", "leave it out";
