@@ -1038,7 +1038,7 @@ def test_transfers_of_two_sizes_are_whole(folder: Path) -> None:
     ("words", "message"),
     [
         (("--rw=write", "--output={folder}/f"), "a file that the jobs work on"),
-        (("--rw=write", "--output=../work/f"), "a file that the jobs work on"),
+        (("--rw=write", "--output=../{folder.name}/f"), "a file that the jobs work on"),
         (("--rw=write", "--write_iolog={folder}/f"), "a file that the jobs work on"),
         (
             ("--rw=write", "--write_bw_log=x", "--output={folder}/x_bw.1.log"),

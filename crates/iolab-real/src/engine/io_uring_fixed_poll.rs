@@ -1,6 +1,6 @@
 //! `io_uring` with registered buffers and files, and polled completion.
 //!
-//! What each of these needs, refuses and leaves out holds for them together.
+//! The needs, refusals and omissions of each hold for them together.
 
 use iolab_model::{Capabilities, Error, LaneRequest};
 

@@ -1,6 +1,6 @@
 //! `io_uring` with a kernel thread that submits and polls.
 //!
-//! What each of these needs, refuses and leaves out holds for them together.
+//! The needs, refusals and omissions of each hold for them together.
 
 use iolab_model::{Capabilities, Error, LaneRequest};
 
