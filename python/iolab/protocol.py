@@ -531,6 +531,7 @@ class FsyncPolicyBetween(TypedDict):
     """
 
     is_ended: bool
+    is_repeated: NotRequired[bool]
     kind: Literal["between"]
     ops: int
     pass_ops: NotRequired[int]
@@ -750,12 +751,13 @@ LockPolicy: TypeAlias = Literal["none", "whole_file", "record", "exclusive", "re
 
 
 class Burst(TypedDict):
-    """Pauses after so much data, or after so much time; whichever comes first."""
+    """Pauses after so much work, or after so much time; whichever comes first."""
 
     burning_ns: NotRequired[Ns]
-    bytes: Bytes
+    bytes: NotRequired[Bytes]
     delays_schedule: NotRequired[bool]
     lasting_ns: NotRequired[Ns]
+    ops: NotRequired[int]
     pause_ns: Ns
 
 
@@ -893,6 +895,7 @@ class Manner(TypedDict):
     submission_group: NotRequired[int]
     submitter_cpu: NotRequired[int | None]
     verified: NotRequired[VerifiedBlocks]
+    warm_up_ns: NotRequired[Ns]
     write_life: NotRequired[WriteLife]
 
 
@@ -1222,6 +1225,7 @@ class Events(TypedDict):
 class Every(TypedDict):
     """'Every so many operations of a kind.'"""
 
+    is_repeated: NotRequired[bool]
     of: str
     ops: int
 
@@ -1402,6 +1406,17 @@ class PacePoisson(TypedDict):
     passes_per_s: float
 
 
+class PaceDirections(TypedDict):
+    """Reads and writes, each at a rate of its own; who is late begins at once. The one that is
+    drawn waits, unless the other one is due.
+    """
+
+    is_in_bytes: NotRequired[bool]
+    kind: Literal["directions"]
+    reads_per_s: float
+    writes_per_s: float
+
+
 class PaceBursts(TypedDict):
     """Number of passes one after the other, then a pause."""
 
@@ -1417,7 +1432,9 @@ class PaceRecorded(TypedDict):
     speed: NotRequired[float]
 
 
-Pace: TypeAlias = PaceClosed | PaceRate | PaceBytes | PacePoisson | PaceBursts | PaceRecorded
+Pace: TypeAlias = (
+    PaceClosed | PaceRate | PaceBytes | PacePoisson | PaceDirections | PaceBursts | PaceRecorded
+)
 """Times at which passes begin."""
 
 
@@ -1550,6 +1567,7 @@ class Workload(TypedDict):
     content: Content
     engine: str
     file_sets: NotRequired[list[FileSet]]
+    goes_on_after_failure: NotRequired[bool]
     interval_ns: Ns
     is_calibrated: bool
     key_spaces: NotRequired[list[KeySpace]]

@@ -225,6 +225,15 @@ def test_the_whole_file_is_locked_around_each_transfer(
     assert re.findall(r"l_type=(\w+)", " ".join(found)) == [*locks, "F_UNLCK"]
 
 
+def test_each_of_several_files_is_locked_around_its_transfers(folder: Path) -> None:
+    """Before, `lockfile` was refused beside several files."""
+    words = "--size=32k --filesize=16k --filename=g --bs=4k --lockfile=exclusive --rw=read"
+    found = calls_of(folder, words, calls="fcntl")
+    locks = re.findall(r"F_OFD_SETLK.*?l_type=(\w+)", "\n".join(found))
+    # The last one is that of the close.
+    assert locks == [*["F_WRLCK", "F_UNLCK"] * 4, "F_UNLCK"]
+
+
 def test_workers_have_their_nice_value(folder: Path) -> None:
     calls_of(folder, "--rw=write --size=16k --nice=7", calls="setpriority")
     log = (folder.parent / "strace.txt").read_text()

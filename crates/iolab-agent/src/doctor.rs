@@ -286,11 +286,15 @@ fn clocksource(machine: &Machine) -> Check {
 fn halting(machine: &Machine) -> Option<Check> {
     let governor = machine.peek("/sys/devices/system/cpu/cpuidle/current_governor")?;
     let polled_ns = machine.peek("/sys/module/haltpoll/parameters/guest_halt_poll_ns")?;
-    // Four bytes: the latency that somebody allows at most; 0: they poll.
-    let is_kept_awake = fs::read("/dev/cpu_dma_latency").is_ok_and(|allowed| allowed == [0; 4]);
+    // Four bytes: the latency that somebody allows at most; 0: they poll. Only root may look.
+    let allowed = fs::read("/dev/cpu_dma_latency");
+    let is_kept_awake = allowed.as_ref().is_ok_and(|allowed| *allowed == [0; 4]);
     (governor == "haltpoll" && polled_ns == "0" && !is_kept_awake).then(|| {
-        let message = "idle processors of this guest halt at once, and waking one takes tens of \
-                       microseconds: with one operation in flight fast devices look slower";
+        let whether = if allowed.is_ok() { "" } else { "unless root keeps them awake, " };
+        let message = format!(
+            "{whether}idle processors of this guest halt at once, and waking one takes tens of \
+             microseconds: with one operation in flight fast devices look slower"
+        );
         let hint = "as root, in the shell that runs iolab: exec 9>/dev/cpu_dma_latency; printf \
                     '\\0\\0\\0\\0' >&9 (until exec 9>&-)";
         warn("idle", message, hint)

@@ -62,6 +62,10 @@ struct EngineEntry {
     has_vectors: bool,
     has_flags: bool,
     has_lock: bool,
+    /// Completions are polled for at the device.
+    is_polled: bool,
+    /// A thread of the kernel submits for each worker.
+    has_submitter: bool,
     /// Files are mapped, or streams, unless a workload asks otherwise.
     default_access: Access,
     /// All that its target says of itself.
@@ -88,6 +92,8 @@ pub fn text() -> String {
             has_vectors: can.has_vectors,
             has_flags: can.has_flags,
             has_lock: can.has_lock,
+            is_polled: engine.is_polled(),
+            has_submitter: engine.has_submitter(),
             default_access: can.default_access,
             abilities: can,
         }

@@ -25,6 +25,7 @@ pub fn workload(name: &str, seed: u64, content: Content, phases: Vec<Phase>) -> 
         pin_cpus: Vec::new(),
         interval_ns: Ns::from_ms(100),
         is_calibrated: true,
+        goes_on_after_failure: false,
         phases,
     }
 }

@@ -178,7 +178,7 @@ impl Recorder {
 
     /// Keeps what lies between `cuts` of the phase apart; the worker begins at `begins`.
     #[must_use]
-    pub fn cut_at(self, cuts: &[Ns], begins: Ns) -> Self {
+    pub fn cut_at(self, (cuts, begins): (&[Ns], Ns)) -> Self {
         Self { segments: Segments::new(cuts, begins), ..self }
     }
 

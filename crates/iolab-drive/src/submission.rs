@@ -12,7 +12,7 @@ const WAITS_WHERE_BUFFERED: &str = "libaio";
 
 fn waits(workload: &Workload, phase: &Phase, tenant: &Tenant) -> bool {
     let engine = workload.engine_of_tenant(phase, tenant);
-    engine == WAITS_WHERE_BUFFERED && tenant.access != Access::Direct
+    engine == WAITS_WHERE_BUFFERED && !tenant.is_direct()
 }
 
 /// Warning about the first tenant of which each call waited.

@@ -268,8 +268,8 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
     let target = target_of(simulation, facts.clone(), &spec.workload)?;
     let mut observer = Watch { should_stop: stop, trace, ..Watch::of(&target, &spec) };
     let (mut phases, mut error, books) = (Vec::new(), None, Books::default());
-    for phase in &spec.workload.phases {
-        error = match run_phase(&target, (&spec.workload, phase, &books), &mut observer) {
+    for (index, phase) in spec.workload.phases.iter().enumerate() {
+        let failed = match run_phase(&target, (&spec.workload, phase, &books), &mut observer) {
             Ok(record) => {
                 let why = record.first_error().map(str::to_owned);
                 phases.push(record);
@@ -277,8 +277,10 @@ fn run(stack: &Stack, spec: TrialSpec, stop: Option<Py<PyAny>>) -> Result<Record
             }
             Err(error) => failure(error, observer.is_stopped)?,
         };
-        error = error.map(|why| format!("{}: {why}", phase.name));
-        if observer.is_stopped || error.is_some() {
+        let has_record = phases.len() > index;
+        let goes_on = failed.is_none() || has_record && spec.workload.goes_on_after_failure;
+        error = error.or(failed.map(|why| format!("{}: {why}", phase.name)));
+        if observer.is_stopped || !goes_on {
             break;
         }
     }

@@ -321,6 +321,11 @@ impl Following {
         }
     }
 
+    /// True if counting has begun anew, and that was not told yet.
+    pub(crate) fn is_anew(&self) -> bool {
+        self.anew.is_some()
+    }
+
     /// Time at which counting began anew, told once.
     pub(crate) fn take_anew(&mut self) -> Option<Ns> {
         self.anew.take()

@@ -5,6 +5,7 @@
 //! kernel in real time and against a simulated stack in virtual time.
 
 pub mod acknowledged;
+mod bursting;
 pub mod draws;
 pub mod file_set;
 mod following;

@@ -56,6 +56,9 @@ pub struct Workload {
     /// Measure the harness's own cost per op before each phase.
     #[serde(default)]
     pub is_calibrated: bool,
+    /// Phases begin also if one before them has failed; the first failure is told.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub goes_on_after_failure: bool,
     /// Files that programs work on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub file_sets: Vec<FileSet>,
@@ -230,6 +233,9 @@ pub enum FsyncPolicy {
         /// The same after every so many transfers that others follow; 0: not.
         #[serde(default, skip_serializing_if = "is_default")]
         pass_ops: u64,
+        /// Reads that follow the last of these writes are followed by a flush each, too.
+        #[serde(default, skip_serializing_if = "is_default")]
+        is_repeated: bool,
     },
     /// Inside the timed region, after every so many writes of a worker.
     Every {

@@ -22,6 +22,7 @@ use iolab_model::op::{
 use iolab_model::seed::Stream;
 use iolab_model::{Bytes, Completion, Ns, Seed};
 
+use crate::bursting::Bursting;
 use crate::following::Following;
 use crate::generator::Generator;
 use crate::group::{Gate, GroupState};
@@ -111,14 +112,8 @@ pub struct StreamWorker<G> {
     dropped_at: u64,
     /// Transfers that were issued when a pass was flushed last.
     flushed_at: u64,
-    /// Bytes since the last pause between bursts.
-    burst_bytes: u64,
-    /// Begin of the burst at hand.
-    burst_from: Ns,
-    /// Until then the CPU is burnt.
-    burning_until: Ns,
-    /// Pauses by which its schedule is later.
-    delayed: Ns,
+    /// Pauses between bursts, if it makes any.
+    bursting: Option<Box<Bursting>>,
     budget: u64,
     issued: u64,
     started: Ns,
@@ -197,10 +192,7 @@ impl<G: GroupState> StreamWorker<G> {
             asides: 0,
             dropped_at: 0,
             flushed_at: 0,
-            burst_bytes: 0,
-            burst_from: Ns(0),
-            burning_until: Ns(0),
-            delayed: Ns(0),
+            bursting: tenant.manner.burst.map(|rule| Box::new(Bursting::new(rule))),
             budget,
             issued: 0,
             started: Ns(0),
@@ -233,7 +225,8 @@ impl<G: GroupState> StreamWorker<G> {
     pub fn report(&self) -> StreamReport {
         // Who was out of time had all of it, also what lies behind the last completion.
         let ended = match self.out_of_time {
-            Some(end) if end == self.deadline => self.ended.max(end),
+            // A stonewall ends with what was done before it fell.
+            Some(end) if end == self.deadline || !self.is_stonewalled => self.ended.max(end),
             _ => self.ended,
         };
         let mut report = StreamReport {
@@ -252,7 +245,7 @@ impl<G: GroupState> StreamWorker<G> {
     /// Ops that were due before it was out of time, and that it had not begun.
     fn missed(&self) -> u64 {
         let Some(end) = self.out_of_time else { return 0 };
-        let due = (end.since(self.started + self.delayed).0 as f64 / self.pace_ns).ceil() as u64;
+        let due = (end.since(self.started + self.delayed()).0 as f64 / self.pace_ns).ceil() as u64;
         due.min(self.budget).saturating_sub(self.issued)
     }
 

@@ -252,10 +252,11 @@ class NamedFiles:
         for name in self.names:
             path = directory / name
             mark = created_files.Mark.of_path(path)
-            if allowed.has(path):
-                found[name] = "named"
-            elif mark is not None and created_files.is_made(path.lstat()):
+            # What iolab made stays its own, also if it is named.
+            if mark is not None and created_files.is_made(path.lstat()):
                 found[name] = {"made": mark.to_dict()}
+            elif allowed.has(path):
+                found[name] = "named"
             elif (birth := created_files.birth_of(path)) is not None:
                 found[name] = {"begun": birth.to_dict()}
         for name in self.stores:

@@ -15,6 +15,7 @@ from typing import Final
 
 from iolab.frozen import frozen
 from iolab.study.model import MixedWorkload, Study, WorkloadPlan
+from iolab.study.names import ENGINES
 from iolab.study.operations import Operation, operations_of_treatment
 from iolab.study.treatment import Treatment
 
@@ -47,14 +48,7 @@ _OF_WRITES: Final = {
 }
 """Factors of writing, and why reading does not feel them."""
 _FLAGS_OF_WRITES: Final = frozenset({"dsync", "sync"})
-_POLLING_ENGINES: Final = frozenset(
-    {
-        "io_uring_poll",
-        "io_uring_fixed_poll",
-        "io_uring_sqpoll_poll",
-        "io_uring_fixed_sqpoll_poll",
-    }
-)
+_POLLING_ENGINES: Final = frozenset(engine.name for engine in ENGINES if engine.is_polled)
 _POLLING_FLAG: Final = "hipri"
 NEVER: Final = "never"
 _ALL: Final = ""

@@ -32,6 +32,10 @@ class EngineName:
     has_vectors: bool
     has_flags: bool
     has_lock: bool
+    is_polled: bool
+    """Completions are polled for at the device."""
+    has_submitter: bool
+    """A thread of the kernel submits for each worker."""
     default_access: str
     abilities: Capabilities
     """All that its target says of itself: ``Capabilities`` of crates/iolab-model."""

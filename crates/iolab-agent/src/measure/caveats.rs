@@ -5,7 +5,6 @@ use iolab_drive::pump::Workplace;
 use iolab_drive::record::{PhaseRecord, Warning};
 use iolab_drive::submission::waiting;
 use iolab_model::Target as _;
-use iolab_model::op::Access;
 use iolab_real::Engine;
 use iolab_workload::spec::{Phase, Tenant, Workload};
 
@@ -135,15 +134,14 @@ fn depth(record: &PhaseRecord, phase: &Phase, place: &dyn Workplace) -> Option<W
             ));
         }
         let total = f64::from(asked.depth * asked.workers);
-        let is_paced = asked.rate_ops_per_s.is_some() || asked.think_ns.0 > 0;
-        if total > 1.0 && !is_paced && tenant.depth_reached_mean < total * DEPTH_SHARE {
+        if total > 1.0 && !asked.is_paced() && tenant.depth_reached_mean < total * DEPTH_SHARE {
             return Some(Warning::new(
                 "depth_not_reached",
                 format!(
                     "{}: {:.1} ops were in flight on average, {total:.0} were asked for",
                     asked.name, tenant.depth_reached_mean
                 ),
-                if asked.access == Access::Direct {
+                if asked.is_direct() {
                     "the generator or another tenant is the bottleneck"
                 } else {
                     "buffered ops end when they are submitted; use --direct for a queue"
@@ -189,6 +187,7 @@ mod tests {
     use iolab_drive::series::Series;
     use iolab_drive::verify::told::{Culprit, mismatches};
     use iolab_model::Ns;
+    use iolab_model::op::Access;
     use iolab_workload::StreamReport;
     use iolab_workload::operation::OperationKind;
 

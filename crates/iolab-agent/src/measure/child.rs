@@ -308,7 +308,7 @@ fn check_alignment(request: &Request) -> Result<Vec<Warning>, Error> {
             |tenant: &&Tenant| !is_without_device(workload.engine_of_tenant(phase, tenant));
         phase.tenants.iter().filter(is_on_disk)
     });
-    let direct: Vec<_> = on_disk.filter(|tenant| tenant.access == Access::Direct).collect();
+    let direct: Vec<_> = on_disk.filter(|tenant| tenant.is_direct()).collect();
     let Some(first) = direct.first() else { return Ok(Vec::new()) };
     let mut warnings = Vec::new();
     if is_tmpfs(&request.directory) {
@@ -321,7 +321,11 @@ fn check_alignment(request: &Request) -> Result<Vec<Warning>, Error> {
     let file = request.directory.join(first.file_name(0));
     let Some(alignment) = probe::alignment_beside(&file)? else { return Ok(warnings) };
     let unit = alignment.offset.0;
-    if let Some(tenant) = direct.iter().find(|t| unit == 0 || t.io_size_bytes.0 % unit != 0) {
+    // Sizes of a program's transfers are those of its steps.
+    let is_odd = |tenant: &&&Tenant| {
+        unit == 0 || tenant.program.is_none() && !tenant.io_size_bytes.0.is_multiple_of(unit)
+    };
+    if let Some(tenant) = direct.iter().find(is_odd) {
         let size = tenant.io_size_bytes;
         let (problem, remedy) = if unit == 0 {
             let problem = "this file cannot be read and written by direct I/O".to_owned();
@@ -380,15 +384,19 @@ impl Trial<'_> {
                 let progress = Progress { share, ..self.progress(phase, "running") };
                 print(&MeasureLine::Progress(progress));
             }
-            match self.wait(phase) {
-                Ok(Passed::Together) => {}
-                Ok(Passed::Stopped) => answer.status = Status::Interrupted,
+            let is_waited_for = match self.wait(phase) {
+                Ok(Passed::Together) => true,
+                Ok(Passed::Stopped) => {
+                    answer.status = Status::Interrupted;
+                    false
+                }
                 Err(error) => {
                     answer.status = Status::Failed;
                     answer.error = Some(format!("{}: {error}", phase.name));
+                    false
                 }
-            }
-            if answer.status != Status::Ok {
+            };
+            if !is_waited_for {
                 if !self.files_stay() {
                     self.remove_files(phase);
                 }
@@ -400,7 +408,12 @@ impl Trial<'_> {
                 break;
             }
             let ended = self.on_its_target(phase);
-            let is_over = !matches!(&ended, Ok(ended) if ended.status == Status::Ok);
+            let goes_on = self.request.workload.goes_on_after_failure;
+            let is_over = !matches!(
+                &ended,
+                Ok(ended) if ended.status == Status::Ok
+                    || ended.status == Status::Failed && goes_on
+            );
             // What makes no file beforehand has made it by now.
             if let Some(files) = self.users_files.filter(|_| !is_over || self.files_stay()) {
                 files.note(phase);
@@ -409,22 +422,7 @@ impl Trial<'_> {
             if !phase.keeps_files || is_cleared {
                 self.remove_files(phase);
             }
-            match ended {
-                Ok(ended) => {
-                    (answer.status, answer.error) = (ended.status, ended.why);
-                    answer.warnings.extend(mismatches(&ended.record, Culprit::Storage));
-                    if self.request.interim.is_some() && index + 1 < phases.len() {
-                        tell_interim(self.request, phase, "ended", ended.record.clone());
-                    }
-                    // Of an interrupted phase, too: a command line prints what there is of it. The
-                    // record says that it was interrupted, so that nobody compares it.
-                    answer.phases.push(ended.record);
-                }
-                Err(error) => {
-                    answer.status = Status::Failed;
-                    answer.error = Some(format!("{}: {error}", phase.name));
-                }
-            }
+            self.add_to(&mut answer, ended, (phase, index + 1 == phases.len()));
             if is_over {
                 break;
             }
@@ -434,6 +432,35 @@ impl Trial<'_> {
             self.unlink();
         }
         answer
+    }
+
+    /// Adds the end of a phase to what is answered.
+    fn add_to(
+        &self,
+        answer: &mut Answer,
+        ended: Result<Ended, Error>,
+        (phase, is_last): (&Phase, bool),
+    ) {
+        match ended {
+            Ok(ended) => {
+                // The first failure is that of all.
+                if answer.status == Status::Ok || ended.status == Status::Interrupted {
+                    answer.status = ended.status;
+                    answer.error = ended.why.or(answer.error.take());
+                }
+                answer.warnings.extend(mismatches(&ended.record, Culprit::Storage));
+                if self.request.interim.is_some() && !is_last {
+                    tell_interim(self.request, phase, "ended", ended.record.clone());
+                }
+                // Of an interrupted phase, too: a command line prints what there is of it. The
+                // record says that it was interrupted, so that nobody compares it.
+                answer.phases.push(ended.record);
+            }
+            Err(error) => {
+                answer.status = Status::Failed;
+                answer.error = Some(format!("{}: {error}", phase.name));
+            }
+        }
     }
 
     pub(super) fn progress(&self, phase: &Phase, message: &str) -> Progress {

@@ -83,7 +83,7 @@ pub fn run_processes(
     let outcomes = parsed.collect::<Result<Vec<_>, String>>();
     let outcomes = outcomes.map_err(|problem| Error::BadWorkload {
         problem: format!("a worker process failed: {problem}"),
-        remedy: "try --workers-as threads".into(),
+        remedy: "try threads: --workers-as threads, or thread=1 of fio".into(),
     })?;
     Ok(PhaseOutcome { parent_ns, lost_by, ..assemble(phase, outcomes, workload.interval_ns) })
 }

@@ -173,7 +173,7 @@ impl Testbed for DirectoryTestbed {
                 "{} carries the running system; {names} would change on it",
                 forbidden.join(", ")
             ),
-            format!("allow it with {}, or use --on loop:1g", flags.join(" ")),
+            format!("use --on loop:1g, or allow it in a study with {}", flags.join(" ")),
         ))
     }
 

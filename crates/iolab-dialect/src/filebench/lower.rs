@@ -350,6 +350,7 @@ fn finish(
         workers_as: WorkersAs::Threads,
         engine,
         is_calibrated: false,
+        goes_on_after_failure: false,
         // Layout of the slices over time; the report needs none.
         ..workload("filebench", SEED, Content::Incompressible, vec![phase])
     };

@@ -2,6 +2,7 @@
 
 use super::job::Job;
 use super::parse::Typing;
+use super::value::Amount;
 use crate::diagnostic::{Diagnostic, Problem};
 
 /// Clones of a job that run and are told together.
@@ -44,7 +45,9 @@ pub fn units(typing: &Typing, words: &[String]) -> Result<Vec<Unit>, Diagnostic>
         let is_single = job.replay.file.is_some()
             || job.verifying.is_state_saved
             || job.verifying.is_state_loaded;
-        let is_one = job.clones == 1 || (job.is_group_reported && !is_single);
+        // Rounded, each clone's region has a distance of its own to the next.
+        let has_shares = matches!(job.offset_increment, Amount::Percent(1..));
+        let is_one = job.clones == 1 || (job.is_group_reported && !is_single && !has_shares);
         let count = if is_one { 1 } else { job.clones };
         for first in 0..count {
             let is_joined = job.is_group_reported && last_group == Some(group);

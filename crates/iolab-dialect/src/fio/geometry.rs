@@ -21,8 +21,21 @@ pub struct Geometry {
     pub region: u64,
     /// From one clone's region to the next.
     pub step: u64,
+    /// Clones' regions begin at shares of the file, rounded up to whole transfers: bytes of the
+    /// file, percent and bytes of a transfer.
+    pub shares: Option<(u64, u64, u64)>,
     /// Transfers of all passes.
     pub ops: u64,
+}
+
+impl Geometry {
+    /// Beginning of the region of a clone.
+    pub fn begin_of(&self, clone: u64) -> u64 {
+        let Some((bytes, percent, align)) = self.shares else {
+            return self.from + self.step * clone;
+        };
+        self.from + percent_of(bytes, percent * clone).next_multiple_of(align)
+    }
 }
 
 fn wrong<T>(name: &'static str, what: String, remedy: &str) -> Result<T, Wrong> {
@@ -77,7 +90,11 @@ pub fn geometry(
     let from = offset(job, whole, io)?.saturating_add(appended);
     let step = match job.offset_increment {
         Amount::Bytes(bytes) => bytes,
-        Amount::Percent(percent) => percent_of(whole, percent),
+        Amount::Percent(percent) => percent_of(whole, percent).next_multiple_of(io),
+    };
+    let shares = match job.offset_increment {
+        Amount::Bytes(_) => None,
+        Amount::Percent(percent) => Some((whole, percent, align_of(job, io))),
     };
     // With a size of the file size= is only an amount; without it is the region as well.
     let last = from.checked_add(step.saturating_mul(job.clones - 1));
@@ -106,7 +123,7 @@ pub fn geometry(
     }
     let file = filesize.unwrap_or(0).max(last + region);
     let ops = amount(job, (size.unwrap_or(region), region, io))?;
-    Ok(Geometry { io, file, from, region, step, ops })
+    Ok(Geometry { io, file, from, region, step, shares, ops })
 }
 
 /// A share of so many bytes.
@@ -114,12 +131,17 @@ pub fn percent_of(bytes: u64, percent: u64) -> u64 {
     ((u128::from(bytes) * u128::from(percent)) / 100) as u64
 }
 
+/// Unit of places that are shares of a file.
+fn align_of(job: &Job, io: u64) -> u64 {
+    if job.offset_align > 0 { job.offset_align } else { io.max(1) }
+}
+
 fn offset(job: &Job, whole: u64, io: u64) -> Result<u64, Wrong> {
     let percent = match job.offset {
         Amount::Bytes(bytes) => return Ok(bytes),
         Amount::Percent(percent) => percent,
     };
-    let align = if job.offset_align > 0 { job.offset_align } else { io };
+    let align = align_of(job, io);
     let at = percent_of(whole, percent);
     let rounded = at.div_ceil(align).checked_mul(align);
     rounded.map_or_else(|| wrong("offset", "an offset beyond any file".into(), "write less"), Ok)

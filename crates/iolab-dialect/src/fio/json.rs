@@ -128,7 +128,7 @@ fn job(one: &Entry<'_>, all: &[Entry<'_>], row: &RowResult, is_plus: bool) -> Ve
         fields.push(("mixed".to_owned(), side(&sum, total(0) + total(1) + total(2))));
     }
     fields.extend(object([
-        ("job_runtime", Whole(one.runtime_ms)),
+        ("job_runtime", Whole(one.job_runtime_ms)),
         ("usr_cpu", Real(one.cpu.0)),
         ("sys_cpu", Real(one.cpu.1)),
         ("ctx", Whole(one.events[0])),

@@ -317,6 +317,15 @@ impl<H: Host> Lowering<'_, H> {
         if job.distribution != "random" && !job.rw.is_random() {
             note("random_distribution has no effect on an order that is not random");
         }
+        if job.number_ios > 0 && job.is_time_based && job.runtime_ns > 0 {
+            note("number_ios has no effect with time_based, as in fio");
+        }
+        if job.pauses.burning_ns > job.think_ns && job.think_ns > 0 {
+            note(
+                "thinktime_spin is longer than thinktime: the CPU is burnt for thinktime, where \
+                 fio burns for all of thinktime_spin",
+            );
+        }
         if job.depth > 1 && !engine.is_asynchronous() && unit.first == 0 {
             let note = "has one transfer under way, whatever iodepth says, as in fio";
             self.notes.push(format!("job {}: ioengine={} {note}", job.name, engine.name));
@@ -361,6 +370,17 @@ impl<H: Host> Lowering<'_, H> {
                 return self.at(job, ("verify", Problem::new(what, remedy)));
             }
             return Ok(Opening::Existing);
+        }
+        let is_missing = |path: &&Path| !large(path) && !is_made(path);
+        if let (true, Some(path)) =
+            (self.typing.program.is_readonly && is_here, paths.iter().find(is_missing))
+        {
+            let what = format!(
+                "{} would be written before it is read, but --readonly is given",
+                path.text()
+            );
+            let remedy = "make the file first, or leave --readonly out";
+            return self.at(job, ("rw", Problem::new(what, remedy)));
         }
         if !job.may_create && !paths.iter().all(is_made) {
             let what = "file creation disallowed by allow_file_create=0".to_owned();
@@ -445,13 +465,6 @@ impl<H: Host> Lowering<'_, H> {
     fn phase(&self, works: &[Work], here: &[usize]) -> Result<Phase> {
         let first = &works[here[0]];
         let first_job = &self.typing.jobs[first.unit.job];
-        for index in here {
-            let job = &self.typing.jobs[works[*index].unit.job];
-            if job.ramp_ns != first_job.ramp_ns {
-                let what = "jobs that run at once have different ramp_time".to_owned();
-                return self.at(job, ("ramp_time", Problem::new(what, "use the same")));
-            }
-        }
         let is_of_files = |index: &&usize| !works[**index].engine.is_without_files();
         let makes_none = |index: &&usize| !is_of_files(index) && works[**index].set.is_some();
         let mut pairs = here.iter().filter(is_of_files).zip(here.iter().filter(makes_none));
@@ -463,9 +476,6 @@ impl<H: Host> Lowering<'_, H> {
         let tenants = here.iter().map(|index| works[*index].tenant.clone()).collect();
         let mut made = phase("", tenants);
         self.complete(&mut made, works, here);
-        if first_job.ramp_ns > 0 {
-            made.cuts_ns = vec![Ns(first_job.ramp_ns)];
-        }
         made.is_stonewalled = first_job.ends_all;
         Ok(made)
     }
@@ -544,6 +554,8 @@ impl<H: Host> Lowering<'_, H> {
             },
             verify: if is_verified { Verify::Full } else { Verify::None },
             interval_ns: SAMPLE,
+            // Jobs behind a stonewall begin all the same; what has failed is not read back.
+            goes_on_after_failure: !is_verified,
             file_sets: works.iter().filter_map(|work| self.set_of(work)).collect(),
             ..workload("fio", seed, self.usual_content(), phases)
         }

@@ -55,11 +55,20 @@ pub fn culprit(job: &Job) -> Option<&'static str> {
         (job.rw.is_random() && job.align != [None; 3], "leave blockalign out"),
         (job.is_strided == Some(true), "leave zonemode=strided out"),
         (job.flow > 0, "leave flow out"),
+        (has_rates_of_directions(job), "leave the rate out"),
         (job.replay.file.is_some(), "leave read_iolog out"),
     ]
     .into_iter()
     .find_map(|(is_asked, remedy)| is_asked.then_some(remedy))
 }
+
+/// Tell whether reads and writes of a mixed job have rates, each its own.
+fn has_rates_of_directions(job: &Job) -> bool {
+    job.rw.is_mixed() && [job.rate, job.rate_iops].iter().any(|rates| rates[..2] != [0; 2])
+}
+
+/// Unit of what is verified.
+const SECTOR: u64 = 512;
 
 /// Files of all jobs of a command at most.
 const FILES_MAX: u64 = 1 << 20;
@@ -162,6 +171,7 @@ pub fn program_of(
         depth: if engine.is_asynchronous() { job.depth as u32 } else { 1 },
         opening: if makes_names(engine) { Opening::Create } else { Opening::Existing },
         priority: tenant::priority(job),
+        lock: job.lock,
         begins_ns: tenant::delay(job, unit).0,
         manner: Manner {
             begin_step_ns: tenant::delay(job, unit).1,
@@ -171,6 +181,10 @@ pub fn program_of(
             expects_written: job.verifies_earlier(),
             rules: rules::of(job)?,
             submitter_cpu: job.submitter_cpu,
+            warm_up_ns: Ns(job.ramp_ns),
+            kernel_thread_every: job.kernel_thread_every,
+            refill_at: tenant::refill_at(job, engine),
+            burst: tenant::pauses(job),
             verified: verify::blocks(job, work.unit)?,
             ..Manner::default()
         },
@@ -206,6 +220,7 @@ fn file_bytes(job: &Job, work: &Work) -> Amount {
         Some((low, high)) if low != high => {
             Amount::Drawn(Spread::Uniform { from: low, to: high, step: work.unit })
         }
+        _ if job.compares() => Amount::Constant(work.one.file.next_multiple_of(SECTOR)),
         _ => Amount::Constant(work.one.file),
     }
 }
@@ -223,18 +238,17 @@ fn refuse_what_programs_lack(job: &Job, engine: Engine) -> Result<(), Wrong> {
         let what = "ramp_time of operations on names, or of trims, is not done";
         return wrong("ramp_time", what, "leave it out");
     }
-    let beside = "beside several files or sizes, or places by a distribution, is not done yet";
     let moves_nothing = engine.is_of_names() || engine.is_of_space() || job.rw.trims();
     let refused = [
-        ("create_only", job.is_only_created && moves_nothing),
+        ("create_only", job.is_only_created),
         ("lockfile", job.lock != LockPolicy::None),
         ("force_async", job.kernel_thread_every > 0),
-        ("thinktime_spin", job.pauses.burning_ns > 0),
-        ("thinktime_iotime", job.pauses.every_ns > 0),
+        ("latency_target", job.rules.target_ns > 0),
     ];
-    match refused.into_iter().find(|(_, is_asked)| *is_asked) {
+    match refused.into_iter().find(|(_, is_asked)| *is_asked && moves_nothing) {
         Some((name, _)) => {
-            wrong(name, &format!("{name} {beside}"), culprit(job).unwrap_or("leave it out"))
+            let what = format!("{name} of what moves no data is not done");
+            wrong(name, &what, culprit(job).unwrap_or("leave it out"))
         }
         None => tenant::check_flushes(job),
     }
@@ -299,10 +313,10 @@ fn work(job: &Job, host: &impl Host, looked_at: Option<&str>) -> Result<Work, Wr
         of_loops(&counted, pass / grain, one_pass / grain).saturating_mul(grain)
     };
     let all = amount(0).max(unit);
-    let counted = Some(job.number_ios).filter(|count| *count > 0);
     let is_timed = tenant::is_timed(job);
+    // A pass of so many transfers begins again until the time is over, as with fio.
+    let counted = Some(job.number_ios).filter(|count| *count > 0 && !is_timed);
     let bytes = match counted {
-        Some(count) if is_fixed && is_timed => Some(count.saturating_mul(unit)),
         Some(count) if is_fixed => Some(amount(count)),
         _ => (!is_timed).then_some(all),
     };
@@ -372,7 +386,9 @@ fn of_transfers(
         return of_trims(job, unit, engine, set, work);
     }
     check_space(job, engine, work)?;
-    let share = read_share(job, work);
+    // One process of arrivals is divided as the rates are.
+    let share =
+        if job.is_poisson { tenant::read_share(job) } else { job.read_percent as f64 / 100.0 };
     let mut leafs = Vec::new();
     if job.rw.reads() && share > 0.0 {
         leafs.push(leaf(job, unit, (engine, set), work, (0, share))?);
@@ -390,7 +406,7 @@ fn of_transfers(
         let flush = flush(job, engine)?;
         let every = job.flush_every();
         if every > 0 {
-            let every = Every { ops: every, of: WRITE.to_owned() };
+            let every = Every { ops: every, of: WRITE.to_owned(), is_repeated: job.rw.is_mixed() };
             steps.push(Node { every: Some(every), id: Some("sync".into()), ..flush.clone() });
         }
         if job.is_flushed_at_end || job.is_flushed_on_close {
@@ -513,12 +529,12 @@ fn leaf(
     let even = if has_no_map { Pick::Uniform } else { Pick::Permutation };
     let grain = if has_two_sizes(job) { job.sizes()[place].0 } else { work.unit };
     let is_range = job.filesize.is_some_and(|(low, high)| low != high);
-    let first = work.one.from + work.one.step * unit.first;
+    let first = work.one.begin_of(unit.first);
     let at = Place {
         pick: Some(named.unwrap_or(even)).filter(|_| is_random),
         unit_bytes: Some(Bytes(align.filter(|_| is_random).unwrap_or(grain))),
         from_bytes: Bytes(first),
-        within_bytes: (!is_range).then_some(Bytes(work.one.region)),
+        within_bytes: (!is_range).then_some(Bytes(region_of(job, work))),
         worker_step_bytes: Bytes(work.one.step),
         course: Some(course),
         ..Place::default()
@@ -544,6 +560,12 @@ fn leaf(
         keeps_length: does == Deed::Allocate && place == 0,
         ..opened(job, engine, does)
     })
+}
+
+/// Length of the part of a file that is worked on. Blocks that are verified are whole sectors: what
+/// is left behind the last transfer is not touched.
+fn region_of(job: &Job, work: &Work) -> u64 {
+    if job.compares() { work.one.region / SECTOR * SECTOR } else { work.one.region }
 }
 
 /// Tell whether the reads and the writes of a random job have sizes of their own: whole transfers
@@ -600,7 +622,10 @@ fn opened(job: &Job, engine: Engine, does: Deed) -> Node {
             Sync::Sync => Durability::Sync,
             Sync::Dsync => Durability::DataSync,
         },
-        is_read_only: !job.rw.writes() && !engine.is_of_space(),
+        // Only who may write may keep readers out (fcntl(2)).
+        is_read_only: !job.rw.writes()
+            && !engine.is_of_space()
+            && job.lock != LockPolicy::Exclusive,
         advice: job.advised().filter(|_| !engine.is_without_files()),
         write_life: if job.rw.writes() { job.write_life } else { WriteLife::Unsaid },
         ..Node::new(does)
@@ -652,53 +677,63 @@ fn of_each_file(step: Node, set: &str, files: u64) -> Node {
     Node { file: Some(file), times: Some(Amount::Constant(files)), ..step }
 }
 
-/// Tell whether the bytes of transfers of several sizes are limited, not their number.
-fn is_in_bytes(job: &Job, work: &Work) -> bool {
-    !work.is_fixed && job.rate != [0; 3]
+/// Bytes or transfers per second that limit a job, of reads, of writes and of trims; 0: any number.
+struct Limited {
+    of: [f64; 3],
+    are_bytes: bool,
 }
 
-/// Share of reads of a mixed job: that of the rates, of bytes with the mean size of each direction.
-fn read_share(job: &Job, work: &Work) -> f64 {
-    let rates = job.rate;
-    if !is_in_bytes(job, work) || !job.rw.is_mixed() || rates[0] == 0 || rates[1] == 0 {
-        return tenant::read_share(job);
-    }
-    let [reads, writes] =
-        [0, 1].map(|place| rates[place] as f64 / mean_of(&size_of(job, place, work.unit)));
-    reads / (reads + writes)
-}
-
-/// Mean of transfer sizes as `size_of` makes them.
-fn mean_of(size: &Amount) -> f64 {
-    match size {
-        Amount::Constant(bytes) => *bytes as f64,
-        Amount::Drawn(Spread::Table { rows }) => {
-            let all: f64 = rows.iter().map(|row| row.weight).sum();
-            rows.iter().map(|row| row.value as f64 * row.weight).sum::<f64>() / all
+/// Rates of a job: of several sizes those of transfers are bytes of the smallest ones, as with fio.
+fn limited(job: &Job, work: &Work) -> Result<Option<Limited>, Wrong> {
+    let Some(rates) = tenant::rates(job)? else { return Ok(None) };
+    let sizes = job.sizes();
+    let of = [0, 1, 2].map(|place| {
+        let rate = rates.of[place] as f64;
+        match (work.is_fixed, rates.are_bytes) {
+            (true, true) => rate / work.unit as f64,
+            (true, false) | (false, true) => rate,
+            (false, false) => rate * sizes[place].0 as f64,
         }
-        Amount::Drawn(_) => size.least().midpoint(size.most()) as f64,
-    }
+    });
+    Ok(Some(Limited { of, are_bytes: !work.is_fixed }))
 }
 
 fn pace(job: &Job, work: &Work) -> Result<Pace, Wrong> {
-    let is_in_bytes = is_in_bytes(job, work);
-    if is_in_bytes && job.is_poisson {
+    if job.is_poisson {
+        return pace_of_arrivals(job, work);
+    }
+    let Some(Limited { of: [reads, writes, trims], are_bytes }) = limited(job, work)? else {
+        return Ok(Pace::Closed);
+    };
+    let only = match (job.rw.reads(), job.rw.writes()) {
+        // What is never drawn has no rate.
+        (true, true) if job.read_percent == 100 => reads,
+        (true, true) if job.read_percent == 0 => writes,
+        (true, true) => {
+            let (reads_per_s, writes_per_s) = (reads, writes);
+            return Ok(Pace::Directions { reads_per_s, writes_per_s, is_in_bytes: are_bytes });
+        }
+        (true, false) => reads,
+        (false, _) if job.rw.trims() => trims,
+        (false, _) => writes,
+    };
+    Ok(match only {
+        rate if rate <= 0.0 => Pace::Closed,
+        bytes_per_s if are_bytes => Pace::Bytes { bytes_per_s },
+        passes_per_s => Pace::Rate { passes_per_s },
+    })
+}
+
+/// Pace of a job whose transfers arrive as a Poisson process.
+fn pace_of_arrivals(job: &Job, work: &Work) -> Result<Pace, Wrong> {
+    if !work.is_fixed && job.rate != [0; 3] {
         let what = "a rate in bytes of several transfer sizes is not done for rate_process=poisson";
         let remedy = "write rate_iops=: bytes per second divided by the mean transfer";
         return wrong("rate", what, remedy);
     }
-    match (tenant::rate(job, if is_in_bytes { 1 } else { work.unit })?, job.think_ns) {
-        (Some(_), 1..) => {
-            let what = "thinktime beside a rate, with several files or sizes, is not done yet";
-            wrong("thinktime", what, "write one of them")
-        }
-        (Some(bytes_per_s), 0) if is_in_bytes => Ok(Pace::Bytes { bytes_per_s }),
-        (Some(passes_per_s), 0) if job.is_poisson => Ok(Pace::Poisson { passes_per_s }),
-        (Some(passes_per_s), 0) => Ok(Pace::Rate { passes_per_s }),
-        (None, _) if job.is_poisson => {
-            wrong("rate_process", "rate_process=poisson without a rate", "write rate_iops= as well")
-        }
-        (None, 0) => Ok(Pace::Closed),
-        (None, pause) => Ok(Pace::Bursts { passes: job.thinks_after(), pause_ns: Ns(pause) }),
+    if let Some(passes_per_s) = tenant::rate(job, work.unit)? {
+        return Ok(Pace::Poisson { passes_per_s });
     }
+    let what = "rate_process=poisson without a rate";
+    wrong("rate_process", what, "write rate_iops= as well")
 }

@@ -299,6 +299,8 @@ pub struct Entry<'a> {
     pub sync: Option<Histogram>,
     /// Longest of its jobs.
     pub runtime_ms: u64,
+    /// The same, of all clones together.
+    pub job_runtime_ms: u64,
     /// Percent of a CPU.
     pub cpu: (f64, f64),
     /// Switches to another task, page faults that waited for storage, and others.
@@ -425,6 +427,7 @@ pub fn entries<'a>(show: &'a Show, row: &RowResult) -> Vec<Entry<'a>> {
                 }
                 add_times(&mut last.sync, one.sync.as_ref());
                 last.runtime_ms = last.runtime_ms.max(one.runtime_ms);
+                last.job_runtime_ms += one.job_runtime_ms;
                 last.cpu = (last.cpu.0.max(one.cpu.0), last.cpu.1.max(one.cpu.1));
                 last.rules.merge(&one.rules);
                 last.events.iter_mut().zip(one.events).for_each(|(sum, more)| *sum += more);
@@ -443,6 +446,7 @@ fn entry<'a>(unit: &'a UnitShow, row: &RowResult) -> Entry<'a> {
         sides: [Side::default(), Side::default(), Side::default()],
         sync: None,
         runtime_ms: 0,
+        job_runtime_ms: 0,
         cpu: (0.0, 0.0),
         events: [0; 3],
         rules: RuleResults::default(),
@@ -481,17 +485,25 @@ fn add_cpu(found: &mut Entry<'_>, phase: &PhaseResult, tenant: &TenantResult) {
     }
 }
 
+/// Times of what a tenant did after its `ramp_time`; absent: it had none, or ended in it, and all
+/// is told, as by fio.
+fn warm_service<'a>(unit: &UnitShow, tenant: &'a TenantResult) -> Option<&'a Classes> {
+    let warm = tenant.segments.iter().find(|part| unit.ramp_ns > 0 && part.from_ns > 0)?;
+    let longest = tenant.workers.iter().map(|worker| worker.elapsed_ns).max().unwrap_or(0);
+    (longest > unit.ramp_ns).then_some(&warm.service)
+}
+
 /// Adds what a tenant did in a phase.
 fn add(found: &mut Entry<'_>, unit: &UnitShow, phase: &PhaseResult, tenant: &TenantResult) {
-    let ramp = tenant.segments.iter().find(|part| unit.ramp_ns > 0 && part.from_ns > 0);
-    let service = ramp.map_or(&tenant.service, |part| &part.service);
+    let warm = warm_service(unit, tenant);
+    let service = warm.unwrap_or(&tenant.service);
     let longest = tenant.workers.iter().map(|worker| worker.elapsed_ns).max().unwrap_or(0);
-    let measured_ns = longest.saturating_sub(ramp.map_or(0, |part| part.from_ns));
+    let measured_ns = longest.saturating_sub(warm.map_or(0, |_| unit.ramp_ns));
     let moved = tenant
         .workers
         .iter()
         .fold((0, 0), |sum, worker| (sum.0 + worker.read_bytes, sum.1 + worker.write_bytes));
-    let responses = tenant.response.as_ref().filter(|_| ramp.is_none());
+    let responses = tenant.response.as_ref().filter(|_| warm.is_none());
     let classes = [
         (&service.read, moved.0, responses.and_then(|of| of.read.as_ref()), &tenant.service.read),
         (
@@ -528,6 +540,7 @@ fn add(found: &mut Entry<'_>, unit: &UnitShow, phase: &PhaseResult, tenant: &Ten
     add_operations(found, unit, tenant, measured_ns);
     add_times(&mut found.sync, service.sync.as_ref());
     found.runtime_ms += milliseconds(measured_ns);
+    found.job_runtime_ms += milliseconds(measured_ns) * tenant.workers.len() as u64;
     add_cpu(found, phase, tenant);
     for worker in &tenant.workers {
         found.rules.add(worker);

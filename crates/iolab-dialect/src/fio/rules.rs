@@ -258,7 +258,7 @@ pub fn of(job: &Job) -> Result<TenantRules, Wrong> {
     Ok(TenantRules { steady, depth_search, longest_ns, least, tolerance })
 }
 
-/// Refuses rules that are not followed: by what works on names, and one that only streams follow.
+/// Refuses rules that are not followed by what works on names.
 ///
 /// # Errors
 ///
@@ -268,13 +268,7 @@ pub fn refuse(job: &Job, engine: Engine) -> Result<(), Wrong> {
         let what = format!("rules of what is measured with ioengine={}", engine.name);
         return Err(("ioengine", Problem::new(what, "leave them out")));
     }
-    if job.rules.target_ns == 0 {
-        return Ok(());
-    }
-    let what = "latency_target beside several files or sizes, or places by a distribution, is not \
-                done yet";
-    let remedy = super::program::culprit(job).unwrap_or("leave it out");
-    Err(("latency_target", Problem::new(what, remedy)))
+    Ok(())
 }
 
 /// Way in which the rules of a unit are told.

@@ -35,7 +35,7 @@ pub fn tenant_of(
     }
     let names: Vec<String> = paths.iter().map(|path| path.name.clone()).collect();
     let is_shared = names.len() == 1;
-    let first = Bytes(geometry.from + geometry.step * unit.first);
+    let first = Bytes(geometry.begin_of(unit.first));
     let io = geometry.io;
     let flush = match (is_mapped, job.fdatasync > 0, job.range_sync.is_some()) {
         (true, ..) => Flush::Msync,
@@ -75,7 +75,7 @@ pub fn tenant_of(
         is_preallocated: opening == Opening::Keep && job.fallocate != Fallocate::None,
         opening,
         rate_ops_per_s: rate(job, io)?,
-        think_ns: Ns(if is_simple_pause(job) { job.think_ns } else { 0 }),
+        think_ns: Ns(if is_simple_pause(job, engine) { job.think_ns } else { 0 }),
         lock: job.lock,
         flags: engine::flags(job, engine),
         begins_ns: delay(job, unit).0,
@@ -95,10 +95,11 @@ fn manner(job: &Job, unit: &Unit, engine: Engine, geometry: &Geometry) -> Result
     Ok(Manner {
         drops_cache_first: drops_first(job, engine),
         drops_cache_every: if drops && !engine.is_without_files() { pass } else { 0 },
-        burst: burst(job, io)?,
+        burst: burst(job, engine, io)?,
         begin_step_ns: delay(job, unit).1,
         rules: rules::of(job)?,
         submitter_cpu: job.submitter_cpu,
+        warm_up_ns: Ns(job.ramp_ns),
         range_sync: job.range_sync.map_or_else(RangeSync::default, |(how, _)| how),
         preallocation: preallocation(job),
         advice: job.advised().filter(|_| !engine.is_without_files()),
@@ -173,11 +174,11 @@ fn direction(job: &Job) -> Direction {
     match (job.rw.reads(), job.rw.writes()) {
         (true, false) => Direction::Read,
         (false, _) => Direction::Write,
-        (true, true) => Direction::Mixed { read_share: read_share(job) },
+        (true, true) => Direction::Mixed { read_share: job.read_percent as f64 / 100.0 },
     }
 }
 
-/// Share of reads of a mixed job: that of the rates, where there are two.
+/// Share of reads of a mixed job with one process of arrivals: that of the rates.
 pub(super) fn read_share(job: &Job) -> f64 {
     let rates = if job.rate_iops == [0; 3] { job.rate } else { job.rate_iops };
     match (rates[0], rates[1]) {
@@ -186,46 +187,71 @@ pub(super) fn read_share(job: &Job) -> f64 {
     }
 }
 
+/// Rates of the directions of a job.
+#[derive(Clone, Copy)]
+pub(super) struct Rates {
+    /// Option that gives them.
+    name: &'static str,
+    /// Reads, writes and trims; 0: any.
+    pub(super) of: [u64; 3],
+    /// Bytes per second, not transfers.
+    pub(super) are_bytes: bool,
+}
+
+/// Rates of the directions of a job, if any has one.
+pub(super) fn rates(job: &Job) -> Result<Option<Rates>, Wrong> {
+    match (job.rate != [0; 3], job.rate_iops != [0; 3]) {
+        (false, false) => Ok(None),
+        (true, true) => wrong("rate", "both rate and rate_iops", "write one of them"),
+        (true, false) => Ok(Some(Rates { name: "rate", of: job.rate, are_bytes: true })),
+        (false, true) => Ok(Some(Rates { name: "rate_iops", of: job.rate_iops, are_bytes: false })),
+    }
+}
+
 /// Transfers per second, if they are limited.
 pub(super) fn rate(job: &Job, io: u64) -> Result<Option<f64>, Wrong> {
-    let (name, rates, unit) = match (job.rate != [0; 3], job.rate_iops != [0; 3]) {
-        (false, false) => return Ok(None),
-        (true, true) => return wrong("rate", "both rate and rate_iops", "write one of them"),
-        (true, false) => ("rate", job.rate, io as f64),
-        (false, true) => ("rate_iops", job.rate_iops, 1.0),
-    };
+    let Some(Rates { name, of, are_bytes }) = rates(job)? else { return Ok(None) };
+    let unit = if are_bytes { io as f64 } else { 1.0 };
     let total = match (job.rw.reads(), job.rw.writes()) {
-        (true, true) if rates[0] == 0 || rates[1] == 0 => {
-            let what = "a rate of one direction of a mixed job";
+        (true, true) if of[0] == 0 || of[1] == 0 => {
+            let what = "a rate of one direction of a mixed job, with rate_process=poisson";
             return wrong(name, what, "write both: rate=READ,WRITE");
         }
-        (true, true) => rates[0] as f64 + rates[1] as f64,
-        (true, false) => rates[0] as f64,
-        (false, _) if job.rw.trims() => rates[2] as f64,
-        (false, _) => rates[1] as f64,
+        (true, true) => of[0] as f64 + of[1] as f64,
+        (true, false) => of[0] as f64,
+        (false, _) if job.rw.trims() => of[2] as f64,
+        (false, _) => of[1] as f64,
     };
     Ok((total > 0.0).then_some(total / unit))
 }
 
-/// Tell whether each transfer is followed by a pause, and nothing more is said of pauses.
-fn is_simple_pause(job: &Job) -> bool {
-    job.thinks_after() == 1 && job.pauses == Pauses::default()
+/// Tell whether each transfer is followed by a pause, one after the other, and nothing more is said
+/// of pauses.
+fn is_simple_pause(job: &Job, engine: Engine) -> bool {
+    let is_deep = engine.is_asynchronous() && job.depth > 1;
+    job.thinks_after() == 1 && job.pauses == Pauses::default() && !is_deep
 }
 
-fn burst(job: &Job, io: u64) -> Result<Option<Burst>, Wrong> {
-    if job.think_ns == 0 || is_simple_pause(job) {
+fn burst(job: &Job, engine: Engine, io: u64) -> Result<Option<Burst>, Wrong> {
+    if job.think_ns == 0 || is_simple_pause(job, engine) {
         return Ok(None);
     }
     let Some(bytes) = job.thinks_after().checked_mul(io) else {
         return wrong("thinktime_blocks", "a pause after very many transfers", "write fewer");
     };
-    Ok(Some(Burst {
-        bytes: Bytes(bytes),
+    Ok(pauses(job).map(|pauses| Burst { bytes: Bytes(bytes), ops: 0, ..pauses }))
+}
+
+/// Pauses of a job whose transfers are of several sizes, or on several files.
+pub(super) fn pauses(job: &Job) -> Option<Burst> {
+    (job.think_ns > 0).then(|| Burst {
+        bytes: Bytes(0),
+        ops: job.thinks_after(),
         lasting_ns: Ns(job.pauses.every_ns),
         pause_ns: Ns(job.think_ns),
         burning_ns: Ns(job.pauses.burning_ns),
         delays_schedule: job.pauses.delays_schedule,
-    }))
+    })
 }
 
 fn fsync(job: &Job, geometry: &Geometry) -> Result<FsyncPolicy, Wrong> {
@@ -238,7 +264,7 @@ fn fsync(job: &Job, geometry: &Geometry) -> Result<FsyncPolicy, Wrong> {
             let has_passes = is_timed(job) || geometry.ops > geometry.region / geometry.io;
             let is_flushed = has_passes && job.is_flushed_after_pass();
             let pass_ops = if is_flushed { geometry.region / geometry.io } else { 0 };
-            FsyncPolicy::Between { ops, is_ended, pass_ops }
+            FsyncPolicy::Between { ops, is_ended, pass_ops, is_repeated: job.rw.is_mixed() }
         }
     })
 }
@@ -278,16 +304,13 @@ fn limit(job: &Job, geometry: &Geometry) -> Limit {
         return Limit::Ops { ops: 0, within_ns: None };
     }
     let lasting = Ns(job.runtime_ns.saturating_add(job.ramp_ns));
-    match (is_timed(job), job.number_ios) {
-        (true, 0) => Limit::Time { duration_ns: lasting },
-        (true, ops) => Limit::Ops { ops, within_ns: Some(lasting) },
-        (false, _) => {
-            let within_ns = (job.runtime_ns > 0).then_some(lasting);
-            let is_pass = geometry.ops == geometry.region / geometry.io;
-            let is_one_pass = is_pass && within_ns.is_none() && !job.ends_all;
-            if is_one_pass { Limit::Once } else { Limit::Ops { ops: geometry.ops, within_ns } }
-        }
+    if is_timed(job) {
+        return Limit::Time { duration_ns: lasting };
     }
+    let within_ns = (job.runtime_ns > 0).then_some(lasting);
+    let is_pass = geometry.ops == geometry.region / geometry.io;
+    let is_one_pass = is_pass && within_ns.is_none() && !job.ends_all;
+    if is_one_pass { Limit::Once } else { Limit::Ops { ops: geometry.ops, within_ns } }
 }
 
 pub(super) fn priority(job: &Job) -> Option<Priority> {

@@ -127,12 +127,12 @@ pub fn integer(text: &str, kb_base: u64) -> Read<i64> {
         } else {
             format!("invalid number '{text}': '{suffix}' is no unit")
         };
-        return fault(at..length, what, format!("{NUMBER}; fio would silently take {number}"));
+        return fault(at..length, what, format!("{NUMBER}; fio would silently drop a part of it"));
     };
     let value = number.checked_mul(unit).and_then(|value| i64::try_from(value).ok());
     match value {
         Some(value) => Ok(if is_negative { -value } else { value }),
-        None => fault(whole(text), format!("'{text}' is larger than any file"), NUMBER),
+        None => fault(whole(text), format!("'{text}' is too large"), NUMBER),
     }
 }
 
@@ -217,7 +217,7 @@ pub fn triple<T: Copy>(text: &str, one: impl Fn(&str) -> Read<T>) -> Read<[Optio
         _ => {}
     }
     if found.iter().all(Option::is_none) {
-        return fault(whole(text), format!("'{text}' has no value"), NUMBER);
+        return fault(whole(text), "a number is missing".to_owned(), NUMBER);
     }
     Ok(found)
 }

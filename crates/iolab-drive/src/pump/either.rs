@@ -46,7 +46,8 @@ impl<G: GroupState> Worker for Either<'_, G> {
     fn begun_anew(&mut self) -> Option<Ns> {
         match self {
             Self::Stream(worker) => worker.begun_anew(),
-            Self::Program(_) | Self::Files(_) => None,
+            Self::Program(worker) => worker.begun_anew(),
+            Self::Files(_) => None,
         }
     }
 

@@ -206,7 +206,7 @@ impl Seat<'_> {
             .with_recorded(stream.map(recorded::opener));
         let classes = [OpClass::Read, OpClass::Write, OpClass::Sync];
         let recorder = Recorder::new(depth, self.workload.interval_ns, None)
-            .cut_at(&self.phase.cuts_ns, self.tenant.begins_of(self.index))
+            .cut_at(self.tenant.cuts_of(self.phase, self.index))
             .logged_to(self.op_log(depth)?)
             .told_by(self.telling())
             .with_submissions(self.tenant.manner.submission_group)
@@ -368,7 +368,7 @@ impl Seat<'_> {
         let period = tenant.period_ns().map(|ns| Ns(ns as u64));
         let log = self.op_log(slots)?;
         let recorder = Recorder::new(slots, self.workload.interval_ns, period)
-            .cut_at(&self.phase.cuts_ns, tenant.begins_of(index))
+            .cut_at(tenant.cuts_of(self.phase, index))
             .logged_to(log)
             .told_by(self.telling())
             .with_submissions(tenant.manner.submission_group)

@@ -292,6 +292,7 @@ pub fn iozone(request: &IozoneRequest) -> Result<Workload, Error> {
         pin_cpus: request.pin_cpus.clone(),
         interval_ns: Ns::from_ms(100),
         is_calibrated: true,
+        goes_on_after_failure: false,
         phases: tests.iter().enumerate().map(phase).collect(),
     };
     workload.check()?;

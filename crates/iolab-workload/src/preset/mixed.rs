@@ -135,6 +135,7 @@ pub fn mixed(request: &MixedRequest) -> Result<Workload, Error> {
         pin_cpus: request.pin_cpus.clone(),
         interval_ns: Ns::from_ms(100),
         is_calibrated: true,
+        goes_on_after_failure: false,
         phases: vec![Phase {
             name: request.name.clone(),
             is_stonewalled: false,

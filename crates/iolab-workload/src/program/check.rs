@@ -149,11 +149,6 @@ fn check_tenant(workload: &Workload, tenant: &Tenant, path: &str) -> Found {
     if tenant.rate_ops_per_s.is_some() || tenant.think_ns.0 > 0 {
         return wrong("", "a rate or pauses beside a program", "use program.pace, or think");
     }
-    if tenant.manner.rules.depth_search.is_some() {
-        let problem = "a search for a depth beside a program, which does not follow it";
-        let remedy = "leave the search out, or use streams";
-        return wrong(".manner.rules.depth_search", problem, remedy);
-    }
     Ok(())
 }
 
@@ -286,6 +281,24 @@ impl Checker<'_> {
             && !(rate.is_finite() && rate > 0.0)
         {
             return self.wrong("pace", format!("a rate of {rate}"), "use a number above 0");
+        }
+        if let Pace::Directions { reads_per_s, writes_per_s, .. } = self.program.pace {
+            let rates = [reads_per_s, writes_per_s];
+            if rates.iter().any(|rate| !rate.is_finite() || *rate < 0.0)
+                || rates.iter().all(|rate| *rate <= 0.0)
+            {
+                let problem = format!("rates of {reads_per_s} reads and {writes_per_s} writes");
+                return self.wrong("pace", problem, "use numbers from 0, one of them above 0");
+            }
+            let chooses = |node: &&Node| {
+                let has = |does| node.steps.iter().filter(|step| step.does == does).count() == 1;
+                node.does == Deed::Choose && has(Deed::Read) && has(Deed::Write)
+            };
+            if !self.program.steps.first().is_some_and(|first| chooses(&first)) {
+                let problem = "rates of reads and of writes without a choice between the two";
+                let remedy = "begin with a step that does `choose` of one read and one write";
+                return self.wrong("pace", problem, remedy);
+            }
         }
         if matches!(self.program.pace, Pace::Bursts { passes: 0, .. }) {
             return self.wrong("pace", "bursts of 0 passes", "use at least 1");

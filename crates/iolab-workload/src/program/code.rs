@@ -58,6 +58,8 @@ pub(super) struct Flat {
     /// Node whose place this one's is relative to.
     pub(super) place_of: Option<usize>,
     pub(super) every: Option<(u64, Watched)>,
+    /// Its trigger holds as long as the number of what has begun is a multiple.
+    pub(super) is_repeated: bool,
     /// Its transfers' largest size.
     pub(super) unit: u64,
 }
@@ -206,6 +208,7 @@ impl Builder<'_> {
             locals: Vec::new(),
             place_of: None,
             every: None,
+            is_repeated: false,
             unit,
         });
         // Locals are those of composites around the node; a composite's own count for its steps.
@@ -277,6 +280,7 @@ impl Builder<'_> {
                 .counted_step()
                 .and_then(|id| self.code.tallies.iter().position(|known| known.id == id));
             let flat = &mut self.code.flats[index];
+            flat.is_repeated = flat.node.every.as_ref().is_some_and(|every| every.is_repeated);
             (flat.place_of, flat.every, flat.counted) = (place_of, every, counted);
             if let (Some(chosen), Some(step)) = (&mut flat.file, file) {
                 chosen.step = step;

@@ -255,7 +255,9 @@ fn passes(program: &Program) -> u64 {
     let by_pace = limit.time_ns.map_or(UNBOUNDED, |time| {
         let seconds = time.0 as f64 / 1e9;
         match program.pace {
-            Pace::Closed | Pace::Bytes { .. } | Pace::Recorded { .. } => UNBOUNDED,
+            Pace::Closed | Pace::Bytes { .. } | Pace::Directions { .. } | Pace::Recorded { .. } => {
+                UNBOUNDED
+            }
             Pace::Rate { passes_per_s } => (passes_per_s * seconds).ceil() as u64 + 1,
             Pace::Poisson { passes_per_s } => {
                 // Six standard deviations above the mean.

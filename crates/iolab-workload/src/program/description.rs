@@ -66,6 +66,17 @@ pub enum Pace {
         /// Of each worker, on average.
         passes_per_s: f64,
     },
+    /// Reads and writes, each at a rate of its own; who is late begins at once. The one that is
+    /// drawn waits, unless the other one is due.
+    Directions {
+        /// Reads of each worker; 0: any number.
+        reads_per_s: f64,
+        /// Writes of each worker; 0: any number.
+        writes_per_s: f64,
+        /// The rates are bytes, not operations.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_in_bytes: bool,
+    },
     /// Number of passes one after the other, then a pause.
     Bursts {
         /// Number of passes.
@@ -197,7 +208,8 @@ impl Program {
 
     /// True if operations have a meant beginning.
     pub(super) fn is_paced(&self) -> bool {
-        self.rate().is_some() || matches!(self.pace, Pace::Recorded { .. })
+        self.rate().is_some()
+            || matches!(self.pace, Pace::Recorded { .. } | Pace::Directions { .. })
     }
 
     /// Passes or bytes per second of each worker, if they have a rate.
@@ -205,7 +217,10 @@ impl Program {
         match self.pace {
             Pace::Rate { passes_per_s } | Pace::Poisson { passes_per_s } => Some(passes_per_s),
             Pace::Bytes { bytes_per_s } => Some(bytes_per_s),
-            Pace::Closed | Pace::Bursts { .. } | Pace::Recorded { .. } => None,
+            Pace::Closed
+            | Pace::Bursts { .. }
+            | Pace::Directions { .. }
+            | Pace::Recorded { .. } => None,
         }
     }
 

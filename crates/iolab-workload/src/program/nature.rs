@@ -85,6 +85,19 @@ fn of_composite(node: &Node) -> Nature {
     nature
 }
 
+impl Program {
+    /// Tell whether all of its reads and writes go past the page cache.
+    pub fn is_direct(&self) -> bool {
+        let nodes = self.nodes();
+        let mut ways = nodes
+            .iter()
+            .filter(|(_, node)| matches!(node.does, Deed::Read | Deed::Write | Deed::Copy))
+            .map(|(_, node)| access_of(node, self))
+            .peekable();
+        ways.peek().is_some() && ways.all(|way| way == Some(Access::Direct))
+    }
+}
+
 /// Access of a step's file, if that is the same each time.
 fn access_of(node: &Node, program: &Program) -> Option<Access> {
     if !matches!(node.does, Deed::Read | Deed::Write | Deed::Copy) {

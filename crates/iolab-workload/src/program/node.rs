@@ -157,6 +157,10 @@ pub struct Every {
     pub ops: u64,
     /// A kind (read, write, sync, name, `key_value`), or the id of a step.
     pub of: String,
+    /// True if the step is done again as long as the number of those that have begun is such a
+    /// multiple.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_repeated: bool,
 }
 
 /// A variable of a composite: chosen when it begins, the same until it ends.

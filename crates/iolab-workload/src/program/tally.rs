@@ -47,6 +47,14 @@ impl Tally {
         self.bytes
     }
 
+    /// Forgets what was counted.
+    pub(super) fn count_anew(&mut self) {
+        (self.ops, self.bytes) = (0, 0);
+        self.latency = Histogram::new();
+        self.response = self.response.as_ref().map(|_| Histogram::new());
+        self.parts.clear();
+    }
+
     /// Counts the same in a part of the phase.
     pub(super) fn count_part(&mut self, part: usize, latency: Ns, bytes: u64) {
         if self.parts.len() <= part {

@@ -10,6 +10,7 @@ mod choose;
 mod job;
 mod kept_open;
 mod leaf;
+mod pace;
 mod replay;
 mod rules;
 mod serve;
@@ -30,14 +31,16 @@ use super::description::Pace;
 use super::operation::OperationCount;
 use super::stage::{FileId, Stage};
 use super::tally::Tally;
+use crate::bursting::Bursting;
 use crate::following::Following;
 use crate::group::{Gate, GroupState};
 use crate::report::StreamReport;
-use crate::spec::Phase;
+use crate::spec::{LockPolicy, Phase, Tenant};
 use crate::stream::advice;
 use crate::worker::{Step, Worker};
 use job::Job;
 use leaf::Begun;
+use pace::Directed;
 pub use replay::OpenRecorded;
 use replay::Replay;
 use serve::Serving;
@@ -103,6 +106,67 @@ struct Last {
     key: Option<(usize, u64)>,
 }
 
+/// Places and files that were picked so far.
+#[derive(Debug, Default)]
+struct Picked {
+    /// Number of places, by node and file.
+    counts: BTreeMap<(usize, FileId), u64>,
+    /// Ways through files, by node and file.
+    ways: BTreeMap<(usize, FileId), Way>,
+    /// Units that were picked in this pass, by file.
+    maps: BTreeMap<FileId, Map>,
+    /// Files that are served, by set.
+    serving: BTreeMap<usize, Serving>,
+}
+
+/// Way in which a worker makes transfers, whatever their step says.
+#[derive(Clone, Copy, Debug)]
+struct Touch {
+    /// Lock of a file around each of them.
+    lock: LockPolicy,
+    /// Of so many one is done by a thread of the kernel; 0: none.
+    kernel_thread_every: u64,
+}
+
+impl Touch {
+    fn of(tenant: &Tenant) -> Self {
+        Self { lock: tenant.lock, kernel_thread_every: tenant.manner.kernel_thread_every }
+    }
+}
+
+/// Slots that stay empty while others could be filled.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    /// Number of them now.
+    idle: u32,
+    /// Slots that must be empty, but for one, before they are filled again; 0: none.
+    drained: u32,
+}
+
+impl Room {
+    fn of(tenant: &Tenant, following: Option<&Following>, depth: u32) -> Self {
+        let idle = following.and_then(|it| it.idle_slots(depth)).unwrap_or(0);
+        let drained = tenant.manner.refill_at.map_or(0, |at| depth.saturating_sub(at + 1));
+        Self { idle, drained }
+    }
+
+    /// A call has ended, when so many slots were empty.
+    fn call_ended(&mut self, empty: usize) {
+        if self.drained > 0 && empty == 0 {
+            self.idle = self.drained;
+        }
+    }
+
+    /// Number of slots that stay empty of so many; those that had to drain may be filled again.
+    fn idle_of(&mut self, empty: usize) -> usize {
+        let idle = self.idle as usize;
+        if self.drained > 0 && empty > idle {
+            self.idle = 0;
+        }
+        idle
+    }
+}
+
 /// State of a step that was begun and waits.
 #[derive(Debug, Default)]
 struct Waiting {
@@ -157,14 +221,8 @@ pub struct ProgramWorker<'a, G> {
     /// Of these, to be opened before the timed region: node and number of the file.
     to_open: Vec<(usize, u32)>,
     last: Vec<Last>,
-    /// Places picked so far, by node and file.
-    counts: BTreeMap<(usize, FileId), u64>,
-    /// Ways through files, by node and file.
-    ways: BTreeMap<(usize, FileId), Way>,
-    /// Units that were picked in this pass, by file.
-    maps: BTreeMap<FileId, Map>,
-    /// Files that are served, by set.
-    serving: BTreeMap<usize, Serving>,
+    /// Places and files that were picked so far.
+    picked: Picked,
     /// Operations at the time a trigger fired last, by node.
     fired: Vec<u64>,
     tallies: Vec<Tally>,
@@ -203,6 +261,14 @@ pub struct ProgramWorker<'a, G> {
     replay: Replay,
     /// Rules of its tenant; absent: there are none.
     following: Option<Box<Following>>,
+    /// Pauses between bursts, if it makes any.
+    bursting: Option<Box<Bursting>>,
+    /// Way in which it makes transfers.
+    touch: Touch,
+    /// Reads and writes that have rates of their own.
+    directed: Directed,
+    /// Slots that stay empty in the timed region.
+    room: Room,
     report: StreamReport,
 }
 
@@ -219,7 +285,7 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         let code = stage.code(tenant);
         let name = name_of_draws(phase, tenant, &code);
         let (is_paced, is_resident) = (code.program.is_paced(), is_resident(phase));
-        let awaited = awaited(phase, code.program.begins_after.as_deref());
+        let following = Following::of(described);
         let mut worker = Self {
             group,
             stage,
@@ -242,10 +308,7 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
             kept: BTreeMap::new(),
             to_open: Vec::new(),
             last: vec![Last::default(); code.flats.len()],
-            counts: BTreeMap::new(),
-            ways: BTreeMap::new(),
-            maps: BTreeMap::new(),
-            serving: BTreeMap::new(),
+            picked: Picked::default(),
             fired: vec![0; code.flats.len()],
             tallies: code.tallies.iter().map(|_| Tally::new(is_paced, is_resident)).collect(),
             started: Ns(0),
@@ -262,7 +325,7 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
             issued: (0, 0),
             is_out_of_work: false,
             has_left: false,
-            awaited,
+            awaited: awaited(phase, code.program.begins_after.as_deref()),
             begins_ns: described.begins_of(index),
             turn: None,
             at_barrier: None,
@@ -270,7 +333,11 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
             waiting: Waiting::default(),
             cuts_ns: phase.cuts_ns.clone(),
             replay: Replay::default(),
-            following: Following::of(described),
+            room: Room::of(described, following.as_deref(), depth),
+            following,
+            directed: Directed::default(),
+            bursting: described.manner.burst.map(|rule| Box::new(Bursting::new(rule))),
+            touch: Touch::of(described),
             report: StreamReport { worker: index, ..StreamReport::default() },
             code,
         };
@@ -281,7 +348,8 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
     /// Counts of the worker.
     pub fn report(&self) -> StreamReport {
         let ended = match self.out_of_time {
-            Some(end) if end == self.deadline => self.ended.max(end),
+            // A stonewall ends with what was done before it fell.
+            Some(end) if end == self.deadline || !self.is_stonewalled => self.ended.max(end),
             _ => self.ended,
         };
         let mut report = StreamReport {
@@ -401,6 +469,7 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         (self.started, self.ended, self.earliest) = (now, now, now);
         (self.intended, self.next_arrival) = (now, now);
         self.stage.sources.iter().for_each(|source| source.begin(now));
+        self.bursting.iter_mut().for_each(|burst| burst.begin(now));
         let time = self.code.program.limit.time_ns;
         self.deadline = time.map_or(Ns::MAX, |time| now + time);
         // The list of the timed region begins at its end: the first pass is begun as all others.
@@ -439,62 +508,6 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
             || self.code.counted.is_some_and(|(tally, most)| self.tallies[tally].begun >= most)
     }
 
-    /// Begins a pass if it may: `Some(None)`: the timed region is over.
-    #[allow(clippy::option_option, reason = "what to do instead may be to ask again")]
-    fn begin_pass(&mut self, now: Ns) -> Option<Option<Step>> {
-        let limit = &self.code.program.limit;
-        let passes = if limit.is_none() { Some(1) } else { limit.passes };
-        if passes.is_some_and(|most| self.passes >= most) {
-            return Some(self.end_timed());
-        }
-        let intended = match self.code.program.pace {
-            Pace::Closed | Pace::Bursts { .. } | Pace::Recorded { .. } => now.max(self.earliest),
-            Pace::Rate { .. } | Pace::Poisson { .. } => self.next_arrival,
-            Pace::Bytes { bytes_per_s } => {
-                self.started + Ns((self.issued.1 as f64 * 1e9 / bytes_per_s) as u64)
-            }
-        };
-        if intended >= self.deadline {
-            self.out_of_time.get_or_insert(self.deadline);
-            return Some(self.end_timed());
-        }
-        if now < intended {
-            return Some(Some(Step::SleepUntil(intended)));
-        }
-        if let Some(flow) = self.code.flow
-            && !self.stage.flows[flow].begin(self.tenant)
-        {
-            return Some(Some(Step::Await));
-        }
-        self.passes += 1;
-        (self.intended, self.at) = (intended, 0);
-        match self.code.program.pace {
-            Pace::Rate { passes_per_s } => {
-                self.next_arrival =
-                    self.started + Ns((self.passes as f64 * 1e9 / passes_per_s) as u64);
-            }
-            Pace::Poisson { passes_per_s } => {
-                let gap = super::draw::exponential(&mut self.random) * 1e9 / passes_per_s;
-                self.next_arrival += Ns(gap as u64);
-            }
-            Pace::Closed | Pace::Bursts { .. } | Pace::Bytes { .. } | Pace::Recorded { .. } => {}
-        }
-        None
-    }
-
-    fn end_pass(&mut self, now: Ns) {
-        match self.code.program.pace {
-            Pace::Bursts { passes, pause_ns } if self.passes.is_multiple_of(passes) => {
-                self.earliest = now + pause_ns;
-            }
-            Pace::Rate { passes_per_s } => {
-                let is_late = now.since(self.intended).0 as f64 > 1e9 / passes_per_s;
-                *self.report.late_ops.get_or_insert(0) += u64::from(is_late);
-            }
-            _ => {}
-        }
-    }
-
     /// The timed region is over for this worker as soon as nothing is in flight.
     fn end_timed(&mut self) -> Option<Step> {
         if self.is_stonewalled && !self.group.is_stopped() {
@@ -506,7 +519,8 @@ impl<'a, G: GroupState> ProgramWorker<'a, G> {
         if let (Pace::Rate { passes_per_s }, Some(end)) =
             (&self.code.program.pace, self.out_of_time)
         {
-            let due = (end.since(self.started).as_seconds() * passes_per_s).ceil() as u64;
+            let due = (end.since(self.started + self.delayed()).as_seconds() * passes_per_s).ceil()
+                as u64;
             self.report.missed_ops = Some(due.saturating_sub(self.passes));
         }
         self.leave_composites();
@@ -642,6 +656,12 @@ impl<G: GroupState> Worker for ProgramWorker<'_, G> {
         if is_timed {
             self.note_time(completion);
         }
-        self.call_ended(completion, is_timed)
+        let counts = self.call_ended(completion, is_timed);
+        counts && !self.following.as_ref().is_some_and(|following| following.is_anew())
+    }
+
+    #[inline]
+    fn begun_anew(&mut self) -> Option<Ns> {
+        if self.following.is_some() { self.take_anew() } else { None }
     }
 }

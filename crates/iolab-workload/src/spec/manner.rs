@@ -87,6 +87,10 @@ pub struct Manner {
     /// The logs have one entry per window of so long and direction; 0: one per op.
     #[serde(default, skip_serializing_if = "is_default")]
     pub op_log_window_ns: Ns,
+    /// So long each worker warms up: what it does by then is a segment of its own, in place of the
+    /// cuts of the phase.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub warm_up_ns: Ns,
     /// An earlier run of the same seed wrote all that is read: where it is verified, nothing may be
     /// empty.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -171,12 +175,16 @@ impl From<ReplayOp> for (u64, u64, u64) {
     }
 }
 
-/// Pauses after so much data, or after so much time; whichever comes first.
+/// Pauses after so much work, or after so much time; whichever comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Burst {
     /// Bytes between two pauses; 0: any number.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub bytes: Bytes,
+    /// Reads and writes between two pauses; 0: any number.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ops: u64,
     /// Time between two pauses; 0: any.
     #[serde(default, skip_serializing_if = "is_default")]
     pub lasting_ns: Ns,
@@ -188,6 +196,13 @@ pub struct Burst {
     /// Under a rate a pause makes what follows later, and is not made up for.
     #[serde(default, skip_serializing_if = "is_default")]
     pub delays_schedule: bool,
+}
+
+impl Burst {
+    /// True if nothing ends a burst.
+    fn is_endless(self) -> bool {
+        self.bytes.0 == 0 && self.ops == 0 && self.lasting_ns.0 == 0
+    }
 }
 
 /// Contradiction, and advice.
@@ -224,8 +239,8 @@ impl Manner {
             let problem = format!("slots that are filled again at {:?}", self.refill_at);
             return Some((problem, "use a number below the depth, and no search for a depth"));
         }
-        if self.burst.is_some_and(|burst| burst.bytes.0 == 0 && burst.lasting_ns.0 == 0) {
-            let problem = "bursts of 0 bytes and no time".to_owned();
+        if self.burst.is_some_and(Burst::is_endless) {
+            let problem = "bursts of 0 bytes, 0 ops and no time".to_owned();
             return Some((problem, "leave bursts out, or give them a size or a length"));
         }
         if !(-20..=19).contains(&self.nice) {

@@ -14,7 +14,7 @@ use super::{
 use crate::draws::Draws;
 use crate::file_set::{FileAction, FileSetWork};
 use crate::kv::KvWork;
-use crate::program::Program;
+use crate::program::{Pace, Program};
 
 /// Sectors are the smallest unit of direct I/O; file systems may ask for more and then say so.
 pub(super) const DIRECT_UNIT: Bytes = Bytes(512);
@@ -217,6 +217,22 @@ impl Tenant {
             ..tenant.clone()
         };
         plain(self) == plain(other)
+    }
+
+    /// Tell whether all that it reads and writes goes past the page cache.
+    pub fn is_direct(&self) -> bool {
+        match &self.program {
+            Some(program) => program.is_direct(),
+            None => self.access == Access::Direct,
+        }
+    }
+
+    /// Tell whether something else than the storage says when its workers' ops begin.
+    pub fn is_paced(&self) -> bool {
+        let is_paced = |program: &Program| program.pace != Pace::Closed || program.flow.is_some();
+        self.rate_ops_per_s.is_some()
+            || self.has_pauses()
+            || self.program.as_ref().is_some_and(is_paced)
     }
 
     /// Tell whether it ever reads.

@@ -75,7 +75,10 @@ fn contradictions_of_refinements_are_named() {
     let cases: [(Break, &str); 11] = [
         (|t| (t.manner.jumps_every, t.depth) = (100, 4), "jumps between records"),
         (|t| (t.manner.buffers, t.depth) = (4, 4), "4 buffers in turn at depth 4"),
-        (|t| t.manner.burst = Some(Burst { pause_ns: Ns(1), ..Burst::default() }), "bursts of 0"),
+        (
+            |t| t.manner.burst = Some(Burst { pause_ns: Ns(1), ..Burst::default() }),
+            "bursts of 0 bytes, 0 ops",
+        ),
         (
             |t| (t.access, t.manner.drops_cache_every) = (Access::Direct, 16),
             "dropping cached pages",

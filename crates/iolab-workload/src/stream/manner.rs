@@ -11,7 +11,7 @@ use iolab_model::{Bytes, Completion, Ns};
 use super::timed::Chain;
 use super::{FILE, Role, Step, StreamWorker};
 use crate::group::GroupState;
-use crate::spec::Tenant;
+use crate::spec::{Phase, Tenant};
 
 impl Tenant {
     /// Buffers of a worker's lane, and tokens of its submissions: one per op in flight, or several
@@ -23,6 +23,15 @@ impl Tenant {
     /// Time at which the timed region of worker `index` begins, counted from that of the phase.
     pub fn begins_of(&self, index: u32) -> Ns {
         self.begins_ns + Ns(self.manner.begin_step_ns.0.saturating_mul(u64::from(index)))
+    }
+
+    /// Cuts of the time of worker `index` into segments, and the time at which it begins, as they
+    /// are counted: its own ones, or those of its phase.
+    pub fn cuts_of<'a>(&'a self, phase: &'a Phase, index: u32) -> (&'a [Ns], Ns) {
+        match self.manner.warm_up_ns {
+            Ns(0) => (&phase.cuts_ns, self.begins_of(index)),
+            _ => (std::slice::from_ref(&self.manner.warm_up_ns), Ns(0)),
+        }
     }
 
     /// Tell whether its workers pause between ops, so that their time is not all work.
@@ -47,24 +56,31 @@ impl<G: GroupState> StreamWorker<G> {
         if let Some(next) = self.tenant.manner.replay.get(self.issued as usize) {
             pause += next.pause_ns;
         }
-        if let Some(burst) = self.tenant.manner.burst {
-            self.burst_bytes += completion.outcome.map_or(0, |moved| moved.0);
-            // The flush that ends a burst: what it took is no pause.
-            let is_flush = class == OpClass::Sync && self.burst_bytes == 0;
-            let is_full = burst.bytes.0 > 0 && self.burst_bytes >= burst.bytes.0;
-            let lasted = completion.completed.since(self.burst_from);
-            let is_over = burst.lasting_ns.0 > 0 && lasted >= burst.lasting_ns;
-            if is_full || is_over || is_flush {
-                self.burst_bytes = 0;
-                pause += burst.pause_ns;
-                self.burst_from = completion.completed + pause;
-                self.burning_until = completion.completed + burst.burning_ns.min(burst.pause_ns);
-                if burst.delays_schedule && !is_flush {
-                    self.delayed += burst.pause_ns;
-                }
-            }
+        // Slots are empty again: only that of this op was, if all were taken.
+        let was_full = self.free.len() == 1;
+        if let Some(burst) = &mut self.bursting {
+            let moved = completion.outcome.unwrap_or_default();
+            burst.ended((class, moved), completion.completed, was_full);
         }
-        self.earliest = completion.completed + pause;
+        self.earliest = self.earliest.max(completion.completed + pause);
+    }
+
+    /// Begins the pause behind a burst that is over; true while some of it has not ended.
+    pub(super) fn must_drain_first(&mut self) -> bool {
+        let is_busy = self.in_flight() > 0;
+        match &mut self.bursting {
+            Some(burst) if burst.is_over() && is_busy => true,
+            Some(burst) if burst.is_over() => {
+                self.earliest = burst.pause(self.earliest);
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// Pauses by which its schedule is later.
+    pub(super) fn delayed(&self) -> Ns {
+        self.bursting.as_ref().map_or(Ns(0), |burst| burst.delayed())
     }
 
     /// Tell whether small reads come before the next record.

@@ -4,6 +4,7 @@ use iolab_model::op::{LockKind, Op, Position, RangeSync, Transfer};
 use iolab_model::{Bytes, Ns};
 
 use super::{FILE, Stage, StreamWorker};
+use crate::bursting::BURN_MAX;
 use crate::generator::Records as _;
 use crate::group::GroupState;
 use crate::spec::{Direction, Flush, FsyncPolicy, LockPolicy};
@@ -40,11 +41,15 @@ pub(super) struct Unflushed {
     writes: u64,
     from: u64,
     to: u64,
+    /// Writes since the timed region began.
+    all: u64,
+    /// Nothing was begun since the last flush.
+    has_just_flushed: bool,
 }
 
 impl Default for Unflushed {
     fn default() -> Self {
-        Self { writes: 0, from: u64::MAX, to: 0 }
+        Self { writes: 0, from: u64::MAX, to: 0, all: 0, has_just_flushed: false }
     }
 }
 
@@ -52,14 +57,22 @@ impl Unflushed {
     #[inline]
     pub(super) fn add(&mut self, at: u64, length: u64) {
         self.writes += 1;
+        self.all += 1;
         self.from = self.from.min(at);
         self.to = self.to.max(at + length);
+    }
+
+    /// Tell whether the number of writes is a multiple of `ops`, and something has begun since it
+    /// was flushed.
+    #[inline]
+    fn is_at_multiple(&self, ops: u64) -> bool {
+        self.all > 0 && !self.has_just_flushed && self.all.is_multiple_of(ops.max(1))
     }
 
     /// The flush of all of it.
     fn flush(&mut self, how: Flush, range: RangeSync) -> Op {
         let (at, length) = (Bytes(self.from), Bytes(self.to - self.from));
-        *self = Self::default();
+        *self = Self { all: self.all, has_just_flushed: true, ..Self::default() };
         match how {
             Flush::Fsync => Op::Fsync { handle: FILE },
             Flush::Fdatasync => Op::Fdatasync { handle: FILE },
@@ -86,7 +99,7 @@ impl<G: GroupState> StreamWorker<G> {
             return Step::Await;
         }
         if now < self.earliest {
-            return Step::SleepUntil(self.earliest);
+            return Step::SleepUntil(self.earliest.min(self.deadline));
         }
         let op = self.draw();
         self.submission(now, true, op)
@@ -122,18 +135,19 @@ impl<G: GroupState> StreamWorker<G> {
         if self.drained_slots > 0 {
             self.idle_slots = 0;
         }
+        if self.must_drain_first() {
+            return Step::Await;
+        }
         let mut intended = now;
         if self.pace_ns > 0.0 {
-            let due = self.started + self.delayed;
+            let due = self.started + self.delayed();
             intended = due + Ns((self.issued as f64 * self.pace_ns) as u64);
-            if intended >= self.deadline {
-                return self.end_out_of_time(self.deadline, now);
-            }
         }
-        let not_before = intended.max(self.earliest);
-        if now < self.burning_until {
-            let duration = self.burning_until.since(now);
+        // Who has nothing more to do in its time waits for its end.
+        let not_before = intended.max(self.earliest).min(self.deadline);
+        if let Some(duration) = self.bursting.as_ref().and_then(|burst| burst.to_burn(now)) {
             self.asides = 1;
+            let duration = duration.min(BURN_MAX);
             return self.submit_aside(now, Op::Burn { duration });
         }
         if now < not_before {
@@ -152,10 +166,14 @@ impl<G: GroupState> StreamWorker<G> {
             },
             _ => self.draw(),
         };
+        self.unflushed.has_just_flushed = false;
         if self.tenant.lock.is_of_each() {
             return self.locked(now, op);
         }
-        self.submission(intended, true, op)
+        let step = self.submission(intended, true, op);
+        let is_full = self.free.is_empty();
+        self.bursting.iter_mut().for_each(|burst| burst.begun(now, is_full));
+        step
     }
 
     /// Tell whether so much was written that it is flushed now.
@@ -163,8 +181,13 @@ impl<G: GroupState> StreamWorker<G> {
     fn is_flush_due(&self) -> bool {
         match self.tenant.fsync {
             FsyncPolicy::Every { ops } => self.unflushed.writes >= ops,
-            FsyncPolicy::Between { ops, .. } => {
-                ops > 0 && self.unflushed.writes >= ops && self.issued < self.budget
+            FsyncPolicy::Between { ops, is_repeated, .. } => {
+                let is_due = if is_repeated {
+                    self.unflushed.is_at_multiple(ops)
+                } else {
+                    self.unflushed.writes >= ops
+                };
+                ops > 0 && is_due && self.issued < self.budget
             }
             _ => false,
         }

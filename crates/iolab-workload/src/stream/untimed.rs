@@ -150,7 +150,7 @@ impl<G: GroupState> StreamWorker<G> {
         self.stage = Stage::Timed;
         let begin = now + self.tenant.begins_of(self.report.worker);
         (self.started, self.ended, self.earliest) = (begin, begin, begin);
-        self.burst_from = begin;
+        self.bursting.iter_mut().for_each(|burst| burst.begin(begin));
         if let Some(first) = self.tenant.manner.replay.first() {
             self.earliest = begin + first.pause_ns;
         }

@@ -31,6 +31,50 @@ WORKBOOK_ENDING: Final = ".xlsx"
 _SHEET_NAME_MAX: Final = 31
 
 
+def refuse_own_files(plan: DialectPlan, written: Iterable[Path]) -> None:
+    """Refuse results that would be written over each other, or over a file that is worked on.
+
+    Raises
+    ------
+    IolabError : says which.
+    """
+    folder, on = Path(plan.values["directory"] or "."), plan.common["on"] or ""
+    if on.startswith("dir:"):
+        folder = Path(on.removeprefix("dir:"))
+    worked = (
+        {_place(folder / name) for name in plan.values["files"]} if not _is_apart(on) else set()
+    )
+    seen = set[tuple[int, int] | Path]()
+    for path in written:
+        if path.exists() and not path.is_file():
+            continue  # A device or a pipe takes everything.
+        place = _place(path)
+        if place in worked:
+            raise IolabError(
+                f"{path} is one of the files that are worked on",
+                "name another file for what is written",
+            )
+        if place in seen:
+            raise IolabError(
+                f"two results or logs are to be written into {path}", "give each a name of its own"
+            )
+        seen.add(place)
+
+
+def _is_apart(on: str) -> bool:
+    """Tell whether what is worked on lies on a loop device, on a disk, or in simulation."""
+    return bool(on) and not on.startswith("dir:")
+
+
+def _place(path: Path) -> tuple[int, int] | Path:
+    """Identity of a file that is there, or the place where it will be."""
+    try:
+        found = path.stat()
+    except OSError:
+        return path.resolve()
+    return (found.st_dev, found.st_ino)
+
+
 def check_workbook(name: str | None, allowed: Allowed) -> None:
     """Refuse a spreadsheet that could not or must not be written, before anything is measured.
 

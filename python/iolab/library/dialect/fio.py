@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict
 
@@ -17,47 +16,6 @@ if TYPE_CHECKING:
     from iolab.protocol import PhaseRecord, Record
 
 _NS_PER_S: Final = 1_000_000_000
-
-
-def refuse_own_files(plan: DialectPlan, written: Iterable[Path]) -> None:
-    """Refuse results and logs that would be written over each other, or over a file of the jobs.
-
-    Raises
-    ------
-    IolabError : says which.
-    """
-    folder, on = Path(plan.values["directory"] or "."), plan.common["on"] or ""
-    if on.startswith("dir:"):
-        folder = Path(on.removeprefix("dir:"))
-    worked = (
-        {_place(folder / name) for name in plan.values["files"]} if not _is_apart(on) else set()
-    )
-    seen = set[tuple[int, int] | Path]()
-    for path in written:
-        place = _place(path)
-        if place in worked:
-            raise IolabError(
-                f"{path} is a file that the jobs work on", "name another file for what is written"
-            )
-        if place in seen:
-            raise IolabError(
-                f"two results or logs are to be written into {path}", "give each a name of its own"
-            )
-        seen.add(place)
-
-
-def _is_apart(on: str) -> bool:
-    """Tell whether the jobs' files lie elsewhere: on a loop device, on a disk, in simulation."""
-    return bool(on) and not on.startswith("dir:")
-
-
-def _place(path: Path) -> tuple[int, int] | Path:
-    """Identity of a file that is there, or the place where it will be."""
-    try:
-        found = path.stat()
-    except OSError:
-        return path.resolve()
-    return (found.st_dev, found.st_ino)
 
 
 class Output:

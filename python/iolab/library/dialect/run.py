@@ -29,7 +29,13 @@ from iolab.library.dialect import (
     side,
     ycsb,
 )
-from iolab.library.dialect.files import check_workbook, elsewhere, refuse_unnamed, write_files
+from iolab.library.dialect.files import (
+    check_workbook,
+    elsewhere,
+    refuse_own_files,
+    refuse_unnamed,
+    write_files,
+)
 from iolab.library.dialect.plan import DialectCore, DialectPlan, study_of
 from iolab.library.services import Services
 from iolab.run import outputs
@@ -103,8 +109,7 @@ class Line(Attendant):
         self._logs = fio_logs.check_logs(plan)
         self._saved = [*fio_commands.check_commands(plan), *fio_verified.check_states(plan)]
         self._ycsb_files = ycsb.files_of(plan)
-        if plan.dialect == "fio":
-            fio.refuse_own_files(plan, self.written_files())
+        refuse_own_files(plan, self.written_files())
         self._status = fio_status.Display(plan, core, console)
         self._cache_shares: Mapping[str, float] = {}
 
@@ -360,7 +365,7 @@ def _conduct(
         bonnie.tell_user(plan, prepared.testbed, console)
     code = _run(prepared, line, console)
     if prepared.testbed.has_null_target:
-        console.note("iolab: note: nothing was stored: these numbers are those of iolab itself")
+        console.note("iolab: note: no data were moved: these numbers are those of iolab itself")
     # bonnie++'s standard error is bonnie++'s, and fio tells what its devices did.
     elif plan.dialect == "iozone":
         _tell_cached(plan, line.cache_shares, console)
@@ -464,5 +469,5 @@ def _has_mismatch(record: Record) -> bool:
 def _tell_stored(out_dir: Path, console: Observer) -> None:
     console.note(
         f"iolab: stored as run {out_dir.name} in {out_dir}: `iolab report {quote(str(out_dir))}` "
-        "shows latencies and what reached the device"
+        "shows its latencies and caveats"
     )

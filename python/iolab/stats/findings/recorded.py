@@ -88,7 +88,7 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
     FindingKind(
         "sqpoll_cpu",
         GENERATOR,
-        "an engine with `sqpoll` in its name: a kernel thread per worker keeps a CPU busy",
+        "the engine has a thread of the kernel per worker that submits, and keeps a CPU busy",
         "compare the CPU time, too; one CPU more per worker",
         severity="note",
     ),

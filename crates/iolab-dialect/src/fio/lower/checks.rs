@@ -167,7 +167,10 @@ impl<H: Host> Lowering<'_, H> {
         let Some(first) = jobs.first() else {
             let wanted = self.typing.program.sections.join(", ");
             let problem = match wanted.as_str() {
-                "" => Problem::new("No job(s) defined", "name a job file, or write --name=X"),
+                "" => Problem::new(
+                    "No job(s) defined",
+                    "name a job file that has a section besides [global], or write --name=X",
+                ),
                 _ => Problem::new(
                     format!("No job(s) defined: there is no section {wanted}"),
                     "name a section of the job file with --section",

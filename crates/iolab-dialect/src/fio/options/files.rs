@@ -120,7 +120,8 @@ pub const ROWS: &[Row] = done_rows! { "Files";
             job.offset_align = value.number();
             Ok(())
         };
-    "number_ios": Count(0, i64::MAX), "0", T1, "end after so many transfers (0: no limit)", Done =>
+    "number_ios": Count(0, i64::MAX), "0", T1, "end after so many transfers (0: no limit)",
+        Differs("those of ramp_time are counted, too") =>
         |job, value| {
             job.number_ios = value.number();
             Ok(())
@@ -154,8 +155,7 @@ pub const ROWS: &[Row] = done_rows! { "Files";
         };
     "lockfile": Choice(&["none", "exclusive", "readwrite"]), "none", T2,
         "lock of the file around each transfer: of everybody, or with readers together",
-        Differs("by fcntl(2), of the file's own; one transfer under way, not for several files or \
-                 sizes") =>
+        Differs("by fcntl(2), of the file's own; one transfer under way") =>
         |job, value| {
             job.lock = match value.word() {
                 1 => LockPolicy::Exclusive,

@@ -128,7 +128,7 @@ pub const ROWS: &[Row] = done_rows! { "Transfers";
         Ignored("there is memory, or it is refused") => |_, _| Ok(());
     "random_generator": Choice(&["tausworthe", "lfsr", "tausworthe64"]), "tausworthe", T1,
         "source of random numbers",
-        Ignored("iolab has its own, which every release keeps; each block once per pass") =>
+        Ignored("iolab has its own, which every release keeps") =>
         |_, _| Ok(());
     "randrepeat": Flag, "1", T1, "the same random numbers in every run", Done => |job, value| {
         job.is_repeated = value.flag();
@@ -337,7 +337,7 @@ pub const ROWS: &[Row] = done_rows! { "Transfers";
         };
     "force_async": Count(0, i64::MAX), "0", T2,
         "of so many transfers one is done by a thread of the kernel (io_uring)",
-        Differs("not for several files or sizes") => |job, value| {
+        Done => |job, value| {
             job.kernel_thread_every = value.number();
             Ok(())
         };

@@ -125,12 +125,12 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
         Ok(())
     };
     "ramp_time": Time(S), "0", T1, "runs so long before it is measured",
-        Differs("the same for all jobs that run at once") => |job, value| {
+        Done => |job, value| {
             job.ramp_ns = value.number();
             Ok(())
         };
     "rate": Sizes, "0", T1, "bytes per second of each direction",
-        Differs("a mixed job has the sum of both rates, and their shares") =>
+        Done =>
         |job, value| {
             for (place, rate) in value.three().into_iter().enumerate() {
                 job.rate[place] = rate.unwrap_or(job.rate[place]);
@@ -138,7 +138,7 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             Ok(())
         };
     "rate_iops": Counts(i64::MAX), "0", T1, "transfers per second of each direction",
-        Differs("a mixed job has the sum of both rates, and their shares") => |job, value| {
+        Done => |job, value| {
             for (place, rate) in value.three().into_iter().enumerate() {
                 job.rate_iops[place] = rate.unwrap_or(job.rate_iops[place]);
             }
@@ -167,7 +167,8 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             }
             Ok(())
         };
-    "thinktime_blocks": Count(1, i64::MAX), "1", T1, "transfers between two pauses", Done =>
+    "thinktime_blocks": Count(1, i64::MAX), "1", T1, "transfers between two pauses",
+        Differs("with several under way up to iodepth more or less") =>
         |job, value| {
             job.think_blocks = Some(value.number());
             Ok(())
@@ -180,13 +181,13 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             Ok(())
         };
     "thinktime_spin": Time(Us), "0", T2, "first part of a pause, which burns the CPU",
-        Differs("not for several files or sizes") => |job, value| {
+        Done => |job, value| {
             job.pauses.burning_ns = value.number();
             Ok(())
         };
     "thinktime_iotime": Time(S), "0", T2,
         "time between two pauses; beside thinktime_blocks whichever is over first",
-        Differs("not for several files or sizes") => |job, value| {
+        Done => |job, value| {
             job.pauses.every_ns = value.number();
             Ok(())
         };
@@ -235,6 +236,8 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
         };
     "flow_sleep": Time(Us), "0", T2, "pause of who is ahead",
         Ignored("who is ahead waits until the others have caught up") => |_, _| Ok(());
+    "flow_watermark": Count(0, i64::MAX), "", T2, "slack of the proportion, in old versions",
+        Ignored("fio itself ignores it") => |_, _| Ok(());
     "flow_id": Count(0, i64::MAX), "0", T2, "jobs of the same number share a proportion",
         Done => |job, value| {
             job.flow_id = value.number();

@@ -41,9 +41,9 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "thp": Flag, "0", T3,
         "large pages of a mapping",
         "it is not done", "leave it out";
-    "exit_on_io_done": Flag, "0", T2,
-        "ends with the jobs that do I/O",
-        "work without I/O is not done yet", "leave it out";
+    "exit_on_io_done": Flag, "0", T3,
+        "cpuio ends with the jobs that do I/O",
+        "cpuio ends when its runtime is over", "write runtime=, as long as theirs";
     "hole_punch": Flag, "0", T3,
         "trims make holes",
         "trims of a file make holes already", "leave it out";
@@ -69,9 +69,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "cgroup_nodelete": Flag, "0", T3,
         "the control group stays",
         "control groups belong to the testbed", "leave it out";
-    "flow_watermark": Count(0, i64::MAX), "", T2,
-        "slack of the proportion",
-        "proportions between jobs are not done yet", "leave it out";
     "gtod_cpu": Count(0, 4096), "", T3,
         "CPU of the clock",
         "the clock is the kernel's", "leave it out";

@@ -94,11 +94,11 @@ fn options_become_fields() {
     assert_eq!(t.direction, Direction::Mixed { read_share: 0.7 });
     assert_eq!(t.limit, Limit::Time { duration_ns: Ns(2_000_000_000) });
     let t = tenant("--rw=write --size=1m --fsync=8 --end_fsync=1 --rate=1m --thinktime=5");
-    assert_eq!(t.fsync, FsyncPolicy::Between { ops: 8, is_ended: true, pass_ops: 0 });
+    assert_eq!(
+        t.fsync,
+        FsyncPolicy::Between { ops: 8, is_ended: true, pass_ops: 0, is_repeated: false }
+    );
     assert_eq!((t.rate_ops_per_s, t.think_ns), (Some(256.0), Ns(5000)));
-    let t = tenant("--rw=randrw --size=1m --rate_iops=100,50");
-    assert_eq!(t.rate_ops_per_s, Some(150.0));
-    assert_eq!(t.direction, Direction::Mixed { read_share: 100.0 / 150.0 });
 }
 
 /// Before, files were flushed once, at the end of all passes, and of several files by fdatasync(2)
@@ -106,7 +106,7 @@ fn options_become_fields() {
 #[test]
 fn what_was_written_is_flushed_at_the_end_of_each_pass() {
     let of = |text: &str| match tenant(&format!("--rw=write --bs=4k --size=16k {text}")).fsync {
-        FsyncPolicy::Between { ops, is_ended, pass_ops } => (ops, is_ended, pass_ops),
+        FsyncPolicy::Between { ops, is_ended, pass_ops, .. } => (ops, is_ended, pass_ops),
         _ => (0, false, 0),
     };
     assert_eq!(of("--fsync_on_close=1"), (0, true, 0));
@@ -180,14 +180,65 @@ fn blocks_and_lengths_are_changed_by_engines_of_their_own() {
 fn a_rate_in_bytes_of_several_sizes_stays_in_bytes() {
     let (program, _) = program_of("--name=x --rw=randwrite --size=1m --bsrange=4k-64k --rate=2m");
     assert_eq!(program.pace, Pace::Bytes { bytes_per_s: 2_097_152.0 });
-    // As many bytes of reads as of writes: twice as many reads of half the size.
-    let words = "--name=x --size=64k --rw=randrw --bs=4k,8k --rate=1m,1m";
-    let (mixed, _) = program_of(words);
-    assert_eq!(mixed.pace, Pace::Bytes { bytes_per_s: 2_097_152.0 });
-    let weights: Vec<f64> = mixed.steps[0].steps.iter().map(|step| step.weight).collect();
-    assert!((weights[0] / weights[1] - 2.0).abs() < 1e-9, "{weights:?}");
     let (fixed, _) = program_of("--name=x --rw=randwrite --size=1m --nrfiles=2 --rate=2m");
     assert_eq!(fixed.pace, Pace::Rate { passes_per_s: 512.0 });
+}
+
+/// Before, one rate of a mixed job was refused, and two had one clock.
+#[test]
+fn reads_and_writes_have_rates_of_their_own() {
+    let pace = |more: &str| {
+        let (program, _) = program_of(&format!("--name=x --size=64k --rw=randrw {more}"));
+        (program.pace, program.steps[0].steps.len())
+    };
+    let of = |reads_per_s, writes_per_s, is_in_bytes| {
+        (Pace::Directions { reads_per_s, writes_per_s, is_in_bytes }, 2)
+    };
+    assert_eq!(pace("--bs=4k,8k --rate=1m,2m"), of(1_048_576.0, 2_097_152.0, true));
+    assert_eq!(pace("--rate_iops=100,50"), of(100.0, 50.0, false));
+    assert_eq!(pace("--rate=,1m"), of(0.0, 256.0, false));
+    assert_eq!(pace("--rate_iops=50,"), of(50.0, 0.0, false));
+    // What is never drawn has no rate.
+    assert_eq!(pace("--rate_iops=50, --rwmixread=100"), (Pace::Rate { passes_per_s: 50.0 }, 0));
+    assert_eq!(pace("--rate_iops=50, --rwmixread=0"), (Pace::Closed, 0));
+    let poisson = "--name=x --size=64k --rw=randrw --rate_process=poisson --rate_iops=5,";
+    assert!(refusal(poisson).contains("write both"));
+}
+
+/// Before, these worked on one file with one size only.
+#[test]
+fn several_files_are_locked_paused_and_searched_as_one_is() {
+    let program = |more: &str| {
+        let plan = plan_of(&format!("--name=a --size=64k --nrfiles=2 {more}"));
+        plan.rows[0].workload.phases[0].tenants[0].clone()
+    };
+    let read = program("--lockfile=exclusive");
+    assert_eq!((read.lock, read.manner.burst), (LockPolicy::Exclusive, None));
+    // Who keeps readers out must be allowed to write.
+    assert!(!read.program.unwrap().steps[0].is_read_only);
+    let pause = Burst { ops: 1, pause_ns: Ns(5000), ..Burst::default() };
+    assert_eq!(program("--thinktime=5").manner.burst, Some(pause));
+    let both = Burst { ops: 3, lasting_ns: Ns(9_000_000_000), burning_ns: Ns(2000), ..pause };
+    let words = "--thinktime=5 --thinktime_iotime=9 --thinktime_blocks=3 --thinktime_spin=2";
+    assert_eq!(program(words).manner.burst, Some(both));
+    let paced = program("--thinktime=5 --rate_iops=9");
+    assert_eq!(paced.program.unwrap().pace, Pace::Rate { passes_per_s: 9.0 });
+    let ring = program("--ioengine=io_uring --iodepth=8 --iodepth_low=2 --force_async=4");
+    assert_eq!((ring.manner.kernel_thread_every, ring.manner.refill_at), (4, Some(2)));
+    let search = program("--ioengine=libaio --iodepth=8 --latency_target=1ms --latency_window=1s");
+    assert_eq!(search.manner.rules.depth_search.map(|search| search.depth_max), Some(8));
+    let names = "--name=a --size=64k --nrfiles=2 --ioengine=filestat --lockfile=exclusive";
+    assert!(refusal(names).contains("moves no data"));
+}
+
+#[test]
+fn each_of_several_jobs_has_its_own_ramp_time() {
+    let words = "--size=64k --time_based --runtime=5 --name=a --ramp_time=2 --name=b \
+                 --ramp_time=1 --startdelay=3 --name=c --name=d --ramp_time=2";
+    let plan = plan_of(words);
+    let tenants = &plan.rows[0].workload.phases[0].tenants;
+    let warm: Vec<u64> = tenants.iter().map(|it| it.manner.warm_up_ns.0 / 1_000_000_000).collect();
+    assert_eq!(warm, [2, 1, 0, 2]);
 }
 
 #[test]
@@ -279,7 +330,10 @@ fn room_is_made_and_ranges_are_synced_as_asked() {
     let t = tenant("--rw=write --size=16k --sync_file_range=wait_before,write:3");
     let parts = RangeSync { waits_before: true, writes: true, waits_after: false };
     assert_eq!((t.flush, t.manner.range_sync), (Flush::SyncFileRange, parts));
-    assert_eq!(t.fsync, FsyncPolicy::Between { ops: 3, is_ended: false, pass_ops: 0 });
+    assert_eq!(
+        t.fsync,
+        FsyncPolicy::Between { ops: 3, is_ended: false, pass_ops: 0, is_repeated: false }
+    );
     let (program, _) =
         program_of("--name=a --rw=write --nrfiles=3 --size=64k --sync_file_range=write:4");
     let step = &program.steps[1];
@@ -320,7 +374,6 @@ fn pauses_locks_niceness_and_advice_are_those_that_are_asked_for() {
     assert_eq!(lock("readwrite"), LockPolicy::ReadWrite);
     let deep = "--name=a --size=64k --lockfile=exclusive --ioengine=io_uring --iodepth=4";
     assert!(refusal(deep).contains("several transfers under way"));
-    assert!(refusal("--name=a --size=64k --bsrange=4k-8k --lockfile=readwrite").contains("beside"));
 
     assert_eq!(tenant("--size=4k --nice=-3").manner.nice, -3);
     assert!(refusal("--name=a --size=4k --nice=3 --thread").contains("nice of threads"));

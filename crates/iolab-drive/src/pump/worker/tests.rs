@@ -160,7 +160,7 @@ fn driven<const HAS_RUNS: bool>(
     let mut lane = Synthetic::<HAS_RUNS> { now, mishap, is_stopped, made, single: 0, rehearsed: 0 };
     let group = Group { is_stopped, is_closed: Cell::new(is_gated) };
     let mut worker = StreamWorker::new(tenant, 0, is_stonewalled, Seed(3), group);
-    let mut recorder = Recorder::new(1, Ns::from_us(10), None).cut_at(&[Ns::from_us(60)], Ns(0));
+    let mut recorder = Recorder::new(1, Ns::from_us(10), None).cut_at((&[Ns::from_us(60)], Ns(0)));
     drive(&mut lane, &mut worker, &mut recorder, 1).unwrap();
     let is_rehearsed = HAS_RUNS && is_gated && tenant.think_ns.0 == 0;
     assert_eq!(lane.rehearsed > 0, is_rehearsed, "transfers of nothing, before the gate opens");

@@ -70,22 +70,26 @@ fn a_whole_file_is_one_of_the_set_that_the_step_or_its_slot_names() {
 }
 
 #[test]
-fn a_search_for_a_depth_beside_a_program_is_refused() {
-    use crate::spec::rules::DepthSearch;
-    let mut found = workload(SETS, 1, r#"{"steps":[{"does":"burn","duration_ns":1}]}"#);
-    let rules = &mut found.phases[0].tenants[0].manner.rules;
-    rules.longest_ns = Some([Some(Ns(1)), None]);
-    rules.depth_search = Some(DepthSearch {
-        target_ns: Ns(1000),
-        window_ns: Ns(1000),
-        percent: 99.0,
-        depth_max: 8,
-        goes_on: false,
-    });
-    let told = found.check().unwrap_err().to_string();
-    assert!(told.contains("a search for a depth beside a program"), "{told}");
-    found.phases[0].tenants[0].manner.rules.depth_search = None;
-    found.check().unwrap();
+fn rates_of_reads_and_writes_need_a_choice_between_the_two() {
+    let of = |steps: &str, rates: &str| {
+        let pace = format!(r#"{{"kind":"directions",{rates}}}"#);
+        workload(SETS, 1, &format!(r#"{{"steps":[{steps}],"pace":{pace}}}"#)).check()
+    };
+    let transfer = |does: &str| {
+        format!(r#"{{"does":"{does}",{EXISTING},"at":{{"from_bytes":0}},"size_bytes":500}}"#)
+    };
+    let choice =
+        format!(r#"{{"does":"choose","steps":[{},{}]}}"#, transfer("read"), transfer("write"));
+    let rates = r#""reads_per_s":5.0,"writes_per_s":0.0"#;
+    of(&choice, rates).unwrap();
+    for (steps, rates, problem) in [
+        (transfer("read"), rates, "without a choice"),
+        (choice.clone(), r#""reads_per_s":0.0,"writes_per_s":0.0"#, "rates of 0 reads"),
+        (choice, r#""reads_per_s":-1.0,"writes_per_s":1.0"#, "rates of -1 reads"),
+    ] {
+        let told = of(&steps, rates).unwrap_err().to_string();
+        assert!(told.contains(problem), "{told}");
+    }
 }
 
 #[test]

@@ -81,7 +81,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         // Its own order of files is counted beside the places of the files.
         let mut turn = || {
             let nobody = FileId { set: u32::MAX, number: 0 };
-            let counter = self.counts.entry((node, nobody)).or_insert(0);
+            let counter = self.picked.counts.entry((node, nobody)).or_insert(0);
             *counter += 1;
             *counter - 1
         };
@@ -132,7 +132,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
                 let (known, before) = (space.known().max(1), space.space.records);
                 let pick = from.choice.pick.as_ref().unwrap_or(&Pick::Uniform);
                 let nobody = FileId { set: u32::MAX - 1, number: from.space as u32 };
-                let counter = self.counts.entry((0, nobody)).or_insert(0);
+                let counter = self.picked.counts.entry((0, nobody)).or_insert(0);
                 *counter += 1;
                 let number = pick.next((known, before), *counter - 1, &mut self.random, self.key);
                 (from.space, number)
@@ -164,7 +164,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let count = match at.cursor {
             Cursor::Shared => self.shared_count(node),
             Cursor::Worker => {
-                let counter = self.counts.entry((node, file)).or_insert(0);
+                let counter = self.picked.counts.entry((node, file)).or_insert(0);
                 *counter += 1;
                 *counter - 1
             }

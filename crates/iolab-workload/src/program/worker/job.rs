@@ -1,7 +1,7 @@
 //! An operation under way: one call, or several one after the other.
 
 use iolab_model::error::Errno;
-use iolab_model::op::{Handle, Op, OpClass, Position, Transfer};
+use iolab_model::op::{Handle, LockKind, Op, OpClass, Position, Transfer};
 use iolab_model::{Bytes, Completion, Ns};
 
 use super::super::deed::Deed;
@@ -62,6 +62,12 @@ pub(super) struct Job {
     /// Time at which its first call began.
     pub(super) began: Option<Ns>,
     pub(super) moved: u64,
+    /// End of its last call that was work.
+    ended: Option<Ns>,
+    /// Lock that its transfer needs, and has not yet.
+    pub(super) lock: Option<LockKind>,
+    /// True while it holds the lock of its file.
+    is_locked: bool,
     /// The call under way.
     pub(super) current: Option<Op>,
     pub(super) meaning: Meaning,
@@ -92,6 +98,9 @@ impl Job {
             intended,
             began: None,
             moved: 0,
+            ended: None,
+            lock: None,
+            is_locked: false,
             current: None,
             meaning: Meaning::Plain,
             file: None,
@@ -114,15 +123,40 @@ impl Job {
         if self.is_before {
             return self.current;
         }
+        let is_transfer =
+            matches!(self.ops[0], Some(Op::Read(_) | Op::Write(_))) || self.ops[0].is_none();
+        if let Some(kind) = self.lock.filter(|_| is_transfer) {
+            (self.lock, self.is_locked) = (None, true);
+            self.current = Some(self.lock_op(kind));
+            return self.current;
+        }
         let op = self.ops[0].take().or_else(|| self.whole.as_mut().and_then(Whole::piece));
         self.ops.rotate_left(1);
         self.current = op;
-        op
+        if op.is_none() && std::mem::take(&mut self.is_locked) {
+            self.current = Some(self.lock_op(LockKind::Release));
+        }
+        self.current
+    }
+
+    /// A lock of the whole file: length 0 is everything to its end (fcntl(2)).
+    fn lock_op(&self, kind: LockKind) -> Op {
+        Op::Lock { handle: Handle(self.handle), kind, at: Bytes(0), length: Bytes(0) }
+    }
+
+    /// After a failure: what gives the lock back, if there is one.
+    fn unlocking(&self) -> Option<Self> {
+        self.is_locked.then(|| Self::aside(self.lock_op(LockKind::Release), self.intended))
+    }
+
+    /// One call that is no work.
+    pub(super) fn aside(op: Op, intended: Ns) -> Self {
+        Self { before: vec![op], ..Self::new(None, intended) }
     }
 
     /// Tell whether its call under way only prepares those behind it.
     fn is_aside(&self) -> bool {
-        self.is_before || matches!(self.current, Some(Op::Advise { .. }))
+        self.is_before || matches!(self.current, Some(Op::Advise { .. } | Op::Lock { .. }))
     }
 
     /// Tell whether nothing else may be under way when it begins: it flushes its file or makes it
@@ -133,6 +167,7 @@ impl Job {
 
     fn has_more(&self) -> bool {
         !self.before.is_empty()
+            || self.is_locked
             || self.ops[0].is_some()
             || self.whole.is_some_and(|whole| whole.left > 0)
     }
@@ -163,6 +198,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         // Time of what comes before a transfer is not the transfer's.
         if !job.is_aside() {
             job.began.get_or_insert(completion.submitted);
+            job.ended = Some(completion.completed);
         }
         let is_last = completion.outcome.is_err() || !job.has_more();
         if let Some(number) = job.recorded.filter(|_| is_last) {
@@ -175,10 +211,17 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             Err(errno) => {
                 let (node, file) = (job.node, job.file);
                 self.forget(&job);
-                self.free(token);
                 if is_timed && self.tolerates(&job, errno) {
+                    match job.unlocking() {
+                        Some(unlocking) => {
+                            self.jobs[token as usize] = Some(unlocking);
+                            self.ready.push(token);
+                        }
+                        None => self.free(token),
+                    }
                     return false;
                 }
+                self.free(token);
                 self.failed_call(node, file, errno);
                 return false;
             }
@@ -189,12 +232,14 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             self.ready.push(token);
             return counts;
         }
-        self.job_ended(&job, completion.completed, is_timed);
+        let ended = job.ended.unwrap_or(completion.completed);
+        self.job_ended(&job, ended, is_timed);
         self.free(token);
         counts
     }
 
     fn free(&mut self, token: u32) {
+        self.room.call_ended(self.free.len());
         self.free.push(token);
         if self.blocked == Some(token) {
             self.blocked = None;
@@ -265,6 +310,9 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             let is_transfer = matches!(self.code.flats[node].node.does, Deed::Read | Deed::Write);
             if self.code.flats[node].node.does.is_operation() {
                 self.stage.done.count(is_transfer && !job.is_opening, job.moved);
+            }
+            if !job.is_opening {
+                self.count_for_burst(job, node, completed);
             }
             if self.following.is_some() && !job.is_opening {
                 self.obey(job, node, (began, completed));

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use iolab_model::op::{
-    Access, Deallocation, Handle, KeyValueKind, Op, OpenHow, Permissions, Position, Transfer,
+    Access, Deallocation, Handle, KeyValueKind, LockKind, Op, OpenHow, Permissions, Position,
+    Transfer,
 };
 use iolab_model::{Bytes, Ns};
 
@@ -19,6 +20,7 @@ use super::job::{Job, Meaning, Whole};
 use super::tree::no_file;
 use super::{Last, Open, ProgramWorker};
 use crate::group::GroupState;
+use crate::spec::LockPolicy;
 
 /// Fate of a step that was begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +71,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
                 if duration == 0 { Begun::Nothing } else { Begun::Sleep(now + Ns(duration)) }
             }
             _ if self.is_timed() && self.is_at_limit() => Begun::NoMore,
-            _ if self.free.is_empty() => Begun::Later,
+            _ if self.free.len() <= self.empty_slots() => Begun::Later,
             _ => {
                 let held = self.waiting.alone.take().filter(|job| job.node == Some(node));
                 let job = held.map_or_else(|| self.prepare(node, flat, now), |job| Ok(*job));
@@ -78,11 +80,38 @@ impl<G: GroupState> ProgramWorker<'_, G> {
                         self.waiting.alone = Some(Box::new(job));
                         Begun::Later
                     }
-                    Ok(job) => self.send(node, flat, job),
+                    Ok(job) => self.send(node, flat, job, now),
                     Err(begun) => begun,
                 }
             }
         }
+    }
+
+    /// Slots that stay empty now.
+    fn empty_slots(&mut self) -> usize {
+        if !self.is_timed() {
+            return 0;
+        }
+        self.room.idle_of(self.free.len())
+    }
+
+    /// The lock that a transfer needs, if any.
+    pub(super) fn lock_of(&self, does: Deed) -> Option<LockKind> {
+        let is_transfer = matches!(does, Deed::Read | Deed::Write);
+        if !is_transfer || !self.is_timed() {
+            return None;
+        }
+        match self.touch.lock {
+            LockPolicy::ReadWrite if does == Deed::Read => Some(LockKind::Shared),
+            LockPolicy::Exclusive | LockPolicy::ReadWrite => Some(LockKind::Exclusive),
+            _ => None,
+        }
+    }
+
+    /// Tell whether the next transfer is one for a thread of the kernel.
+    pub(super) fn is_of_kernel_thread(&self) -> bool {
+        let every = self.touch.kernel_thread_every;
+        every > 0 && self.issued.0.is_multiple_of(every)
     }
 
     fn meet(&mut self, node: usize, flat: &Flat, now: Ns) -> Begun {
@@ -222,12 +251,17 @@ impl<G: GroupState> ProgramWorker<'_, G> {
     }
 
     /// Takes a job among those under way.
-    pub(super) fn send(&mut self, node: usize, flat: &Flat, job: Job) -> Begun {
+    pub(super) fn send(&mut self, node: usize, flat: &Flat, job: Job, now: Ns) -> Begun {
         let Some(token) = self.free.pop() else { return Begun::Later };
         if let (Some(tally), true) = (flat.tally, self.is_timed()) {
             self.tallies[tally].begun += 1;
             self.issued.0 += 1;
             self.issued.1 += bytes_of(&job);
+            let place = usize::from(flat.node.does == Deed::Write);
+            self.directed.issued[place].0 += 1;
+            self.directed.issued[place].1 += bytes_of(&job);
+            let is_full = self.free.is_empty();
+            self.bursting.iter_mut().for_each(|burst| burst.begun(now, is_full));
         }
         let last = Last { file: job.file, at: place_of(&job), key: job.key };
         self.remember(node, last);
@@ -604,7 +638,9 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let (vectors, flags) = (step.vectors.max(1), step.flags);
         let is_unchecked = self.is_unchecked(step);
         let plain = Transfer::plain(handle, at, length);
-        let transfer = Transfer { vectors, flags, is_unchecked, ..plain };
+        let is_of_kernel_thread = self.is_of_kernel_thread();
+        let transfer = Transfer { vectors, flags, is_unchecked, is_of_kernel_thread, ..plain };
+        job.lock = self.lock_of(flat.node.does);
         let changes = |reaches: u64| match at {
             Position::At(at) => Meaning::Reaches(at.0 + reaches),
             Position::Current | Position::End => Meaning::Grown,

@@ -118,11 +118,11 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             return begun;
         }
         self.intended = due.unwrap_or(now);
-        self.send_recorded(&op)
+        self.send_recorded(&op, now)
     }
 
     /// The calls of an operation of the recorded stream.
-    fn send_recorded(&mut self, op: &RecordedOp) -> Begun {
+    fn send_recorded(&mut self, op: &RecordedOp, now: Ns) -> Begun {
         let code = std::sync::Arc::clone(&self.code);
         let Some(node) = code.recorded_step(op.does) else {
             self.fail(|| format!("the recorded stream, line {}: no step does it", op.line));
@@ -141,7 +141,9 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let (vectors, flags) = (flat.node.vectors.max(1), flat.node.flags);
         let plain = Transfer::plain(handle, Position::At(at), length);
         let is_unchecked = self.is_unchecked(&flat.node);
-        let transfer = Transfer { vectors, flags, is_unchecked, ..plain };
+        let is_of_kernel_thread = self.is_of_kernel_thread();
+        let transfer = Transfer { vectors, flags, is_unchecked, is_of_kernel_thread, ..plain };
+        job.lock = self.lock_of(flat.node.does);
         Self::then(
             &mut job,
             match op.does {
@@ -154,7 +156,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         );
         job.recorded = Some(op.number);
         self.replay.under_way.insert(op.number);
-        self.send(node, flat, job)
+        self.send(node, flat, job, now)
     }
 
     /// Reason why an operation leads out of the files that it may work on, if it does.

@@ -58,7 +58,9 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let position = Position::At(Bytes(at));
         let is_unchecked = self.is_unchecked(&flat.node);
         let plain = Transfer::plain(handle, position, length);
-        let transfer = Transfer { vectors, flags, is_unchecked, ..plain };
+        let is_of_kernel_thread = self.is_of_kernel_thread();
+        let transfer = Transfer { vectors, flags, is_unchecked, is_of_kernel_thread, ..plain };
+        job.lock = self.lock_of(flat.node.does);
         let op = match flat.node.does {
             Deed::Read => Op::Read(transfer),
             Deed::Write => Op::Write(transfer),
@@ -121,7 +123,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let count = self.stage.sets[chosen.set].count(false);
         let (first, step) = if choice.is_own { (self.index, self.workers) } else { (0, 1) };
         let own = u64::from(count.saturating_sub(first).div_ceil(step.max(1)));
-        let serving = self.serving.entry(chosen.set).or_default();
+        let serving = self.picked.serving.entry(chosen.set).or_default();
         let id = |number| FileId { set: chosen.set as u32, number };
         if let Some(number) = serving.current.filter(|_| serving.left > 0) {
             serving.left -= 1;
@@ -141,7 +143,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
     }
 
     fn use_up(&mut self, set: usize, number: u32) {
-        let serving = self.serving.entry(set).or_default();
+        let serving = self.picked.serving.entry(set).or_default();
         serving.used_up.insert(number);
         serving.left = 0;
     }
@@ -165,8 +167,8 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let pick = at.pick.as_ref().unwrap_or(&Pick::Sequential);
         let key = draw::scatter(u64::from(file.number), u64::MAX, self.key)
             .wrapping_add(u64::from(self.index) << 40);
-        let way = self.ways.entry((node, file)).or_default();
-        let map = self.maps.entry(file).or_default();
+        let way = self.picked.ways.entry((node, file)).or_default();
+        let map = self.picked.maps.entry(file).or_default();
         let mut chance = Chance { random: &mut self.random, key };
         let stretch = Stretch { from, bytes, unit };
         let found = way.next((course, pick), (stretch, wanted), map, &mut chance)?;

@@ -151,6 +151,11 @@ impl<G: GroupState> ProgramWorker<'_, G> {
                 }
             }
             let chosen = match does {
+                Deed::Choose if at == 0 && self.directed.next.is_some() => {
+                    let does = [Deed::Read, Deed::Write][self.directed.next.take().unwrap_or(0)];
+                    let of = |child: &&usize| self.code.flats[**child].node.does == does;
+                    flat.children.iter().find(of).copied()
+                }
                 Deed::Choose if at == 0 => {
                     let weights =
                         flat.children.iter().map(|&child| self.code.flats[child].node.weight);
@@ -172,7 +177,12 @@ impl<G: GroupState> ProgramWorker<'_, G> {
     /// Begins a node, unless its trigger says no.
     fn enter(&mut self, node: usize, now: Ns) {
         let flat = &self.code.flats[node];
-        if let Some((every, watched)) = flat.every {
+        if let (Some((every, watched)), true) = (flat.every, flat.is_repeated) {
+            let begun = self.begun(watched);
+            if begun == 0 || !begun.is_multiple_of(every) {
+                return;
+            }
+        } else if let Some((every, watched)) = flat.every {
             let done = self.watched(watched);
             if done < self.fired[node] + every {
                 return;
@@ -189,6 +199,18 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         if left > 0 {
             let (locals, bytes) = (Vec::new(), 0);
             self.frames.push(Frame { node, at: 0, left, is_open, began: now, locals, bytes });
+        }
+    }
+
+    /// Operations that have begun, of those that a trigger counts.
+    fn begun(&self, watched: Watched) -> u64 {
+        match watched {
+            Watched::Tally(tally) => self.tallies[tally].begun,
+            Watched::Kind(kind) => {
+                let all = self.tallies.iter().zip(&self.code.tallies);
+                let leaves = all.filter(|(_, counted)| counted.nature.kind == kind);
+                leaves.map(|(tally, _)| tally.begun).sum()
+            }
         }
     }
 
