@@ -299,7 +299,7 @@ def test_a_stride_moves_as_many_records_as_ours_whatever_the_size(exported, tmp_
 
 WORKLOAD_FIELDS = """
 version name engine workers_as seed content verify pin_cpus interval_ns is_calibrated
-file_sets key_spaces phases
+goes_on_after_failure file_sets key_spaces phases
 """
 PHASE_FIELDS = """
 name is_stonewalled keeps_files engine ignores records_per_op cuts_ns pause_after_ns tenants
