@@ -562,6 +562,9 @@ def test_reads_and_writes_have_rates_of_their_own(folder: Path, many: str) -> No
     both = simulated(folder, f"--rw=randrw --rate_iops=100,300 {many}")
     assert both["read"]["total_ios"] == pytest.approx(100, abs=5)
     assert both["write"]["total_ios"] == pytest.approx(300, abs=5)
+    # Flushes are no transfers.
+    flushed = simulated(folder, f"--rw=randrw --rate_iops=100,300 --fsync=1 {many}")
+    assert flushed["read"]["total_ios"] == pytest.approx(100, abs=5)
     one = simulated(folder, f"--rw=randrw --rate=,1m {many}")
     assert one["write"]["total_ios"] == pytest.approx(256, abs=2)
     assert one["read"]["total_ios"] > 4000
@@ -594,6 +597,23 @@ def test_pauses_begin_when_all_that_is_under_way_has_ended(folder: Path, many: s
     assert timed["read"]["total_ios"] < 0.5 * free
     parts = simulated(folder, f"{words} --thinktime=500ms --thinktime_blocks=2000")
     assert parts["read"]["total_ios"] < 0.3 * free
+
+
+def test_a_recorded_stream_pauses_and_keeps_its_depth(folder: Path) -> None:
+    """Before, `thinktime` and `iodepth_low` had no effect on a replay."""
+    fio(folder, "--name=w", "--rw=randread", "--size=1m", "--direct=1", "--write_iolog=log")
+    words = f"{DEVICE} --rw=randread --read_iolog=log --replay_no_stall=1 --name=a"
+    words = words.replace("--time_based --runtime=1 ", "")
+    took = {}
+    think = "--thinktime=5ms"
+    for more in ("", f"{think} --thinktime_blocks=16", f"{think} --thinktime_spin=2ms"):
+        out, _ = fio(folder, *words.split(), *more.split(), "--output-format=json")
+        [job] = json.loads(out)["jobs"]
+        assert job["read"]["total_ios"] == 256
+        took[more] = job["read"]["runtime"]
+    free, often, spun = took.values()
+    assert often - free == pytest.approx(75, abs=10)
+    assert spun - free == pytest.approx(1275, abs=30)
 
 
 def test_rates_of_transfers_of_several_sizes_count_the_smallest(folder: Path) -> None:
@@ -638,6 +658,9 @@ def test_a_job_that_fails_does_not_end_those_behind_a_stonewall(folder: Path) ->
         out, _ = fio(folder, *where, "job.fio", "--output-format=json", code=1)
         bad, good = json.loads(out)["jobs"]
         assert (bad["error"], good["error"], good["read"]["total_ios"]) == (22, 0, 256)
+    (folder / "job.fio").write_text(f"[global]\nexitall_on_error=1\nexit_what=all\n{text}")
+    out, _ = fio(folder, "job.fio", "--output-format=json", code=1)
+    assert json.loads(out)["jobs"][1]["read"]["total_ios"] == 0
 
 
 def test_submission_times_are_told_beside_a_job_with_ramp_time(folder: Path) -> None:

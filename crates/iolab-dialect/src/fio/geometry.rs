@@ -34,7 +34,7 @@ impl Geometry {
         let Some((bytes, percent, align)) = self.shares else {
             return self.from + self.step * clone;
         };
-        self.from + percent_of(bytes, percent * clone).next_multiple_of(align)
+        self.from + percent_of(bytes, percent.saturating_mul(clone)).next_multiple_of(align)
     }
 }
 
@@ -90,7 +90,7 @@ pub fn geometry(
     let from = offset(job, whole, io)?.saturating_add(appended);
     let step = match job.offset_increment {
         Amount::Bytes(bytes) => bytes,
-        Amount::Percent(percent) => percent_of(whole, percent).next_multiple_of(io),
+        Amount::Percent(percent) => percent_of(whole, percent).next_multiple_of(io.max(1)),
     };
     let shares = match job.offset_increment {
         Amount::Bytes(_) => None,

@@ -289,6 +289,8 @@ pub struct Job {
     pub flow_id: u64,
     /// exitall.
     pub ends_all: bool,
+    /// `exitall_on_error`.
+    pub ends_on_error: bool,
     /// `exit_what` is all.
     pub ends_later_ones: bool,
     /// `exec_prerun`.

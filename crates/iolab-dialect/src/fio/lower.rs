@@ -555,7 +555,8 @@ impl<H: Host> Lowering<'_, H> {
             verify: if is_verified { Verify::Full } else { Verify::None },
             interval_ns: SAMPLE,
             // Jobs behind a stonewall begin all the same; what has failed is not read back.
-            goes_on_after_failure: !is_verified,
+            goes_on_after_failure: !is_verified
+                && !jobs.iter().any(|job| job.ends_on_error && job.ends_later_ones),
             file_sets: works.iter().filter_map(|work| self.set_of(work)).collect(),
             ..workload("fio", seed, self.usual_content(), phases)
         }

@@ -220,7 +220,7 @@ fn file_bytes(job: &Job, work: &Work) -> Amount {
         Some((low, high)) if low != high => {
             Amount::Drawn(Spread::Uniform { from: low, to: high, step: work.unit })
         }
-        _ if job.compares() => Amount::Constant(work.one.file.next_multiple_of(SECTOR)),
+        _ if job.compares() => Amount::Constant(work.one.file / SECTOR * SECTOR),
         _ => Amount::Constant(work.one.file),
     }
 }

@@ -89,7 +89,10 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             Ok(())
         };
     "exitall_on_error": Flag, "0", T2, "all jobs end with one that fails",
-        Differs("all that run at once always do") => |_, _| Ok(());
+        Differs("all that run at once always do") => |job, value| {
+            job.ends_on_error = value.flag();
+            Ok(())
+        };
     "cpuload": Count(0, 100), "0", T2, "percent of a CPU that ioengine=cpuio burns", Done =>
         |job, value| {
             job.cpu_percent = value.number();

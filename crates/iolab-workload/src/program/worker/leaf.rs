@@ -88,7 +88,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
     }
 
     /// Slots that stay empty now.
-    fn empty_slots(&mut self) -> usize {
+    pub(super) fn empty_slots(&mut self) -> usize {
         if !self.is_timed() {
             return 0;
         }
@@ -111,7 +111,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
     /// Tell whether the next transfer is one for a thread of the kernel.
     pub(super) fn is_of_kernel_thread(&self) -> bool {
         let every = self.touch.kernel_thread_every;
-        every > 0 && self.issued.0.is_multiple_of(every)
+        every > 0 && self.directed.transfers().is_multiple_of(every)
     }
 
     fn meet(&mut self, node: usize, flat: &Flat, now: Ns) -> Begun {
@@ -257,9 +257,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             self.tallies[tally].begun += 1;
             self.issued.0 += 1;
             self.issued.1 += bytes_of(&job);
-            let place = usize::from(flat.node.does == Deed::Write);
-            self.directed.issued[place].0 += 1;
-            self.directed.issued[place].1 += bytes_of(&job);
+            self.directed.count(flat.node.does, bytes_of(&job));
             let is_full = self.free.is_empty();
             self.bursting.iter_mut().for_each(|burst| burst.begun(now, is_full));
         }

@@ -18,11 +18,29 @@ use crate::worker::Step;
 #[derive(Debug, Default)]
 pub(super) struct Directed {
     /// Number and bytes that were begun.
-    pub(super) issued: [(u64, u64); 2],
+    issued: [(u64, u64); 2],
     /// Direction that was drawn, and perhaps waits for its time.
     drawn: Option<usize>,
     /// Direction of the pass at hand.
     pub(super) next: Option<usize>,
+}
+
+impl Directed {
+    /// A step has begun that moves so much; only reads and writes count.
+    pub(super) fn count(&mut self, does: Deed, bytes: u64) {
+        let place = match does {
+            Deed::Read => 0,
+            Deed::Write => 1,
+            _ => return,
+        };
+        self.issued[place].0 += 1;
+        self.issued[place].1 += bytes;
+    }
+
+    /// Number of reads and writes.
+    pub(super) fn transfers(&self) -> u64 {
+        self.issued[0].0 + self.issued[1].0
+    }
 }
 
 impl<G: GroupState> ProgramWorker<'_, G> {
@@ -34,16 +52,8 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         if passes.is_some_and(|most| self.passes >= most) {
             return Some(self.end_timed());
         }
-        if self.bursting.as_ref().is_some_and(|burst| burst.is_over()) {
-            if self.is_busy() {
-                return Some(Some(Step::Await));
-            }
-            let earliest = self.earliest;
-            let until = self.bursting.as_mut().map_or(earliest, |burst| burst.pause(earliest));
-            self.earliest = until;
-        }
-        if let Some(duration) = self.bursting.as_ref().and_then(|burst| burst.to_burn(now)) {
-            return Some(self.burn(duration));
+        if let Some(step) = self.pause_first(now) {
+            return Some(step);
         }
         let intended = self.next_intended(now);
         // Who has nothing more to do in its time waits for its end.
@@ -75,6 +85,24 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             | Pace::Recorded { .. } => {}
         }
         None
+    }
+
+    /// Pauses behind a burst that is over: `Some(None)`: ask again; `None`: there is no pause.
+    #[allow(clippy::option_option, reason = "what to do instead may be to ask again")]
+    pub(super) fn pause_first(&mut self, now: Ns) -> Option<Option<Step>> {
+        let is_busy = self.is_busy();
+        let bursting = self.bursting.as_mut()?;
+        if bursting.is_over() {
+            if is_busy {
+                return Some(Some(Step::Await));
+            }
+            self.earliest = bursting.pause(self.earliest);
+        }
+        if let Some(duration) = bursting.to_burn(now) {
+            return Some(self.burn(duration));
+        }
+        let until = self.earliest.min(self.deadline);
+        (now < until).then_some(Some(Step::SleepUntil(until)))
     }
 
     /// Meant beginning of the next pass.

@@ -57,6 +57,9 @@ impl<G: GroupState> ProgramWorker<'_, G> {
             }
             self.open_stream(now);
         }
+        if let Some(step) = self.pause_first(now) {
+            return step;
+        }
         match self.begin_recorded(now) {
             Begun::Call(token) => {
                 let job = self.jobs[token as usize].as_mut();
@@ -110,7 +113,7 @@ impl<G: GroupState> ProgramWorker<'_, G> {
         let is_waiting = op.after.iter().any(|earlier| self.replay.under_way.contains(earlier));
         let begun = match due {
             Some(due) if now < due => Some(Begun::Sleep(due)),
-            _ if is_waiting || self.free.is_empty() => Some(Begun::Later),
+            _ if is_waiting || self.free.len() <= self.empty_slots() => Some(Begun::Later),
             _ => None,
         };
         if let Some(begun) = begun {
