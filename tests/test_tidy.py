@@ -76,6 +76,9 @@ CASES = [
     (tidy.unsafe_code, REAL + "a.rs", "fn f() {\n    unsafe { g() }\n}", "without `// SAFETY:`"),
     (tidy.unsafe_code, REAL + "a.rs", "// SAFETY: x\n// y\n// z\n// a\nunsafe { g() }", None),
     (tidy.unsafe_code, REAL + "a.rs", "// SAFETY: x\na\nb\nc\nd\nunsafe { g() }", "without"),
+    (tidy.root_files, "o", "", "no file of the project"),
+    (tidy.root_files, "docs/o", "", None),
+    (tidy.root_files, "Makefile", "all:\n", None),
     (tidy.machine_paths, "docs/a.md", f"see {HOME}", "a path of one machine"),
     (tidy.machine_paths, "docs/a.md", "see ~/scratch and /var/tmp and $HOME/home/x", None),
     (tidy.cited_pages, SIM + "a.rs", "//! Source: kernel.md 2.", "kernel.md is not in the repo"),
@@ -136,7 +139,7 @@ CASES = [
 )
 def test_rule(tmp_path, rule, path, text, message):
     file = tmp_path / path
-    file.parent.mkdir(parents=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
     found = [finding.message for finding in rule(tidy.Tree(tmp_path))]
     if message is None:

@@ -33,6 +33,27 @@ UNSAFE_CRATES = ("iolab-real", "iolab-kv", "iolab-agent")
 SAFETY_DISTANCE_LINES = 3
 BUILT_FOLDERS = {"target", "build", "dist", "demo-out"}  # in the root only
 KEPT_HIDDEN = {".ci", ".gitignore", ".pre-commit-config.yaml"}
+ROOT_FILES = {
+    ".gitignore",
+    ".pre-commit-config.yaml",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "MANIFEST.in",
+    "Makefile",
+    "README.md",
+    "clippy.toml",
+    "deny.toml",
+    "pyproject.toml",
+    "rust-toolchain.toml",
+    "rustfmt.toml",
+    "setup.py",
+}
+"""Files beside the folders. Anything else is a left-over, and would be committed with it."""
 BUILT_SUFFIXES = {".so", ".pyc"}
 NAMES_FILE = "tools/type_names.py"
 SOURCE_SUFFIXES = {".rs", ".py", ".toml", ".sh", ".sql", ".md", ".yaml"}
@@ -336,6 +357,13 @@ def machine_paths(tree: Tree) -> Iterator[Finding]:
 _CITED = re.compile(r"(?<![\w/.*}-])[\w/-]+\.md\b")
 
 
+def root_files(tree: Tree) -> Iterator[Finding]:
+    """Files in the root that `ROOT_FILES` does not list."""
+    for name in tree.files:
+        if "/" not in name and name not in ROOT_FILES:
+            yield Finding(name, 1, "root-files", "no file of the project: remove it, or list it")
+
+
 def cited_pages(tree: Tree) -> Iterator[Finding]:
     """Check that a page of Markdown that sources name is in the tree."""
     pages = {name for name in tree.files if name.endswith(".md")}
@@ -438,6 +466,7 @@ RULES: tuple[Callable[[Tree], Iterator[Finding]], ...] = (
     timed_files,
     unsafe_code,
     machine_paths,
+    root_files,
     cited_pages,
     final_newline,
     repeated_names,

@@ -269,13 +269,13 @@ class KnobChange(TypedDict):
 
 
 class IoGroup(TypedDict):
-    """Weight and limits of the workers of a tenant."""
+    """Weight and limits of the workers of some tenants."""
 
     max_read_bytes_per_s: NotRequired[int | None]
     max_read_ops_per_s: NotRequired[int | None]
     max_write_bytes_per_s: NotRequired[int | None]
     max_write_ops_per_s: NotRequired[int | None]
-    tenant: str
+    tenants: list[str]
     weight: NotRequired[int | None]
 
 
@@ -1941,10 +1941,18 @@ class CommandPlanShownByIozone(TypedDict):
     show: ShownByIozone
 
 
+class ControlGroup(TypedDict):
+    """A control group of some tenants of a row."""
+
+    tenants: list[str]
+    weight: NotRequired[int | None]
+
+
 class CommandRow(TypedDict):
     """Workload that is measured at once, where there is no more to say about it."""
 
     children: int
+    control_groups: NotRequired[list[ControlGroup]]
     file_kb: int
     name: str
     record_kb: int

@@ -240,7 +240,7 @@ TRIALS: Final = (
     _trial(
         "weight beyond all",
         "everybody else waits",
-        trial(io_groups=[{"tenant": "main", "weight": (1 << 32) - 1}]),
+        trial(io_groups=[{"tenants": ["main"], "weight": (1 << 32) - 1}]),
     ),
     _trial("file system is a path", "a program of mallory's", trial(stack=stack(fs="../../tmp/x"))),
     _trial(

@@ -48,7 +48,7 @@ SIM = make_testbed("sim", "fixed-100us", {})
         ({"flags": ["hipri"]}, {}, "idle_flags", "nothing polls"),
         ({}, {"memory_limit_bytes": 1 << 20}, "memory_limit", "no memory"),
         ({}, {"cache": "warm"}, "warm_cache", "no page cache"),
-        ({}, {"io_groups": [{"tenant": "main"}]}, "control_groups", "not simulated yet"),
+        ({}, {"io_groups": [{"tenants": ["main"]}]}, "control_groups", "not simulated yet"),
         ({}, {"changes": [{"at_ns": 1, "knobs": {}}]}, "changes", "keeps its settings"),
     ],
 )

@@ -134,7 +134,7 @@ def test_a_control_group_reaches_the_agent(core):
     spec = trial_spec(make_plan(found.with_seed(1)).round_trials(1)[0], core, is_fresh_fs=True)
     assert spec["io_groups"] == [
         {
-            "tenant": "reader",
+            "tenants": ["reader"],
             "weight": 300,
             "max_write_bytes_per_s": 20 << 20,
             "max_read_ops_per_s": 500,

@@ -33,7 +33,7 @@ pub struct IoGroups {
 }
 
 impl IoGroups {
-    /// Makes one group for each tenant that asks for a weight or a limit on `devices`.
+    /// Makes the groups that are asked for, with their weights and their limits on `devices`.
     pub fn create(
         machine: &mut Machine,
         run: &str,
@@ -82,7 +82,8 @@ impl IoGroups {
         })?;
         self.journal_ids.push(journal_id);
         let procs = path.join("cgroup.procs");
-        self.seats.push(GroupSeat { tenant: group.tenant.clone(), procs });
+        let seat = |tenant: &String| GroupSeat { tenant: tenant.clone(), procs: procs.clone() };
+        self.seats.extend(group.tenants.iter().map(seat));
         self.paths.push(path.to_path_buf());
         created.map_or(Ok(()), |()| set(path, settings))
     }
@@ -219,7 +220,7 @@ mod tests {
 
     fn group() -> IoGroup {
         IoGroup {
-            tenant: "bulk".into(),
+            tenants: vec!["bulk".into()],
             weight: Some(50),
             max_write_bytes_per_s: Some(1 << 20),
             max_read_ops_per_s: Some(100),

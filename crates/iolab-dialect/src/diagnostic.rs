@@ -22,6 +22,13 @@ impl Problem {
     pub fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { what: what.into(), remedy: remedy.into() }
     }
+
+    /// The same, with the option's name before a fault that does not say it.
+    pub(crate) fn about(self, option: &str) -> Self {
+        let what =
+            if self.what.contains(option) { self.what } else { format!("{option}: {}", self.what) };
+        Self { what, ..self }
+    }
 }
 
 /// A problem at its place.

@@ -7,6 +7,7 @@
 //! out: running a plan, which is the front end's business.
 
 pub mod bonnie;
+mod columns;
 pub mod diagnostic;
 pub mod filebench;
 pub mod fio;

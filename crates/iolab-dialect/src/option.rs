@@ -15,6 +15,7 @@ use std::ops::Range;
 use iolab_model::nearest::did_you_mean;
 use serde::{Deserialize, Serialize};
 
+use crate::columns::two_columns;
 use crate::diagnostic::{Diagnostic, Problem};
 
 /// Form of the value behind an option's name.
@@ -578,7 +579,7 @@ fn metavar<S>(takes: &Takes<S>) -> &'static str {
     }
 }
 
-/// Options by group, one line each, for `--help`.
+/// Options by group, for `--help`.
 pub fn help_text<S>(grammar: &Grammar<S>) -> String {
     let mut text = String::new();
     let mut group = "";
@@ -588,7 +589,8 @@ pub fn help_text<S>(grammar: &Grammar<S>) -> String {
             let _ = writeln!(text, "\n{group}:");
         }
         let typed = format!("{} {}", line.name, line.metavar);
-        let _ = writeln!(text, "  {typed:18} {}{}", line.doc, line.remark());
+        let meaning = format!("{}{}", line.doc, line.remark());
+        text.push_str(&two_columns(&format!("  {typed}"), 21, &meaning));
     }
     text
 }

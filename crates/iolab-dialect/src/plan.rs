@@ -50,6 +50,20 @@ pub struct Row {
     pub children: u32,
     /// Workload that is measured.
     pub workload: Workload,
+    /// Control groups of its tenants.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub control_groups: Vec<ControlGroup>,
+}
+
+/// A control group of some tenants of a row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ControlGroup {
+    /// The tenants, who share it.
+    pub tenants: Vec<String>,
+    /// Share of the device relative to other groups; absent: as the kernel has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<u32>,
 }
 
 /// Requests of a command line to the front end beside measuring.

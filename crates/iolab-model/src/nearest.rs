@@ -4,8 +4,11 @@
 const BEGINNING_LEAST: usize = 3;
 
 /// The name that was probably meant, if one is near: one letter away, the shortest that begins with
-/// `name`, or the nearest.
+/// `name`, or the nearest. Of a name of one character none.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if name.chars().count() < 2 {
+        return None;
+    }
     let known: Vec<&str> = known.into_iter().collect();
     let distance = |candidate: &&str| edit_distance(name, candidate);
     let best = known.iter().copied().min_by_key(distance)?;

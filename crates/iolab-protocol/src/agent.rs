@@ -178,12 +178,12 @@ pub struct KnobChange {
     pub knobs: BTreeMap<String, String>,
 }
 
-/// Weight and limits of the workers of a tenant.
+/// Weight and limits of the workers of some tenants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IoGroup {
-    /// The tenant.
-    pub tenant: String,
+    /// The tenants, who share what the group is given.
+    pub tenants: Vec<String>,
     /// Share of the device relative to others; the kernel's default is 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<u32>,

@@ -190,8 +190,9 @@ def _command(workload: DialectWorkload, trial: Trial) -> tuple[str, ...]:
 
 def _midway(spec: TrialSpec) -> Iterator[str]:
     for group in spec.get("io_groups", ()):
-        limits = ", ".join(f"{k} = {v}" for k, v in group.items() if k != "tenant" and v)
-        yield f"the workers of {group['tenant']} are in a control group ({limits})."
+        limits = ", ".join(f"{k} = {v}" for k, v in group.items() if k != "tenants" and v)
+        names = " and ".join(group["tenants"])
+        yield f"the workers of {names} are in a control group ({limits or 'no limits'})."
     for change in spec.get("changes", ()):
         knobs = ", ".join(f"{name} = {value}" for name, value in change["knobs"].items())
         yield f"{change['at_ns'] / 1e9:g} s after the beginning {knobs} is set."

@@ -81,14 +81,13 @@ def trial_spec(trial: Trial, core: Core, *, is_fresh_fs: bool) -> TrialSpec:
     """
     spec = _around(trial, _workload(trial, core), is_fresh_fs=is_fresh_fs)
     workload = trial.treatment.workload
-    if isinstance(workload, MixedWorkload):
-        if workload.changes:
-            spec["changes"] = [
-                {"at_ns": change.at_ns, "knobs": dict(change.knobs)} for change in workload.changes
-            ]
-        groups = _io_groups(workload)
-        if groups:
-            spec["io_groups"] = groups
+    if isinstance(workload, MixedWorkload) and workload.changes:
+        spec["changes"] = [
+            {"at_ns": change.at_ns, "knobs": dict(change.knobs)} for change in workload.changes
+        ]
+    groups = _io_groups(trial)
+    if groups:
+        spec["io_groups"] = groups
     return spec
 
 
@@ -254,11 +253,14 @@ def _share(stream: Stream) -> float | None:
     return None
 
 
-def _io_groups(workload: MixedWorkload) -> list[IoGroup]:
+def _io_groups(trial: Trial) -> list[IoGroup]:
+    workload, row = trial.treatment.workload, trial.treatment.row
     groups: list[IoGroup] = []
-    for stream in workload.streams:
+    for asked in row.control_groups if row is not None else ():
+        groups.append({"tenants": list(asked.tenants), "weight": asked.weight})
+    for stream in workload.streams if isinstance(workload, MixedWorkload) else ():
         if stream.has_cgroup:
-            group: IoGroup = {"tenant": stream.name, "weight": stream.cgroup_weight}
+            group: IoGroup = {"tenants": [stream.name], "weight": stream.cgroup_weight}
             for name, value in stream.limits:
                 group[_LIMIT_FIELDS[name]] = value
             groups.append(group)

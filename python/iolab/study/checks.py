@@ -517,15 +517,9 @@ def _without(treatment: Treatment, name: str) -> str:
 
 def _notes_on_weights(study: Study) -> list[PlanNote]:
     """Weights are honoured by one scheduler; elsewhere they promise what nobody keeps."""
-    has_weights = any(
-        stream.cgroup_weight is not None
-        for workload in study.workloads
-        if isinstance(workload, MixedWorkload)
-        for stream in workload.streams
-    )
     schedulers = study.levels_in_use("scheduler")
     others = [scheduler for scheduler in schedulers if scheduler != _WEIGHING_SCHEDULER]
-    if not has_weights or (schedulers and not others):
+    if not study.has_weights or (schedulers and not others):
         return []
     where = f"unless the device uses {_WEIGHING_SCHEDULER}"
     if others:

@@ -573,7 +573,8 @@ def _check_plan(entry: Entry, command: CommandPlan | None, but: Sequence[str] = 
 
 
 def _row(row: PlannedRow, levels: Levels) -> DialectRow:
-    return DialectRow(row.name, levels, facts_of(row), write_json(row.workload), row.demand)
+    description = write_json(row.workload)
+    return DialectRow(row.name, levels, facts_of(row), description, row.demand, row.control_groups)
 
 
 def _of(row: PlannedRow, factors: Sequence[Factor]) -> Levels:

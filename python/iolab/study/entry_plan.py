@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from iolab.frozen import frozen
 from iolab.json_text import read_json
 from iolab.study.demand import DiskDemand, demand_of
+from iolab.study.model import WorkerGroup
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -66,6 +67,8 @@ class PlannedRow:
     """The row of a command; None of a file, where only the workload says sizes."""
     demand: DiskDemand | None = None
     """Space that its programs may take of a disk."""
+    control_groups: tuple[WorkerGroup, ...] = ()
+    """Control groups of its tenants."""
 
     @property
     def tenants(self) -> list[Tenant]:
@@ -112,6 +115,10 @@ def entry_plan(core: DialectCore | None, plan: CommandPlan) -> EntryPlan:
             row["workload"],
             row,
             demand=None if core is None else demand_of(core, row["workload"]),
+            control_groups=tuple(
+                WorkerGroup(tuple(group["tenants"]), group.get("weight"))
+                for group in row.get("control_groups", ())
+            ),
         )
         for row in plan["rows"]
     ]

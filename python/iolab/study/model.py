@@ -162,6 +162,15 @@ class MixedWorkload:
     """In the order of time."""
 
 
+@frozen
+class WorkerGroup:
+    """Control group of I/O that the workers of some tenants share."""
+
+    tenants: tuple[str, ...]
+    weight: int | None = None
+    """Share of the device relative to other groups; None is the kernel's own."""
+
+
 @frozen_with_caches
 class DialectRow:
     """Row that a dialect measures at once, as data."""
@@ -175,6 +184,8 @@ class DialectRow:
     """The workload as it crosses to the agent: docs/design/0002, workload spec, as JSON."""
     demand: DiskDemand | None = None
     """Space that its programs may take of a disk; None if it has none."""
+    control_groups: tuple[WorkerGroup, ...] = ()
+    """Control groups of its tenants, if it asks for some."""
 
     @cached_property
     def workload(self) -> Workload:
@@ -333,13 +344,35 @@ class Study:
 
     @property
     def has_cgroups(self) -> bool:
-        """Tell whether some stream has a control group of its own."""
+        """Tell whether some worker runs in a control group of I/O."""
         return any(
             stream.has_cgroup
             for workload in self.workloads
             if isinstance(workload, MixedWorkload)
             for stream in workload.streams
+        ) or any(
+            row.control_groups
+            for workload in self.workloads
+            if isinstance(workload, DialectWorkload)
+            for row in workload.rows
         )
+
+    @property
+    def has_weights(self) -> bool:
+        """Tell whether some control group has a weight."""
+        weights = [
+            stream.cgroup_weight
+            for workload in self.workloads
+            if isinstance(workload, MixedWorkload)
+            for stream in workload.streams
+        ] + [
+            group.weight
+            for workload in self.workloads
+            if isinstance(workload, DialectWorkload)
+            for row in workload.rows
+            for group in row.control_groups
+        ]
+        return any(weight is not None for weight in weights)
 
     @property
     def knobs_changed(self) -> tuple[str, ...]:

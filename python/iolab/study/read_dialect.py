@@ -40,7 +40,12 @@ def read_dialect(reader: Reader, *, is_line: bool) -> tuple[DialectWorkload, ...
     reader.only(_KEYS)
     reader.read_or("kind", _only_kind, DialectWorkload.kind)
     dialect = reader.read_or("dialect", find_dialect, find_dialect(FILE_DIALECT))
-    key, text, file = _read_file(reader) if dialect.has_file else _read_command(reader)
+    if dialect.has_file:
+        key, text, file = _read_file(reader)
+    elif dialect.has_jobs and "file" in reader.values:
+        key, text, file = _read_job_file(reader)
+    else:
+        key, text, file = _read_command(reader)
     name = dialect.name
     if file:
         name = Path(file).stem
@@ -54,7 +59,7 @@ def read_dialect(reader: Reader, *, is_line: bool) -> tuple[DialectWorkload, ...
         name=given_name,
         dialect=dialect,
         text=text,
-        file=file,
+        file=file if dialect.has_file else "",
         vary=_read_vary(reader, dialect, text),
         settings=merged(reader, {}, SURROUNDINGS),
         is_line=is_line,
@@ -95,6 +100,15 @@ def _read_file(reader: Reader) -> tuple[str, str, str]:
     if not file:
         reader.refuse(None, "'file' is missing", "add file = ...")
     return "file", reader.parsed("file", file, lambda name: _text_of(reader, name)), file
+
+
+def _read_job_file(reader: Reader) -> tuple[str, str, str]:
+    """Command that runs a file of jobs; it lies beside the study file unless its name is whole."""
+    for key in ("command", "text"):
+        if key in reader.values:
+            reader.refuse(key, "beside file", "write file or command, not both")
+    file = reader.read("file", _text)
+    return "file", shlex.join([str(folder_of(reader.source) / file)]), file
 
 
 def _only_kind(value: object) -> str:

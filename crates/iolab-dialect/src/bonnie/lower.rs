@@ -140,6 +140,7 @@ fn row(typed: &Typed, size: &Size, workload: Workload) -> Row {
         record_kb,
         children: 1,
         workload,
+        control_groups: Vec::new(),
     }
 }
 

@@ -159,6 +159,7 @@ fn plan_of(typed: Typed, outcome: LoweredScript) -> Plan {
             record_kb: record_bytes.div_ceil(1024).max(1),
             children: workers,
             workload,
+            control_groups: Vec::new(),
         }],
     }
 }

@@ -221,7 +221,7 @@ impl Reader<'_> {
                         return Err(ScriptFault::new(
                             spot,
                             "a period of 0",
-                            "write psrun 10 60, or so",
+                            "write for instance psrun 10 60",
                         ));
                     }
                 };

@@ -332,7 +332,7 @@ impl<'a> Steps<'a> {
             return wrong(
                 given,
                 format!("zero iosize for thread {name}"),
-                "write iosize=8k, or so",
+                "write for instance iosize=8k",
             );
         }
         let extra = if self.scope.switch(given, Attribute::DirectIo)? { ALIGNMENT } else { 0 };

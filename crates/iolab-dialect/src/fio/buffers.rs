@@ -24,11 +24,12 @@ pub fn pattern(text: &str) -> Result<BytePattern, Problem> {
     while !rest.is_empty() {
         rest = part(rest, &mut bytes)?;
         if bytes.len() > BytePattern::BYTES_MAX {
-            let what = format!("a pattern of more than {} bytes", BytePattern::BYTES_MAX);
+            let what =
+                format!("a pattern of more than {} bytes is not done", BytePattern::BYTES_MAX);
             return Err(Problem::new(what, "write a shorter one, which is repeated"));
         }
     }
-    BytePattern::of(&bytes).ok_or_else(|| Problem::new("an empty pattern", FORMS))
+    BytePattern::of(&bytes).ok_or_else(|| Problem::new("the pattern is empty", FORMS))
 }
 
 /// Takes the first part of a pattern; answers with what stands behind it.

@@ -136,7 +136,16 @@ const fn row(
 }
 
 const fn no(name: &'static str, doc: &'static str, why: &'static str) -> CommandRow {
-    let standing = Refused(why, "leave it out");
+    instead(name, doc, why, "leave it out")
+}
+
+const fn instead(
+    name: &'static str,
+    doc: &'static str,
+    why: &'static str,
+    remedy: &'static str,
+) -> CommandRow {
+    let standing = Refused(why, remedy);
     row((name, Takes::Attached("...")), Tier::T3, doc, standing, |_, _| Ok(()))
 }
 
@@ -185,7 +194,7 @@ pub const ROWS: &[CommandRow] = &[
                 "never" => When::Never,
                 "auto" => When::Auto,
                 _ => {
-                    let what = format!("--eta={text} is none of its words");
+                    let what = format!("--eta has no value '{text}'");
                     return Err(Problem::new(what, "use always, never or auto"));
                 }
             };
@@ -220,16 +229,10 @@ pub const ROWS: &[CommandRow] = &[
         program.is_only_parsed = true;
         Ok(())
     }),
-    row(
-        ("showcmd", Attached("FILE")),
-        T2,
-        "print job files as a command line",
-        Done,
-        |program, _| {
-            program.is_shown = true;
-            Ok(())
-        },
-    ),
+    row(("showcmd", Nothing), T2, "print job files as a command line", Done, |program, _| {
+        program.is_shown = true;
+        Ok(())
+    }),
     row(("version", Nothing), T1, "the version", Differs("iolab's own"), |program, _| {
         program.is_version = true;
         Ok(())
@@ -270,6 +273,9 @@ pub const ROWS: &[CommandRow] = &[
     }),
     row(("max-jobs", Value("N")), T2, "most jobs and clones (4096)", Done, |program, text| {
         program.jobs_max = number(text)?;
+        if program.jobs_max == 0 {
+            return Err(Problem::new("--max-jobs=0 allows no job", "write 1 to 4096"));
+        }
         Ok(())
     }),
     row(
@@ -292,18 +298,48 @@ pub const ROWS: &[CommandRow] = &[
         Ignored("memory is taken as it is needed"),
         |_, text| number::<u64>(text).map(drop),
     ),
-    no("bandwidth-log", "log of all jobs' bandwidth", "write_bw_log writes one for each job"),
+    instead(
+        "bandwidth-log",
+        "log of all jobs' bandwidth",
+        "there is no log of all jobs together",
+        "write write_bw_log=NAME: a log of each job",
+    ),
     no("append-terse", "terse results behind the normal ones", "fio has removed it"),
     no("debug", "traces of fio's own work", "fio's own messages do not exist here"),
-    no("aux-path", "directory of files that fio writes", "name the directory in write_*_log"),
-    no("inflate-log", "print a compressed log", "logs are never compressed: read them as they are"),
-    no("idle-prof", "idle time of CPUs", "the report has the CPU time of the jobs"),
+    instead(
+        "aux-path",
+        "directory of files that fio writes",
+        "files lie where their names say",
+        "name the directory in write_bw_log=DIRECTORY/NAME and the like",
+    ),
+    instead(
+        "inflate-log",
+        "print a compressed log",
+        "logs are never compressed",
+        "read them as they are",
+    ),
+    instead(
+        "idle-prof",
+        "idle time of CPUs",
+        "it is not measured",
+        "see the CPU time of the jobs in the report",
+    ),
     no("crctest", "speed of checksums", "nothing of it is used here"),
     no("cpuclock-test", "test of the CPU's clock", "the clock is the kernel's"),
     no("merge-blktrace-only", "merge recordings", "recordings are not merged"),
     no("server", "wait for clients", "there is no network service"),
-    no("client", "work on another machine", "`ssh` to it"),
-    no("daemonize", "work in the background", "use `systemd-run` or `nohup`"),
+    instead(
+        "client",
+        "work on another machine",
+        "there is no network service",
+        "write `ssh HOST iolab fio ...`, or run a study with `iolab run --hosts`",
+    ),
+    instead(
+        "daemonize",
+        "work in the background",
+        "a command stays in the foreground",
+        "write `nohup iolab fio ... &`, or use systemd-run",
+    ),
     no("remote-config", "a job file on another machine", "there is no network service"),
     no("trigger", "a program that runs on a signal", "a command line starts no programs here"),
     no("trigger-file", "a program that runs on a file", "a command line starts no programs here"),

@@ -29,10 +29,18 @@ pub struct Engine {
     kind: Kind,
     /// Description, in one line.
     pub doc: &'static str,
+    /// Job options that are those of this engine.
+    pub options: &'static [&'static str],
 }
 
 const fn engine(name: &'static str, kind: Kind, doc: &'static str) -> Engine {
-    Engine { name, kind, doc }
+    Engine { name, kind, doc, options: &[] }
+}
+
+impl Engine {
+    const fn with(self, options: &'static [&'static str]) -> Self {
+        Self { options, ..self }
+    }
 }
 
 /// The engine that burns the CPU.
@@ -48,16 +56,38 @@ pub const ENGINES: [Engine; 17] = [
     engine("sync", Kind::Waits, "lseek, then read or write"),
     engine("vsync", Kind::Waits, "lseek, then readv or writev"),
     engine("pvsync", Kind::Waits, "preadv and pwritev"),
-    engine("pvsync2", Kind::Waits, "preadv2 and pwritev2"),
-    engine("libaio", Kind::Queues, "Linux's older asynchronous I/O"),
-    engine("io_uring", Kind::Queues, "rings shared with the kernel"),
+    engine("pvsync2", Kind::Waits, "preadv2 and pwritev2").with(&[
+        "hipri",
+        "hipri_percentage",
+        "uncached",
+        "nowait",
+    ]),
+    engine("libaio", Kind::Queues, "Linux's older asynchronous I/O")
+        .with(&["nowait", "userspace_reap"]),
+    engine("io_uring", Kind::Queues, "rings shared with the kernel").with(&[
+        "fixedbufs",
+        "registerfiles",
+        "sqthread_poll",
+        "sqthread_poll_cpu",
+        "hipri",
+        "nonvectored",
+        "uncached",
+        "nowait",
+        "force_async",
+    ]),
     engine("posixaio", Kind::Queues, "POSIX asynchronous I/O of the C library: threads"),
-    engine("mmap", Kind::Waits, "a mapped file"),
+    engine("mmap", Kind::Waits, "a mapped file").with(&["thp"]),
     engine("splice", Kind::Waits, "splice and vmsplice, through a pipe"),
     engine("null", Kind::Nothing, "nothing is transferred: the cost of the generator itself"),
-    engine(CPU, Kind::Nothing, "the CPU is burnt, nothing is transferred"),
+    engine(CPU, Kind::Nothing, "the CPU is burnt, nothing is transferred").with(&[
+        "cpuload",
+        "cpuchunks",
+        "cpumode",
+        "exit_on_io_done",
+    ]),
     engine("filecreate", Kind::Names, "each file is made; counted as a read of one block"),
-    engine("filestat", Kind::Names, "each file is asked about; counted as a read of one block"),
+    engine("filestat", Kind::Names, "each file is asked about; counted as a read of one block")
+        .with(&["stat_type"]),
     engine("filedelete", Kind::Names, "each file is removed; counted as a read of one block"),
     engine(
         FALLOC,
@@ -117,15 +147,19 @@ impl Engine {
     }
 }
 
+/// Reason why an engine of fio is not done.
+pub fn why_not(name: &str) -> Option<&'static str> {
+    OTHERS.iter().find(|(other, _)| *other == name).map(|(_, why)| *why)
+}
+
 /// The engine of a job.
 pub fn of(job: &Job) -> Result<Engine, Wrong> {
     if let Some(found) = ENGINES.iter().find(|engine| engine.name == job.engine) {
         return Ok(*found);
     }
     let names: Vec<&str> = ENGINES.iter().map(|engine| engine.name).collect();
-    let other = OTHERS.iter().find(|(name, _)| *name == job.engine);
-    let why = match other {
-        Some((_, why)) => format!(": {why}"),
+    let why = match why_not(&job.engine) {
+        Some(why) => format!(": {why}"),
         None => iolab_model::nearest::did_you_mean(&job.engine, names.iter().copied()),
     };
     let shown: String = job.engine.chars().take(40).collect();
@@ -136,27 +170,27 @@ pub fn of(job: &Job) -> Result<Engine, Wrong> {
 /// Our engine for a job.
 pub fn ours(job: &Job, engine: Engine) -> Result<&'static str, Wrong> {
     if job.kernel_thread_every > 0 && engine.name != "io_uring" {
-        let what = format!("force_async with ioengine={}", engine.name);
+        let what = format!("force_async does not go with ioengine={}", engine.name);
         return Err(("force_async", Problem::new(what, "use it with ioengine=io_uring")));
     }
     // That polls by a flag of each transfer.
     let is_polled = job.is_polled && engine.name != "pvsync2";
     let kinds = [job.has_submission_thread, job.has_fixed_buffers, is_polled];
     if is_polled && engine.name == "io_uring" && !job.is_direct {
-        let what = "hipri through the page cache, which has nothing to poll".to_owned();
+        let what = "hipri through the page cache has nothing to poll for".to_owned();
         return Err(("hipri", Problem::new(what, "write direct=1 as well, or leave hipri out")));
     }
     let flags = [("nowait", job.is_nowait), ("uncached", job.is_uncached)];
     if let Some((name, _)) = flags.iter().find(|flag| flag.1)
         && !["io_uring", "pvsync2"].contains(&engine.name)
     {
-        let what = format!("{name} with ioengine={}", engine.name);
+        let what = format!("{name} does not go with ioengine={}", engine.name);
         return Err((name, Problem::new(what, "use it with ioengine=io_uring or pvsync2")));
     }
     if engine.name != "io_uring" {
         let names = ["sqthread_poll", "fixedbufs", "hipri"];
         if let Some(place) = kinds.iter().position(|is_on| *is_on) {
-            let what = format!("{} with ioengine={}", names[place], engine.name);
+            let what = format!("{} does not go with ioengine={}", names[place], engine.name);
             let also = if names[place] == "hipri" { " or pvsync2" } else { "" };
             let remedy = format!("use it with ioengine=io_uring{also}");
             return Err((names[place], Problem::new(what, remedy)));

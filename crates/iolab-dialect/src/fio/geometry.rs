@@ -49,7 +49,7 @@ pub fn io_bytes(job: &Job) -> Result<u64, Wrong> {
     let (low, high) = sizes[place];
     let name = if job.bsrange[place].is_some() { "bsrange" } else { "bs" };
     if low != high || (job.rw.is_mixed() && sizes[1] != sizes[0]) {
-        let what = "transfers of several sizes in one job are not done yet".to_owned();
+        let what = "transfers of several sizes in one job are not done here".to_owned();
         return wrong(name, what, "write one size, or one job per size");
     }
     Ok(low)
@@ -73,7 +73,7 @@ pub fn geometry(
         (Some(Amount::Bytes(bytes)), _) => Some(bytes).filter(|bytes| *bytes > 0),
         (Some(Amount::Percent(percent)), Some(bytes)) => Some(percent_of(bytes, percent)),
         (Some(Amount::Percent(_)), None) => {
-            let what = "size in percent of a file that is not there".to_owned();
+            let what = "size is in percent, and the file is not there".to_owned();
             return wrong("size", what, "write bytes, or filesize= beside it");
         }
         (None, _) => None,
@@ -100,7 +100,7 @@ pub fn geometry(
     let last = from.checked_add(step.saturating_mul(job.clones - 1));
     let last = last.filter(|last| *last < i64::MAX as u64 / 2);
     let Some(last) = last else {
-        let what = "a region beyond the end of any file".to_owned();
+        let what = "the region lies beyond the end of any file".to_owned();
         return wrong("offset_increment", what, "write less");
     };
     let region = match (filesize, size) {
@@ -144,7 +144,10 @@ fn offset(job: &Job, whole: u64, io: u64) -> Result<u64, Wrong> {
     let align = align_of(job, io);
     let at = percent_of(whole, percent);
     let rounded = at.div_ceil(align).checked_mul(align);
-    rounded.map_or_else(|| wrong("offset", "an offset beyond any file".into(), "write less"), Ok)
+    rounded.map_or_else(
+        || wrong("offset", "the offset lies beyond the end of any file".into(), "write less"),
+        Ok,
+    )
 }
 
 /// Transfers of a job: its size is cut to whole ones, an amount is rounded up.

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 pub trait Host {
     /// Text of a file; a reason where it cannot be read.
     fn text(&self, path: &str) -> Result<String, String>;
-    /// A file that is read bit by bit; a reason where it cannot be read.
+    /// A file that is read bit by bit; where it cannot be read, a sentence that says so.
     fn open(&self, path: &str) -> Result<Box<dyn BufRead>, String>;
     /// An environment variable.
     fn variable(&self, name: &str) -> Option<String>;

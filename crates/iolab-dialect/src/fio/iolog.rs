@@ -91,7 +91,7 @@ fn take(job: &mut Job, host: &impl Host) -> Result<(), Problem> {
     let remedy = "name a log of fio's write_iolog, or of blktrace";
     let wrong = |why: String| Problem::new(format!("{path}{why}"), remedy);
     let unreadable = |why: String| wrong(format!(" cannot be read: {why}"));
-    let mut from = host.open(&path).map_err(unreadable)?;
+    let mut from = host.open(&path).map_err(|why| wrong(format!(": {why}")))?;
     let head = from.fill_buf().map_err(|error| unreadable(error.to_string()))?;
     let is_of_devices = blktrace::is_swapped(head).is_some();
     if is_of_devices && job.replay.redirect.is_none() {

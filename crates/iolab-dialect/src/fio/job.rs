@@ -297,6 +297,10 @@ pub struct Job {
     pub command_before: Option<String>,
     /// `exec_postrun`.
     pub command_after: Option<String>,
+    /// cgroup.
+    pub control_group: Option<String>,
+    /// `cgroup_weight`.
+    pub control_group_weight: Option<u32>,
     /// ioscheduler.
     pub scheduler: Option<String>,
     /// ioengine, as it is called.

@@ -170,7 +170,7 @@ pub fn check(job: &Job, moves_nothing: bool) -> Result<(), Wrong> {
         return Err((name, Problem::new(what, "leave it out: results have the times of names")));
     }
     if asked.histogram.is_some() && asked.histogram_ms == 0 {
-        let what = "write_hist_log without log_hist_msec";
+        let what = "write_hist_log needs log_hist_msec";
         return Err(("write_hist_log", Problem::new(what, "write log_hist_msec=1000")));
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! From jobs to a workload: phases of tenants, and how their results are told.
 
 mod checks;
+mod control_groups;
 
 use iolab_model::Ns;
 use iolab_model::target::Content;
@@ -12,6 +13,7 @@ use iolab_workload::verify::Verify;
 
 use super::buffers::{self, content};
 use super::engine::{self, Engine};
+use super::eta::When;
 use super::expand::{Unit, units};
 use super::geometry::{Wrong, geometry, io_bytes};
 use super::host::{Host, There};
@@ -120,6 +122,7 @@ impl<H: Host> Lowering<'_, H> {
         let (phases, places) = self.phases(&works)?;
         self.check_ends(&works)?;
         self.check_nice(&works)?;
+        let control_groups = self.control_groups(&works)?;
         let workload = self.workload(&works, phases);
         let told = workload.check();
         told.map_err(|error| {
@@ -156,6 +159,7 @@ impl<H: Host> Lowering<'_, H> {
                 record_kb: record.div_ceil(1024).max(1),
                 children: works.iter().map(|work| work.tenant.workers).sum(),
                 workload,
+                control_groups,
             }],
         })
     }
@@ -172,9 +176,19 @@ impl<H: Host> Lowering<'_, H> {
             }
         }
         let is_simulated = self.typing.common.on.as_ref().is_some_and(|on| on.starts_with("sim:"));
-        if self.typing.program.status_ns > 0 && is_simulated {
-            let note = "--status-interval shows nothing in simulation, where time is virtual";
-            self.notes.push(note.to_owned());
+        let asked = [
+            ("--status-interval", self.typing.program.status_ns > 0),
+            ("--eta=always", self.typing.program.eta == When::Always),
+        ];
+        for (name, _) in asked.iter().filter(|(_, is_asked)| *is_asked && is_simulated) {
+            self.notes.push(format!("{name} shows nothing in simulation, where time is virtual"));
+        }
+        let sections = &self.typing.program.sections;
+        for name in sections {
+            if self.typing.jobs.iter().all(|job| job.section != *name) {
+                self.notes
+                    .push(format!("--section={name}: no job file has a section of this name"));
+            }
         }
         let threads = self.typing.jobs.iter().filter(|job| job.is_thread).count();
         if threads > 0 && threads < self.typing.jobs.len() {
@@ -316,6 +330,17 @@ impl<H: Host> Lowering<'_, H> {
         }
         if job.distribution != "random" && !job.rw.is_random() {
             note("random_distribution has no effect on an order that is not random");
+        }
+        let is_typed = |name: &str| job.typed.iter().any(|typed| typed.row.name == name);
+        if is_typed("direct") && is_typed("buffered") {
+            note("of direct and buffered the last one counts, as in fio");
+        }
+        let block = job.verifying.interval;
+        if job.compares()
+            && block > 0
+            && !job.bs[usize::from(!job.rw.reads())].is_multiple_of(block)
+        {
+            note("verify_interval does not divide bs: each transfer is one block, as in fio");
         }
         if job.number_ios > 0 && job.is_time_based && job.runtime_ns > 0 {
             note("number_ios has no effect with time_based, as in fio");

@@ -10,6 +10,7 @@ pub mod engine;
 pub mod eta;
 pub mod expand;
 pub mod geometry;
+mod help;
 pub mod host;
 pub mod iolog;
 pub mod job;

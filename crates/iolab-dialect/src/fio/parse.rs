@@ -126,6 +126,7 @@ impl<H: Host> Reader<'_, H> {
         let dashes = if word.starts_with("--") { 2 } else { 1 };
         let (name, attached) = match word[dashes..].split_once('=') {
             Some((name, value)) => (name, Some(value)),
+            None if word == "-h" => ("help", None),
             None => (&word[dashes..], None),
         };
         let named = dashes..dashes + characters(name);
@@ -189,6 +190,11 @@ impl<H: Host> Reader<'_, H> {
             return self.wrong(at, problem);
         };
         self.next += 1;
+        if word.starts_with("--") {
+            let name = name.trim_start_matches('-');
+            let note = format!("'{word}' is taken for the value of --{name}, as in fio");
+            self.typing.notes.push(note);
+        }
         Ok(Some((word.clone(), self.word_at(self.next - 1))))
     }
 
@@ -202,6 +208,10 @@ impl<H: Host> Reader<'_, H> {
             return self.wrong(at, Problem::new(format!("--{}: {why}", row.name), instead));
         }
         let value = match row.takes {
+            command::Takes::Nothing if attached.is_some() => {
+                let what = format!("--{} takes no value", row.name);
+                return self.wrong(at, Problem::new(what, format!("write --{}", row.name)));
+            }
             command::Takes::Nothing => None,
             command::Takes::Attached(_) => attached,
             command::Takes::Value(_) => self.value((row.name, at), true, attached)?,
@@ -296,7 +306,8 @@ impl<H: Host> Reader<'_, H> {
         let name = self.words[index].clone();
         let text = self.host.text(&name).or_else(|why| {
             let what = format!("job file '{}' cannot be read: {why}", short(&name));
-            self.wrong(&self.word_at(index), Problem::new(what, "name a job file"))
+            let remedy = "name a job file; `iolab fio --help` tells more";
+            self.wrong(&self.word_at(index), Problem::new(what, remedy))
         })?;
         let file: Rc<str> = name.as_str().into();
         let mut section: Option<(String, Place)> = None;
@@ -459,6 +470,13 @@ fn apply(
         let what = format!("a value of {} bytes", text.len());
         return Err(place.tell(words, Problem::new(what, "write at most 16384 bytes")));
     }
+    if text.as_ref().is_some_and(String::is_empty) && row.name != "name" {
+        let problem = Problem::new(
+            format!("{} needs a value", row.name),
+            format!("write {}=VALUE, or leave it out", row.name),
+        );
+        return Err(place.tell(words, problem));
+    }
     let read = row.read(text.as_deref(), job.kb_base);
     if let Standing::Refused(why, instead) = row.standing {
         // What changes nothing is no reason to refuse a job.
@@ -470,10 +488,11 @@ fn apply(
             return Err(at.tell(words, problem));
         }
     }
-    let told =
-        |(within, problem): (Range<usize>, Problem)| place.part(&within).tell(words, problem);
+    let told = |(within, problem): (Range<usize>, Problem)| {
+        place.part(&within).tell(words, problem.about(row.name))
+    };
     let value = read.map_err(told)?;
-    (row.set)(job, value).map_err(|problem| place.tell(words, problem))?;
+    (row.set)(job, value).map_err(|problem| place.tell(words, problem.about(row.name)))?;
     typed.push(Typed { row, text, at: at.clone() });
     Ok(())
 }

@@ -82,7 +82,7 @@ pub fn check_files(job: &Job, unit: &Unit, engine: Engine, before: u64) -> Resul
         ("filename", job.filename.len() as u64)
     };
     if !engine.is_of_names() && files > OPEN_MAX {
-        let what = format!("{files} files of all clones are open at once");
+        let what = format!("{files} files of all clones would be open at once");
         let remedy = format!("use at most {OPEN_MAX}, or jobs after one another (stonewall)");
         return Err((name, Problem::new(what, remedy)));
     }
@@ -196,10 +196,10 @@ pub fn program_of(
 /// Tenant of a job that burns the CPU: bursts with pauses between them, as long as it runs.
 pub fn of_the_cpu(job: &Job, unit: &Unit) -> Result<Tenant, Wrong> {
     if job.cpu_percent == 0 {
-        return wrong("ioengine", "cpuio without cpuload", "write cpuload=50, for instance");
+        return wrong("ioengine", "ioengine=cpuio needs cpuload", "write cpuload=50, for instance");
     }
     if job.runtime_ns == 0 {
-        let what = "cpuio without runtime, which never ends";
+        let what = "ioengine=cpuio without runtime never ends";
         return wrong("ioengine", what, "write runtime= as well");
     }
     let timed = |does, ns: u64| Node { duration_ns: Some(Amount::Constant(ns)), ..Node::new(does) };
@@ -228,7 +228,8 @@ fn file_bytes(job: &Job, work: &Work) -> Amount {
 /// Refuse options that only streams can do.
 fn refuse_what_programs_lack(job: &Job, engine: Engine) -> Result<(), Wrong> {
     if job.verifies_own() && (engine.is_of_names() || engine.is_of_space()) {
-        let what = format!("verify with ioengine={}, which moves no data", engine.name);
+        let what =
+            format!("verify has nothing to do with ioengine={}, which moves no data", engine.name);
         return wrong("verify", &what, "leave one of them out");
     }
     if job.verifies_own() && job.replay.file.is_some() {
@@ -247,7 +248,7 @@ fn refuse_what_programs_lack(job: &Job, engine: Engine) -> Result<(), Wrong> {
     ];
     match refused.into_iter().find(|(_, is_asked)| *is_asked && moves_nothing) {
         Some((name, _)) => {
-            let what = format!("{name} of what moves no data is not done");
+            let what = format!("{name} is not done where no data are moved");
             wrong(name, &what, culprit(job).unwrap_or("leave it out"))
         }
         None => tenant::check_flushes(job),
@@ -435,7 +436,7 @@ fn of_transfers(
 /// Refuse what engines of lengths and blocks do not do.
 fn check_space(job: &Job, engine: Engine, work: &Work) -> Result<(), Wrong> {
     if engine.name == engine::FTRUNCATE && (job.rw.reads() || job.rw.trims()) {
-        let what = "ioengine=ftruncate only writes: fio's fails with anything else";
+        let what = "ioengine=ftruncate only writes";
         return wrong("rw", what, "write rw=write or rw=randwrite");
     }
     if engine.is_of_space() && !work.is_fixed {
@@ -466,7 +467,7 @@ fn of_trims(
         return wrong("fsync", "flushes between trims are not done", "leave them out");
     }
     if engine.name == "mmap" {
-        return wrong("ioengine", "trims of a mapped file", "write ioengine=psync");
+        return wrong("ioengine", "a mapped file cannot be trimmed", "write ioengine=psync");
     }
     let trim = leaf(job, unit, (engine, set), work, (2, 1.0))?;
     let mut steps = vec![Node { is_submitted_only: false, ..trim }];
@@ -591,14 +592,14 @@ fn deed(engine: Engine, place: usize) -> Deed {
 /// Zones that a job works on one after the other.
 fn zones(job: &Job) -> Result<Option<Zones>, Wrong> {
     if job.is_strided != Some(true) {
-        let what = "zonesize without zonemode=strided";
+        let what = "zonesize needs zonemode=strided";
         return match job.zone_bytes {
             0 => Ok(None),
             _ => wrong("zonesize", what, "write zonemode=strided, or leave zonesize out"),
         };
     }
     if job.zone_bytes == 0 {
-        return wrong("zonemode", "zonemode=strided without zonesize", "write zonesize=");
+        return wrong("zonemode", "zonemode=strided needs zonesize", "write zonesize=");
     }
     let range = if job.zone_range == 0 { job.zone_bytes } else { job.zone_range };
     Ok(Some(Zones {
@@ -734,6 +735,6 @@ fn pace_of_arrivals(job: &Job, work: &Work) -> Result<Pace, Wrong> {
     if let Some(passes_per_s) = tenant::rate(job, work.unit)? {
         return Ok(Pace::Poisson { passes_per_s });
     }
-    let what = "rate_process=poisson without a rate";
+    let what = "rate_process=poisson needs a rate";
     wrong("rate_process", what, "write rate_iops= as well")
 }

@@ -197,25 +197,25 @@ pub fn of(job: &Job) -> Result<TenantRules, Wrong> {
         Some(Steady { of, is_slope, limit, is_percent }) => {
             let samples = u32::try_from(asked.steady_ns / 1_000_000_000).unwrap_or(u32::MAX);
             if samples == 0 {
-                let what = "steadystate without steadystate_duration";
+                let what = "steadystate needs steadystate_duration";
                 return wrong("steadystate", what, "write ss_dur=30s, for instance");
             }
             let after_ns = Ns(asked.steady_ramp_ns.saturating_add(job.ramp_ns));
             Some(SteadyRule { of, is_slope, limit, is_percent, samples, after_ns })
         }
         None if asked.steady_ns + asked.steady_ramp_ns > 0 => {
-            let what = "steadystate_duration without steadystate";
+            let what = "steadystate_duration needs steadystate";
             return wrong("steadystate_duration", what, "write ss=iops:2%, or leave it out");
         }
         None => None,
     };
     let depth_search = if asked.target_ns > 0 {
         if asked.window_ns == 0 {
-            let what = "latency_target without latency_window";
+            let what = "latency_target needs latency_window";
             return wrong("latency_target", what, "write latency_window=5s, for instance");
         }
         if job.ramp_ns > 0 || job.rate != [0; 3] || job.rate_iops != [0; 3] || steady.is_some() {
-            let what = "latency_target beside ramp_time, a rate or steadystate";
+            let what = "latency_target beside ramp_time, a rate or steadystate is not done";
             return wrong("latency_target", what, "leave one of them out");
         }
         Some(DepthSearch {
@@ -248,7 +248,7 @@ pub fn of(job: &Job) -> Result<TenantRules, Wrong> {
         [("rate_min", bytes_per_s, job.rate), ("rate_iops_min", ops_per_s, job.rate_iops)]
     {
         if (0..2).any(|place| rates[place] > 0 && least[place] > rates[place]) {
-            let what = "a least rate above the rate itself";
+            let what = "the least rate (rate_min, rate_iops_min) is above the rate itself";
             return wrong(name, what, "write a lower one");
         }
     }
@@ -265,7 +265,10 @@ pub fn of(job: &Job) -> Result<TenantRules, Wrong> {
 /// The option.
 pub fn refuse(job: &Job, engine: Engine) -> Result<(), Wrong> {
     if engine.is_of_names() && job.rules.is_any() {
-        let what = format!("rules of what is measured with ioengine={}", engine.name);
+        let what = format!(
+            "steadystate, latency_target, rate_min and max_latency are not done with ioengine={}",
+            engine.name
+        );
         return Err(("ioengine", Problem::new(what, "leave them out")));
     }
     Ok(())

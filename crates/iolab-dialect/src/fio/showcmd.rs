@@ -21,7 +21,10 @@ pub fn showcmd(typing: &Typing) -> String {
 
 fn add_job(text: &mut String, job: &Job) {
     let _ = write!(text, "--name={} ", job.section);
-    add(text, &job.typed);
+    // Of a job of the command line the name is its first option as well.
+    let is_told =
+        |typed: &Typed| typed.row.name == "name" && typed.text.as_ref() == Some(&job.section);
+    add(text, &job.typed[usize::from(job.typed.first().is_some_and(is_told))..]);
 }
 
 fn add(text: &mut String, typed: &[Typed]) {

@@ -31,7 +31,11 @@ pub fn tenant_of(
 ) -> Result<Tenant, Wrong> {
     let is_mapped = engine.name == "mmap";
     if is_mapped && job.is_direct {
-        return wrong("direct", "direct I/O on a mapped file", "leave one of them out");
+        return wrong(
+            "direct",
+            "direct=1 with ioengine=mmap: a mapped file is always in the page cache",
+            "leave one of them out",
+        );
     }
     let names: Vec<String> = paths.iter().map(|path| path.name.clone()).collect();
     let is_shared = names.len() == 1;
@@ -202,7 +206,7 @@ pub(super) struct Rates {
 pub(super) fn rates(job: &Job) -> Result<Option<Rates>, Wrong> {
     match (job.rate != [0; 3], job.rate_iops != [0; 3]) {
         (false, false) => Ok(None),
-        (true, true) => wrong("rate", "both rate and rate_iops", "write one of them"),
+        (true, true) => wrong("rate", "rate and rate_iops exclude each other", "write one of them"),
         (true, false) => Ok(Some(Rates { name: "rate", of: job.rate, are_bytes: true })),
         (false, true) => Ok(Some(Rates { name: "rate_iops", of: job.rate_iops, are_bytes: false })),
     }
@@ -214,7 +218,7 @@ pub(super) fn rate(job: &Job, io: u64) -> Result<Option<f64>, Wrong> {
     let unit = if are_bytes { io as f64 } else { 1.0 };
     let total = match (job.rw.reads(), job.rw.writes()) {
         (true, true) if of[0] == 0 || of[1] == 0 => {
-            let what = "a rate of one direction of a mixed job, with rate_process=poisson";
+            let what = "a rate of one direction alone is not done with rate_process=poisson";
             return wrong(name, what, "write both: rate=READ,WRITE");
         }
         (true, true) => of[0] as f64 + of[1] as f64,
@@ -237,7 +241,7 @@ fn burst(job: &Job, engine: Engine, io: u64) -> Result<Option<Burst>, Wrong> {
         return Ok(None);
     }
     let Some(bytes) = job.thinks_after().checked_mul(io) else {
-        return wrong("thinktime_blocks", "a pause after very many transfers", "write fewer");
+        return wrong("thinktime_blocks", "thinktime_blocks is too large", "write fewer");
     };
     Ok(pauses(job).map(|pauses| Burst { bytes: Bytes(bytes), ops: 0, ..pauses }))
 }
@@ -279,7 +283,7 @@ pub(super) fn check_flushes(job: &Job) -> Result<(), Wrong> {
     let mut asked = kinds.into_iter().filter(|(_, is_asked)| *is_asked);
     match (asked.next(), asked.next_back()) {
         (Some((first, _)), Some((last, _))) => {
-            wrong(last, &format!("both {first} and {last}"), "write one of them")
+            wrong(last, &format!("{first} and {last} exclude each other"), "write one of them")
         }
         _ => Ok(()),
     }

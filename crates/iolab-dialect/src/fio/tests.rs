@@ -1,5 +1,6 @@
 //! Job files and command lines, read from memory.
 
+mod control_groups;
 mod golden;
 mod lowering;
 mod parsing;
@@ -29,7 +30,8 @@ impl Host for Paper {
     }
 
     fn open(&self, path: &str) -> Result<Box<dyn std::io::BufRead>, String> {
-        Ok(Box::new(std::io::Cursor::new(self.text(path)?)))
+        let text = self.text(path).map_err(|why| format!("it cannot be read: {why}"))?;
+        Ok(Box::new(std::io::Cursor::new(text)))
     }
 
     fn variable(&self, name: &str) -> Option<String> {

@@ -152,7 +152,7 @@ pub fn amount(text: &str, kb_base: u64) -> Read<Amount> {
         percent @ 1..=100 => Ok(Amount::Percent(percent)),
         percent => fault(
             whole(text),
-            format!("{percent} % of a file"),
+            format!("{percent} % is no share of a file"),
             "write 1% to 100%, or a number of bytes",
         ),
     }
@@ -192,7 +192,7 @@ pub fn time(text: &str, default: TimeUnit, kb_base: u64) -> Read<u64> {
             fault(whole(text), format!("'{text}' is more than ten years"), "write a shorter time")
         }
         Some(ns) if !is_negative => Ok(ns),
-        _ => fault(whole(text), format!("'{text}' is no length of time"), remedy),
+        _ => fault(whole(text), format!("'{text}' is no time"), remedy),
     }
 }
 
@@ -226,7 +226,7 @@ pub fn triple<T: Copy>(text: &str, one: impl Fn(&str) -> Read<T>) -> Read<[Optio
 pub fn range(text: &str, one: impl Fn(&str) -> Read<u64>) -> Read<(u64, u64)> {
     if let Some(at) = text.find('/') {
         let at = text[..at].chars().count();
-        let what = "'/' between two ranges".to_owned();
+        let what = "'/' stands between two ranges".to_owned();
         return fault(
             at..at + 1,
             what,

@@ -79,7 +79,7 @@ pub fn blocks(job: &Job, io: u64) -> Result<VerifiedBlocks, Wrong> {
     let asked = Some(job.verifying.interval).filter(|bytes| *bytes > 0);
     let bytes = asked.map(|bytes| if io.is_multiple_of(bytes) { bytes } else { io });
     if let Some(bytes) = bytes.filter(|bytes| !bytes.is_multiple_of(BLOCK_BYTES_MIN)) {
-        let what = format!("verify_interval: blocks of {bytes} bytes");
+        let what = format!("verify_interval: blocks of {bytes} bytes are not done");
         let problem = Problem::new(what, "write a multiple of 512 that divides bs");
         return Err(("verify_interval", problem));
     }
@@ -88,7 +88,9 @@ pub fn blocks(job: &Job, io: u64) -> Result<VerifiedBlocks, Wrong> {
     let header_at = if verified_pattern(job).is_some() { 0 } else { job.verifying.header_at };
     let last = block.saturating_sub(HEADER_BYTES);
     if header_at > 0 && !(HEADER_BYTES..=last).contains(&header_at) {
-        let what = format!("verify_offset={header_at}: a header of 48 bytes is not inside");
+        let what = format!(
+            "verify_offset={header_at}: the header of 48 bytes would not lie inside the block"
+        );
         let remedy = format!("write {HEADER_BYTES} to {last}, for blocks of {block} bytes");
         return Err(("verify_offset", Problem::new(what, remedy)));
     }

@@ -102,7 +102,7 @@ pub fn loaded(
     }
     let wrong = |what: String, remedy: &str| Err(("verify_state_load", Problem::new(what, remedy)));
     if job.rw.writes() {
-        let what = "verify_state_load of a job that writes".to_owned();
+        let what = "verify_state_load is for jobs that only read".to_owned();
         return wrong(what, "write verify_only as well, or rw=read");
     }
     let file = file_name(job, index);
@@ -119,7 +119,7 @@ pub fn loaded(
         return wrong(what, "write with `iolab fio` and verify_state_save=1 first");
     };
     if state.write_bytes != tenant.io_size_bytes.0 {
-        let what = format!("{file} is of writes of {} bytes", state.write_bytes);
+        let what = format!("{file} was saved by a job with writes of {} bytes", state.write_bytes);
         return wrong(what, "write the same bs");
     }
     Ok(Some(state))

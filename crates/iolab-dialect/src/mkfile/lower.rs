@@ -111,8 +111,14 @@ fn row(typed: &Typed, name: &str, (bytes, access): (u64, Access)) -> Result<Row,
     let workload = workload("mkfile", 0, content, vec![phase("mkfile", tenants)]);
     workload.check().map_err(|error| Problem::new(error.to_string(), "use another name"))?;
     let needed = if typed.is_sparse { BLOCK } else { bytes.max(BLOCK) };
-    let name = name.to_owned();
-    Ok(Row { name, file_kb: needed.div_ceil(1024), record_kb: BLOCK >> 10, children: 1, workload })
+    Ok(Row {
+        name: name.to_owned(),
+        file_kb: needed.div_ceil(1024),
+        record_kb: BLOCK >> 10,
+        children: 1,
+        workload,
+        control_groups: Vec::new(),
+    })
 }
 
 fn tenant_of(typed: &Typed, name: &str, bytes: u64) -> Tenant {

@@ -484,6 +484,7 @@ fn row(store: &str, name: &str, work: KvWork, clients: u32) -> Row {
         record_kb: 0,
         children: clients,
         workload,
+        control_groups: Vec::new(),
     }
 }
 

@@ -294,7 +294,10 @@ def execute(
     core = cast("DialectCore", services.load_core())
     plan = DialectPlan.of_words(core, dialect, words)
     if plan.values["only_text"] is not None:
-        console.result(str(plan.values["only_text"]).rstrip("\n"))
+        for note in plan.values["notes"]:
+            console.note(f"iolab: note: {note}")
+        if text := plan.values["only_text"].rstrip("\n"):
+            console.result(text)
         return 0
     if bonnie.set_semaphores(plan, console):
         return 0

@@ -37,7 +37,7 @@ impl<H: Host> Lowering<'_, H> {
             return self.at(job, wrong("size", what, "write a larger size=, or fewer files"));
         }
         if job.is_strided != Some(true) && job.zone_bytes > 0 {
-            let what = "zonesize without zonemode=strided".to_owned();
+            let what = "zonesize needs zonemode=strided".to_owned();
             let remedy = "write zonemode=strided, or leave zonesize out";
             return self.at(job, wrong("zonesize", what, remedy));
         }
@@ -59,12 +59,13 @@ impl<H: Host> Lowering<'_, H> {
     fn check_verification(&mut self, job: &Job) -> Result<()> {
         let wrong = |name, what: String, remedy: &str| (name, Problem::new(what, remedy));
         if job.verify == Some("pattern") && job.verify_pattern.is_none() {
-            let what = "verify=pattern without verify_pattern".to_owned();
-            return self.at(job, wrong("verify", what, "write verify_pattern=0xdeadbeef, or so"));
+            let what = "verify=pattern needs verify_pattern".to_owned();
+            return self
+                .at(job, wrong("verify", what, "write for instance verify_pattern=0xdeadbeef"));
         }
         if job.is_only_verified && job.verify.is_none() {
-            let what = "verify_only without verify".to_owned();
-            return self.at(job, wrong("verify_only", what, "write verify=crc32c, or so"));
+            let what = "verify_only needs verify".to_owned();
+            return self.at(job, wrong("verify_only", what, "write for instance verify=crc32c"));
         }
         if job.is_only_verified && job.rw.is_mixed() {
             let what = "verify_only of a job that also reads: which blocks it has written is not \
@@ -88,7 +89,8 @@ impl<H: Host> Lowering<'_, H> {
             self.notes.push(format!("job {}: verify with {name}: {note}", job.name));
         }
         if job.compares() && is_of_a_kind {
-            let what = "verify of data of a kind: blocks carry iolab's own stamps".to_owned();
+            let what = "verify beside buffer contents is not done: blocks carry iolab's own stamps"
+                .to_owned();
             let remedy = "leave zero_buffers, buffer_pattern and the like out";
             return self.at(job, wrong("verify", what, remedy));
         }
@@ -103,7 +105,7 @@ impl<H: Host> Lowering<'_, H> {
     fn check_locks_and_pauses(&mut self, job: &Job) -> Result<()> {
         let is_locked = job.lock != LockPolicy::None;
         if is_locked && job.depth > 1 && engine::of(job).is_ok_and(Engine::is_asynchronous) {
-            let what = "lockfile with several transfers under way is not done".to_owned();
+            let what = "lockfile with iodepth above 1 is not done".to_owned();
             let problem = Problem::new(what, "write iodepth=1, and numjobs=");
             return self.at(job, ("lockfile", problem));
         }
@@ -121,19 +123,19 @@ impl<H: Host> Lowering<'_, H> {
     /// Refuse passes and overlaps that are not done.
     fn check_loops(&self, job: &Job) -> Result<()> {
         let refused = if job.is_renewed() && job.rw.reads() {
-            let what = "unlink_each_loop of a job that reads: its second pass finds no file";
+            let what = "unlink_each_loop: the second pass of a job that reads would find no file";
             Some(("unlink_each_loop", what, "write rw=write, or leave loops out"))
         } else if job.is_renewed() && (job.clones > 1 && !job.filename.is_empty()) {
-            let what = "unlink_each_loop with several passes of clones that share files";
+            let what = "unlink_each_loop with loops of clones that share a file is not done";
             Some(("unlink_each_loop", what, "leave filename out, so that each has its own"))
         } else if job.is_renewed() && job.rw_more.is_some() && !job.rw.is_random() {
-            let what = "unlink_each_loop with several passes that skip";
+            let what = "unlink_each_loop with loops over a region that skips blocks is not done";
             Some(("unlink_each_loop", what, "leave the number behind rw= out"))
         } else if job.is_renewed() && job.engine == "mmap" {
-            let what = "unlink_each_loop with several passes of a mapped file";
+            let what = "unlink_each_loop with loops over a mapped file is not done";
             Some(("unlink_each_loop", what, "write ioengine=psync"))
         } else if job.is_serialized && job.has_no_map && job.rw.writes() && job.depth > 1 {
-            let what = "serialize_overlap with norandommap, where transfers could overlap";
+            let what = "serialize_overlap with norandommap is not done: transfers could overlap";
             Some(("serialize_overlap", what, "leave norandommap out, or write iodepth=1"))
         } else {
             None
@@ -205,7 +207,10 @@ impl<H: Host> Lowering<'_, H> {
                         "job {} is verified by a pattern and others are not, or by another one",
                         job.name
                     ),
-                    _ => format!("{name} of job {} is not that of job {}", job.name, first.name),
+                    _ => format!(
+                        "{name} of job {} differs from that of job {}, which is not done",
+                        job.name, first.name
+                    ),
                 };
                 let problem = Problem::new(what, "write it in [global], for all jobs");
                 return self.at(job, (name, problem));
@@ -258,7 +263,7 @@ impl<H: Host> Lowering<'_, H> {
             job.ends_all && job.ends_later_ones && work.unit.level < last
         };
         let Some(work) = works.iter().find(ends) else { return Ok(()) };
-        let what = "exit_what=all before jobs that have not begun is not done".to_owned();
+        let what = "exit_what=all is not done where jobs follow behind a stonewall".to_owned();
         let problem = Problem::new(what, "write exit_what=stonewall");
         self.at(&self.typing.jobs[work.unit.job], ("exit_what", problem))
     }
@@ -273,7 +278,8 @@ impl<H: Host> Lowering<'_, H> {
         }
         let Some(work) = real().find(|work| work.set.is_some()) else { return Ok(()) };
         let job = &self.typing.jobs[work.unit.job];
-        let what = "several directories beside several files or sizes are not done yet".to_owned();
+        let what =
+            "several directories are not done beside jobs of several files or sizes".to_owned();
         self.at(job, ("directory", Problem::new(what, "use one directory for all jobs")))
     }
 
@@ -283,7 +289,8 @@ impl<H: Host> Lowering<'_, H> {
         if !self.are_threads(works) {
             return Ok(());
         }
-        let what = "nice of threads; with several files or sizes, and ioengine=null, all are";
+        let what =
+            "threads have no nice value; with several files or sizes, and ioengine=null, all are";
         self.at(job, ("nice", Problem::new(what, "leave it out, or write thread=0")))
     }
 }

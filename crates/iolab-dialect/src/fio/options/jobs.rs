@@ -111,6 +111,21 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
             job.scheduler = Some(value.text());
             Ok(())
         };
+    "cgroup": Text, "", T2, "control group that the clones run in",
+        Differs("a name that jobs share; the group itself is iolab's own, and removed afterwards. \
+                 Needs root and processes (thread=0); refused in simulation") =>
+        |job, value| {
+            job.control_group = Some(value.text()).filter(|name| !name.is_empty());
+            Ok(())
+        };
+    "cgroup_weight": Count(100, 1000), "", T2,
+        "weight of the control group; schedulers other than bfq honour none", Done =>
+        |job, value| {
+            job.control_group_weight = Some(value.number() as u32);
+            Ok(())
+        };
+    "cgroup_nodelete": Flag, "0", T2, "the control group stays",
+        Ignored("whatever iolab makes on the machine is removed") => |_, _| Ok(());
     "startdelay": TimeRange(S), "0", T1, "begins so much later",
         Differs("counted from the stonewall, not from the beginning of the run; clones of a range \
                  begin one after the other, evenly") =>

@@ -59,16 +59,6 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "gid": Text, "", T3,
         "group of the clones",
         "who measures is who types it", "`sg GROUP -c ...`";
-    "cgroup": Text, "", T3,
-        "control group of the clones",
-        "control groups belong to the testbed",
-        "`iolab compare` with io weights in a study file";
-    "cgroup_weight": Text, "", T3,
-        "weight of the control group",
-        "control groups belong to the testbed", "write it in a study file";
-    "cgroup_nodelete": Flag, "0", T3,
-        "the control group stays",
-        "control groups belong to the testbed", "leave it out";
     "gtod_cpu": Count(0, 4096), "", T3,
         "CPU of the clock",
         "the clock is the kernel's", "leave it out";
@@ -126,6 +116,24 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "std_redirect": Text, "", T3,
         "an option of the engine exec",
         "the engine exec is not supported", "use another ioengine";
+    "single-instance": Text, "", T3,
+        "an option of the engine gfapi",
+        "the engine gfapi is not supported", "use another ioengine";
+    "stream_id": Text, "", T3,
+        "an option of the engine sg",
+        "the engine sg is not supported", "use another ioengine";
+    "touch_objects": Text, "", T3,
+        "an option of the engine rados",
+        "the engine rados is not supported", "use another ioengine";
+    "window_size": Text, "", T3,
+        "an option of the engine net",
+        "the engine net is not supported", "use another ioengine";
+    "mss": Text, "", T3,
+        "an option of the engine net",
+        "the engine net is not supported", "use another ioengine";
+    "hipri_percentage": Count(0, 100), "100", T3,
+        "percent of transfers that are polled for (pvsync2)",
+        "all transfers are polled for, or none", "write hipri=1 alone";
     "volume": Text, "", T3,
         "an option of the engine gfapi",
         "the engine gfapi is not supported", "use another ioengine";
