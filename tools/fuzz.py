@@ -71,6 +71,8 @@ _WAITS: Final = 6
 """Limit of a case's elapsed time per limit of its processor time."""
 _EXIT_FINDING: Final = 9
 _FINDINGS_MAX: Final = 20
+_CASES_OF_PROCESS: Final = 10_000
+"""Cases of one process: Python keeps every name that it interned, which is no case's memory."""
 
 
 class Target(Protocol):
@@ -174,7 +176,8 @@ class Watched:
             board, log = Path(folder) / "board", Path(folder) / "log"
             board.write_bytes(_COUNTER.pack(self.next_case))
             with log.open("wb") as errors:
-                words = [self.place, self.seed, self.next_case, self.end_case - self.next_case]
+                cases = min(self.end_case - self.next_case, _CASES_OF_PROCESS)
+                words = [self.place, self.seed, self.next_case, cases]
                 process = subprocess.Popen(
                     [sys.executable, __file__, "--work", *map(str, words), board],
                     stdin=subprocess.DEVNULL,

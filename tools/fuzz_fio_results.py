@@ -29,6 +29,7 @@ _UNITS: Final = ("", "", "IOPS", "us", "KiB/s", "ms")
 _LOG_NAMES: Final = ("x_bw.1.log", "x_iops.1.log", "x_clat.2.log", "x_clat_hist.1.log", "x.txt")
 _DEEP: Final = 200_000
 _MANY: Final = 20_000
+_MANY_BYTES: Final = 1 << 20
 
 
 @cache
@@ -103,8 +104,7 @@ def log_files(rng: random.Random, folder: Path) -> None:
     for _ in range(rng.choice((1, 1, 2, 3))):
         text = rng.choice((*_recorded("*.log"), _histogram(rng)))
         if rng.random() < 0.05:
-            text = text * _MANY
-            text = text[: 1 << 20]
+            text = (text * min(_MANY, _MANY_BYTES // max(len(text), 1) + 1))[:_MANY_BYTES]
         if rng.random() < 0.8:
             text = _changed(rng, text)
         files[rng.choice(_LOG_NAMES)] = text.encode(errors="replace")

@@ -339,7 +339,7 @@ Fill: TypeAlias = Literal["data", "allocated", "sparse"]
 """Content of files that are there at the beginning."""
 
 
-Reuse: TypeAlias = Literal["continue", "never", "found", "kept"]
+Reuse: TypeAlias = Literal["continue", "never", "found", "kept", "untouched"]
 """Treatment of files that are there already."""
 
 
@@ -3825,6 +3825,7 @@ class TestbedSpecDirectory(TypedDict):
     """A directory on a live file system (class A; as root A+)."""
 
     allow_knobs_on: list[str]
+    devices: NotRequired[list[str]]
     in_place: bool
     kind: Literal["directory"]
     path: str

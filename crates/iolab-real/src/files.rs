@@ -13,7 +13,7 @@
 use std::ffi::CString;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -360,7 +360,11 @@ impl Files {
             Op::Unlink { path } => done(std::fs::remove_file(self.path(path)?)),
             Op::Rename { from, to } => done(std::fs::rename(self.path(from)?, self.path(to)?)),
             Op::Stat { path } => {
-                let found = std::fs::symlink_metadata(self.path(path)?).map_err(|e| errno(&e))?;
+                let name = self.path(path)?;
+                let found = std::fs::symlink_metadata(name).map_err(|e| errno(&e))?;
+                if found.file_type().is_block_device() {
+                    return device_bytes(name).map_err(|e| errno(&e));
+                }
                 Ok(Bytes(found.len()))
             }
             Op::StatTarget { path } => {
@@ -590,6 +594,12 @@ fn open_flags(how: OpenHow, can: &Capabilities) -> Option<libc::c_int> {
     let flags = mode | access | durability | truncate | libc::O_CLOEXEC | libc::O_NOFOLLOW;
     is_possible.then_some(flags)
 }
+/// Bytes of a block device, which its inode does not tell.
+fn device_bytes(node: &std::path::Path) -> std::io::Result<Bytes> {
+    use std::io::Seek as _;
+    Ok(Bytes(std::fs::File::open(node)?.seek(std::io::SeekFrom::End(0))?))
+}
+
 /// Reads a whole directory; answers how many bytes its entries take, `.` and `..` included, as
 /// getdents64(2) gives them: 19 bytes, the name and its end, rounded up to 8.
 fn directory_bytes(path: &std::path::Path) -> std::io::Result<Bytes> {

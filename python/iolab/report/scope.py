@@ -54,6 +54,8 @@ def workload_text(data: StudyData, most: int | None = None) -> str:
         text += "; direct I/O"
     elif modes == {False}:
         text += "; through the page cache"
+    if any(detail["nature"].kind == "mixed" for detail in data.phase_details):
+        text += "; reads and writes together"
     return text + _compared(data)
 
 

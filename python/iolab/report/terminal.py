@@ -220,10 +220,15 @@ def alone(verdict: StudyVerdict, width: int) -> str:
         return ""
     labels = [METRIC_BY_NAME[row.metric].label for row in shown]
     room = max(map(len, labels))
-    unit = "rounds" if verdict.is_paired else "runs"
-    title = f"Geometric mean of the {unit} [95 % interval]"
+    unit = unit_of(verdict)
+    useless = {_without_interval(row, unit) for row in shown if row.value_interval is not None}
+    # Said once where it is the same everywhere.
+    reason = useless.pop() if len(useless) == 1 else ""
+    title = f"Geometric mean of the {unit}s [{reason or '95 % interval'}]"
     if any(row.statistic == "maximum" for row in shown):
-        title += f"; longest: of all {unit}"
+        title += f"; longest: of all {unit}s"
+    if all(row.n == 1 for row in shown):
+        title = f"Values of the only {unit}"
     lines = [fit_text(title, width).rstrip()]
     is_one_workload = len({row.workload for row in verdict.treatments}) == 1
     if len(shown) < len(verdict.treatments):
@@ -233,18 +238,23 @@ def alone(verdict: StudyVerdict, width: int) -> str:
     for row, label, name in zip(shown, labels, names, strict=True):
         metric = METRIC_BY_NAME[row.metric]
         text = metric.format(row.value)
-        if row.value_interval is not None:
+        if row.value_interval is not None and not reason:
             low, high = (
                 metric.format(row.value_interval.low),
                 metric.format(row.value_interval.high),
             )
-            useless = no_interval(
-                row.n, (row.value_interval.low, row.value_interval.high), unit_of(verdict)
-            )
-            text += f" ({useless})" if useless else f" [{low}, {high}]"
+            useless_here = _without_interval(row, unit)
+            text += f" ({useless_here})" if useless_here else f" [{low}, {high}]"
         line = f"  {name:{name_room}} {fit_text(label, room)} {text}".rstrip()
         lines.append(line if len(line) <= width else fold_text(line, width, " " * 6))
     return "\n".join(lines)
+
+
+def _without_interval(row: TreatmentSummary, unit: str) -> str:
+    """Reason why the interval of a row says nothing; empty if it does, or if there is none."""
+    if row.value_interval is None:
+        return ""
+    return no_interval(row.n, (row.value_interval.low, row.value_interval.high), unit)
 
 
 def _summary_name(row: TreatmentSummary, is_one_workload: bool) -> str:

@@ -48,7 +48,10 @@ _MAKING: Final = ("create", "new")
 def _advice(status: os.stat_result) -> str:
     """Advice about something that is no file."""
     if stat.S_ISBLK(status.st_mode):
-        return "name a file; --on device:PATH measures a whole device, and erases it"
+        return (
+            "name a file, or let jobs only read it; --on device:PATH --erase-serial SERIAL "
+            "measures a whole device, and erases it"
+        )
     return "name a file of its own"
 
 
@@ -107,9 +110,9 @@ class InPlace(Attendant):
     def tell(self, observer: Observer) -> None:
         """Note which of the user's files are only read, or overwritten and removed."""
         for name in self._files.foreign_reads(self._place, self._allowed):
-            observer.note(
-                f"iolab: note: {name} was not made by iolab: it is only read, and it stays"
-            )
+            is_device = (self._place / name).is_block_device()
+            whose = "is a device" if is_device else "was not made by iolab"
+            observer.note(f"iolab: note: {name} {whose}: it is only read, and it stays")
         for name in self._files.removed(self._place, self._allowed):
             observer.note(
                 f"iolab: note: {name} is overwritten, as {FLAG} says, and removed at the end; "
@@ -199,11 +202,14 @@ class NamedFiles:
                 raise TestbedError(
                     f"{path} cannot be used: {reason}", "name another file"
                 ) from None
+            is_written = name in written
+            if stat.S_ISBLK(status.st_mode) and self._dialect.reads_devices and not is_written:
+                self._refuse_unreadable(path)
+                continue
             try:
                 refuse_special(path, status)
             except RefusedError as error:
                 raise RefusedError(error.message, _advice(status)) from None
-            is_written = name in written
             if is_written and not self._is_scratch and not is_replaceable(path, status, allowed):
                 if self._dialect.looks_around and self._uses[name]["opening"] == "laid_out":
                     raise _too_short(path, status)
@@ -213,6 +219,10 @@ class NamedFiles:
             what, access = ("written", os.W_OK) if is_written else ("read", os.R_OK)
             if not os.access(path, access):
                 raise TestbedError(f"{path} may not be {what}", "name another file")
+
+    def _refuse_unreadable(self, path: Path) -> None:
+        if not os.access(path, os.R_OK):
+            raise TestbedError(f"{path} may not be read", "run it as root, or name a file")
 
     def _refuse_missing(self, path: Path, use: FileUse | None) -> None:
         if self._is_read_only:

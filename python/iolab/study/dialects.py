@@ -93,6 +93,8 @@ class Dialect:
     """True if its words belong to the jobs that they follow, and may stand in a file of jobs."""
     looks_around: bool = False
     """True if what it does depends on the files that are there: a study's are on its testbed."""
+    reads_devices: bool = False
+    """True if a device may stand in the place of a file that is only read."""
     has_properties: bool = False
     """True if a name without a dash is a property, which ``-p`` sets and files (``-P``) hold."""
     has_variables: bool = False
@@ -155,6 +157,7 @@ DIALECTS: Final[tuple[Dialect, ...]] = (
         file_hint="name one that exists, or a size that a job makes it with",
         is_told_by_records=True,
         has_jobs=True,
+        reads_devices=True,
         looks_around=True,
         stopped_code=128,
         switches=("--overwrite",),

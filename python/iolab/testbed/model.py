@@ -114,6 +114,8 @@ class DirectoryTestbed(RealTestbed):
     allow_knobs_on: tuple[str, ...] = ()
     is_in_place: bool = False
     """Files lie in the directory itself, under names that the user chose, as another program's."""
+    devices: tuple[str, ...] = ()
+    """Block devices in the directory that are read, and nothing else there is touched."""
     places: tuple[Place, ...] = ()
 
     @property
@@ -124,13 +126,19 @@ class DirectoryTestbed(RealTestbed):
     @property
     def text(self) -> str:
         """Canonical short form."""
+        if self.devices:
+            return " and ".join(str(self.path / name) for name in self.devices) + " (only read)"
         return text_with(f"dir:{self.path}", self.places)
 
     @property
     def request(self) -> tuple[str, str, tuple[tuple[str, str], ...]]:
         """Kind, argument and options, canonically."""
         allowed = ",".join(self.allow_knobs_on)
-        options = {"allow_knobs_on": allowed, "in_place": "true" if self.is_in_place else ""}
+        options = {
+            "allow_knobs_on": allowed,
+            "in_place": "true" if self.is_in_place else "",
+            "devices": ",".join(self.devices),
+        }
         chosen = tuple((key, value) for key, value in options.items() if value)
         return "dir", str(self.path), options_with(chosen, self.places)
 
@@ -141,6 +149,7 @@ class DirectoryTestbed(RealTestbed):
             "path": str(self.path),
             "allow_knobs_on": list(self.allow_knobs_on),
             **({"in_place": True} if self.is_in_place else {}),
+            **({"devices": list(self.devices)} if self.devices else {}),
         }
         return spec_with(spec, self.places)
 
@@ -152,6 +161,8 @@ class DirectoryTestbed(RealTestbed):
         RefusedError : no file system for data; or more than 80 % of the free space, or less than
             the reserve left.
         """
+        if self.devices:
+            return
         refuse_among_devices(self.path)
         status = os.statvfs(self.path)
         if status.f_blocks == 0:
@@ -327,7 +338,7 @@ def _directory_elsewhere(argument: str, options: Mapping[str, str]) -> Directory
 def _directory_with(
     argument: str, options: Mapping[str, str], absolute: Callable[[str], Path]
 ) -> DirectoryTestbed:
-    only(options, "dir", ("allow_knobs_on", "in_place"))
+    only(options, "dir", ("allow_knobs_on", "in_place", "devices"))
     if not argument:
         raise TestbedError("dir: needs a path", "as in --on dir:/tank/scratch")
     path = absolute(argument)
@@ -335,9 +346,11 @@ def _directory_with(
     is_in_place = options.get("in_place", "false")
     if is_in_place not in ("false", "true"):
         raise TestbedError(f"in_place = {is_in_place} is neither true nor false")
-    return DirectoryTestbed(
-        path, tuple(n.strip() for n in names if n.strip()), is_in_place == "true"
-    )
+    allowed = tuple(name.strip() for name in names if name.strip())
+    devices = tuple(name for name in options.get("devices", "").split(",") if name)
+    if any("/" in name or name.startswith(".") for name in devices):
+        raise TestbedError("devices are plain names in the directory", "as in devices = sdx")
+    return DirectoryTestbed(path, allowed, is_in_place == "true", devices)
 
 
 def _absolute(text: str) -> Path:

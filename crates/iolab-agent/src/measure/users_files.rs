@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use iolab_drive::record::Warning;
 use iolab_real::created;
 use iolab_real::glance::Glance;
+use iolab_workload::program::Reuse;
 use iolab_workload::spec::{FileUse, NamedKind, Opening, Phase, Tenant};
 
 use super::request::{FileBirth, FileMark, Request};
@@ -77,7 +78,11 @@ impl UsersFiles {
         let uses = FileUse::of_phases(&request.workload.phases);
         for use_ in uses.into_iter().filter(|use_| use_.kind == NamedKind::File) {
             let path = request.directory.join(&use_.name);
-            let file = look(&path)?;
+            let is_filled =
+                request.workload.file_sets.iter().any(|set| {
+                    set.reuse != Reuse::Untouched && set.tree.names.contains(&use_.name)
+                });
+            let file = look(&path, !use_.is_changed && !is_filled)?;
             if let (Some((_, found)), true) = (&file, use_.is_changed) {
                 let is_allowed = match rules.replaceable.get(&use_.name) {
                     Some(Replaceable::Named) => true,
@@ -249,8 +254,9 @@ fn linked(path: &Path, names: u64) -> String {
     )
 }
 
-/// The file that has the name, and what it is; `None` if nothing has it.
-fn look(path: &Path) -> Result<Option<(File, Metadata)>, String> {
+/// The file that has the name, and what it is; `None` if nothing has it. What is only read may be a
+/// device.
+fn look(path: &Path, is_only_read: bool) -> Result<Option<(File, Metadata)>, String> {
     let mut how = OpenOptions::new();
     let opened = how.read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path);
     let file = match opened {
@@ -262,6 +268,7 @@ fn look(path: &Path) -> Result<Option<(File, Metadata)>, String> {
     let kind = found.file_type();
     let what = match () {
         () if kind.is_file() => return Ok(Some((file, found))),
+        () if kind.is_block_device() && is_only_read => return Ok(Some((file, found))),
         () if kind.is_symlink() => "a symbolic link",
         () if kind.is_dir() => "a directory",
         () if kind.is_block_device() || kind.is_char_device() => "a device",

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::api::{Asked, Kind, Opening, Prepared, Testbed};
 use super::image::{free_bytes, reserve_of};
-use super::{leaves_of, system_devices};
+use super::{leaves_of, leaves_of_device, system_devices};
 use crate::error::{Error, Result};
 use crate::identity::on_behalf;
 use crate::journal::Change;
@@ -54,13 +54,20 @@ pub fn open(mut spec: DirectorySpec, opening: Opening) -> Result<Box<dyn Testbed
     }
     let devices = on_behalf(user.as_ref(), || {
         if spec.path.is_absolute() && spec.path.is_dir() {
-            return Ok(leaves_of(machine, &spec.path));
+            let named = spec.devices.iter();
+            let mut found: Vec<String> =
+                named.flat_map(|name| leaves_of_device(machine, &spec.path.join(name))).collect();
+            if spec.devices.is_empty() {
+                found = leaves_of(machine, &spec.path);
+            }
+            return Ok(found);
         }
         let what = format!("{} is not an absolute path of a directory", spec.path.display());
         Err(Error::refused(what, "make it first, or name another"))
     })?;
     if let Some(boundary) = boundary {
-        spec.allow_knobs_on.iter().try_for_each(|name| boundary.check_device(name))?;
+        let mut named = spec.allow_knobs_on.iter().chain(&spec.devices);
+        named.try_for_each(|name| boundary.check_device(name))?;
     }
     let (folder, token) = if spec.in_place {
         (spec.path.clone(), None)

@@ -23,6 +23,13 @@ pub fn leaves_of(machine: &Machine, path: &Path) -> Vec<String> {
     found.into_iter().collect()
 }
 
+/// Leaf devices below a device, by the path of its node.
+pub fn leaves_of_device(machine: &Machine, node: &Path) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    of_source(machine, node, DEPTH_MAX, &mut found);
+    found.into_iter().collect()
+}
+
 /// Leaf devices that carry the running system: `/`, `/boot`, `/home` and swap.
 pub fn system_devices(machine: &Machine) -> BTreeSet<String> {
     let places = ["/", "/boot", "/boot/efi", "/home", "/usr", "/var"].map(Path::new);

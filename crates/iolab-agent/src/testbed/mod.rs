@@ -18,7 +18,7 @@ pub use api::{Asked, Opening, PLACE_MARK, Prepared, Testbed, check_kind};
 pub use directory::CLASS_OF_USERS;
 pub use filesystem::FILE_SYSTEMS;
 pub use image::{RESERVE_BYTES, reserve_of_size};
-pub use leaf::{leaves_of, system_devices};
+pub use leaf::{leaves_of, leaves_of_device, system_devices};
 pub use options::{Entry, entries as option_entries};
 
 api::testbeds! {

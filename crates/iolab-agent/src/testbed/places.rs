@@ -330,7 +330,12 @@ mod tests {
 
     fn directory(path: &str) -> TestbedSpec {
         let allow_knobs_on = Vec::new();
-        TestbedSpec::Directory(DirectorySpec { path: path.into(), allow_knobs_on, in_place: false })
+        TestbedSpec::Directory(DirectorySpec {
+            path: path.into(),
+            allow_knobs_on,
+            in_place: false,
+            devices: Vec::new(),
+        })
     }
 
     fn private() -> TestbedSpec {
@@ -374,7 +379,12 @@ mod tests {
         assert!(told(places(private(), &[("log", nested.clone())])).contains("the place log"));
         assert!(check(&places(nested, &[])).is_err());
         let allow_knobs_on = Vec::new();
-        let own = DirectorySpec { path: "/x".into(), allow_knobs_on, in_place: true };
+        let own = DirectorySpec {
+            path: "/x".into(),
+            allow_knobs_on,
+            in_place: true,
+            devices: Vec::new(),
+        };
         let own = TestbedSpec::Directory(own);
         assert!(told(places(own, &[("log", private())])).contains("worked in itself"));
     }

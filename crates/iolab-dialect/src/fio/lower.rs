@@ -2,11 +2,12 @@
 
 mod checks;
 mod control_groups;
+mod openings;
 
 use iolab_model::Ns;
 use iolab_model::target::Content;
 use iolab_workload::Workload;
-use iolab_workload::program::FileSet;
+use iolab_workload::program::{FileSet, Reuse};
 use iolab_workload::spec::rules::TenantRules;
 use iolab_workload::spec::{Cpus, Opening, Phase, Tenant, WorkersAs};
 use iolab_workload::verify::Verify;
@@ -16,7 +17,7 @@ use super::engine::{self, Engine};
 use super::eta::When;
 use super::expand::{Unit, units};
 use super::geometry::{Wrong, geometry, io_bytes};
-use super::host::{Host, There};
+use super::host::Host;
 use super::job::{Job, Typed};
 use super::logs;
 use super::parse::Typing;
@@ -237,19 +238,12 @@ impl<H: Host> Lowering<'_, H> {
             if is_here { Some(paths[0].text()) } else { self.whole_device(job).map(str::to_owned) };
         self.note_effects(job, &unit, engine);
         if is_program {
-            let number = format!("files{}", before.len());
-            let files = (paths.as_slice(), number.as_str());
-            let made = (self.host, looked_at.as_deref());
-            let made = |job: &Job| program::program_of(job, &unit, engine, files, made);
-            let (mut tenant, set) = self.on(job, made(job))?;
-            let verifier = self.verifier_of_program(job, &tenant, made)?;
-            if !is_null && !program::makes_names(engine) {
-                let bytes = set.file_bytes.most();
-                let found = self.opening(job, &paths, (bytes, is_here), before)?;
-                // Who removes files must be allowed to, even if it never writes to them.
-                let removes = program::removes_names(engine);
-                tenant.opening = if removes { Opening::LaidOut } else { found };
-            }
+            let (tenant, set, verifier) = self.program(
+                (job, &unit, engine),
+                &paths,
+                (is_here, looked_at.as_deref()),
+                before,
+            )?;
             let set = Some(set);
             return Ok(Work { unit, engine, ours, tenant, paths, set, verifier, state: None });
         }
@@ -265,6 +259,34 @@ impl<H: Host> Lowering<'_, H> {
             tenant = verify_state::limited(tenant, state);
         }
         Ok(Work { unit, engine, ours, tenant, paths, set: None, verifier: None, state })
+    }
+
+    /// A program that does what a unit of a job does, its files, and what reads them back.
+    fn program(
+        &mut self,
+        (job, unit, engine): (&Job, &Unit, Engine),
+        paths: &[Path],
+        (is_here, looked_at): (bool, Option<&str>),
+        before: &[Work],
+    ) -> Result<(Tenant, FileSet, Option<Tenant>)> {
+        let number = format!("files{}", before.len());
+        let files = (paths, number.as_str());
+        let made = (self.host, looked_at);
+        let made = |job: &Job| program::program_of(job, unit, engine, files, made);
+        let (mut tenant, mut set) = self.on(job, made(job))?;
+        let verifier = self.verifier_of_program(job, &tenant, made)?;
+        if engine.name != "null" && !program::makes_names(engine) {
+            let bytes = set.file_bytes.most();
+            let found = self.opening(job, paths, (bytes, is_here), before)?;
+            // Who removes files must be allowed to, even if it never writes to them.
+            let removes = program::removes_names(engine);
+            tenant.opening = if removes { Opening::LaidOut } else { found };
+            let is_read = !removes && !job.rw.writes() && !job.rw.trims();
+            if is_read && is_here && paths.iter().all(|path| self.is_large(path, bytes)) {
+                set.reuse = Reuse::Untouched;
+            }
+        }
+        Ok((tenant, set, verifier))
     }
 
     /// Files of a unit that is a program, if they are not too many.
@@ -361,58 +383,6 @@ impl<H: Host> Lowering<'_, H> {
             let depth = job.depth;
             self.notes.push(format!("job {}: iodepth={depth} has no effect: {note}", job.name));
         }
-    }
-
-    /// Treatment of a file before the time begins.
-    fn opening(
-        &self,
-        job: &Job,
-        paths: &[Path],
-        (bytes_needed, is_here): (u64, bool),
-        before: &[Work],
-    ) -> Result<Opening> {
-        let is_plain = job.rw.writes() && !job.rw.reads() && !job.rw.trims();
-        let is_cut_short = job.verify.is_some() && job.may_end_early();
-        // What is mapped has its length beforehand; fio writes all of it, so that no fault makes a
-        // block.
-        let is_mapped = job.engine == "mmap";
-        if is_plain && !job.is_overwritten && !is_cut_short && !is_mapped {
-            return Ok(Opening::Keep);
-        }
-        let large = |path: &Path| match self.host.at(&path.text()) {
-            There::File(bytes) => bytes >= bytes_needed,
-            _ => false,
-        };
-        if is_here && paths.iter().all(large) {
-            return Ok(Opening::Existing);
-        }
-        let is_made = |path: &Path| before.iter().any(|work| work.paths.contains(path));
-        if job.verifies_earlier() {
-            if let Some(path) = paths.iter().find(|path| !is_made(path)) {
-                let what = format!("{} does not hold what is to be verified", path.text());
-                let remedy = "write it first, with the same file, sizes and verify=: by a job \
-                              before it, or, where files stay (no --on), by a command before";
-                return self.at(job, ("verify", Problem::new(what, remedy)));
-            }
-            return Ok(Opening::Existing);
-        }
-        let is_missing = |path: &&Path| !large(path) && !is_made(path);
-        if let (true, Some(path)) =
-            (self.typing.program.is_readonly && is_here, paths.iter().find(is_missing))
-        {
-            let what = format!(
-                "{} would be written before it is read, but --readonly is given",
-                path.text()
-            );
-            let remedy = "make the file first, or leave --readonly out";
-            return self.at(job, ("rw", Problem::new(what, remedy)));
-        }
-        if !job.may_create && !paths.iter().all(is_made) {
-            let what = "file creation disallowed by allow_file_create=0".to_owned();
-            let problem = Problem::new(what, "make the file first, or leave the option out");
-            return self.at(job, ("allow_file_create", problem));
-        }
-        Ok(Opening::LaidOut)
     }
 
     /// Names of files as the plan has them, and the directory that they are in.

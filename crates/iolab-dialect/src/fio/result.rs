@@ -309,16 +309,19 @@ pub struct Entry<'a> {
     pub rules: RuleResults,
 }
 
-/// `EIO`, `ENOSPC` and `EILSEQ` of Linux.
+/// Errors of Linux, by its numbers.
 const EIO: u32 = 5;
+pub(super) const EILSEQ: u32 = 84;
+const EOPNOTSUPP: u32 = 95;
 
-/// Number of the error that a sentence ends with: `... (os error 28)`.
+/// Number of the error that a sentence ends with: `... (os error 28)`. A target that lacks an
+/// ability (`Error::Unsupported`) has none, and the kernel's would be that of no support.
 fn error_of(text: &str) -> u32 {
     let behind = text.rsplit_once("(os error ").and_then(|(_, rest)| rest.split_once(')'));
-    behind.and_then(|(number, _)| number.parse().ok()).unwrap_or(EIO)
+    let is_unable = text.contains("target ") && text.contains(" cannot ");
+    let usual = if is_unable { EOPNOTSUPP } else { EIO };
+    behind.and_then(|(number, _)| number.parse().ok()).unwrap_or(usual)
 }
-
-pub(super) const EILSEQ: u32 = 84;
 
 fn milliseconds(ns: u64) -> u64 {
     (ns / 1_000_000).max(1)

@@ -263,9 +263,15 @@ impl LanePlan {
                     None => "a file of another trial".to_owned(),
                 };
                 let write = self.write_name(*generation);
-                let what = format!(
-                    "misplaced: it is intact, but belongs to offset {home} of {whose} ({write})"
-                );
+                let what = if known.is_none() && *home == offset {
+                    "misplaced: it is intact, but was written for this place of another file, or \
+                     with another seed"
+                        .to_owned()
+                } else {
+                    format!(
+                        "misplaced: it is intact, but belongs to offset {home} of {whose} ({write})"
+                    )
+                };
                 ("misplaced", 0, what)
             }
             Fault::Zeros => ("zeros", 0, "only zeros: what was written there is lost".into()),

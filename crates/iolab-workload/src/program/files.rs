@@ -110,6 +110,8 @@ pub enum Reuse {
     Found,
     /// The same, but long ones stay as they are.
     Kept,
+    /// Nothing is written: all files are there and long enough, or the phase fails.
+    Untouched,
 }
 
 /// Content of files that are there at the beginning.

@@ -335,7 +335,7 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
                 let path = set.path(file, false);
                 let shall_be = set.exists[file as usize];
                 match self.making() {
-                    Making::Found | Making::Kept | Making::Looked => {
+                    Making::Found | Making::Kept | Making::Looked | Making::Untouched => {
                         let op = Op::Stat { path };
                         Some(self.ask(("looking for", path), op, Next::Seen(file), now))
                     }
@@ -382,6 +382,9 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
             set.resize(file, found.map_or(0, |length| length.0));
             return self.go(Next::Closed(file));
         }
+        if self.making() == Making::Untouched {
+            return self.found_whole(file, found);
+        }
         let Ok(length) = found else { return self.go(Next::Create(file)) };
         set.resize(file, length.0);
         let is_long = length.0 > self.size(file) && self.making() == Making::Kept;
@@ -396,6 +399,21 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
         let path = set.path(file, false);
         let op = Op::Open { path, handle: FILE, how: self.how() };
         Some(self.ask(("opening", path), op, next, now))
+    }
+
+    /// A file that must not be written was looked for: it is there, and long enough, or it fails.
+    fn found_whole(&mut self, file: u32, found: Result<Bytes, Errno>) -> Option<Step> {
+        let set = &self.stage.sets[self.set];
+        let errno = match found {
+            Ok(length) if length.0 >= set.nominal[file as usize] => {
+                set.resize(file, length.0);
+                return self.go(Next::Closed(file));
+            }
+            Ok(_) => Errno::EINVAL,
+            Err(errno) => errno,
+        };
+        self.fail(("finding all bytes of", set.path(file, false)), errno);
+        None
     }
 
     /// A file was made: what goes into it?
@@ -443,6 +461,13 @@ impl<'a, G: GroupState> StageWorker<'a, G> {
         Some(self.ask(("loading the records into", PathId(0)), op, Next::Keys(number + 1), now))
     }
 
+    fn fail(&mut self, (what, path): (&'static str, PathId), errno: Errno) {
+        let paths = self.stage.paths();
+        let file = paths.get(path.0 as usize);
+        let file = file.map_or("the store".to_owned(), |path| path.display().to_string());
+        self.failure = Some(LayoutFailure { file, what, errno });
+    }
+
     /// Tell whether an answer is none of those that are as good as success.
     fn is_failure(&self, errno: Errno) -> bool {
         match self.next {
@@ -481,11 +506,7 @@ impl<G: GroupState> Worker for StageWorker<'_, G> {
         if let Err(errno) = completion.outcome
             && self.is_failure(errno)
         {
-            let (what, path) = self.doing;
-            let paths = self.stage.paths();
-            let file = paths.get(path.0 as usize);
-            let file = file.map_or("the store".to_owned(), |path| path.display().to_string());
-            self.failure = Some(LayoutFailure { file, what, errno });
+            self.fail(self.doing, errno);
         }
         false
     }

@@ -269,6 +269,8 @@ pub(super) enum Making {
     Kept,
     /// Files that are there are looked for.
     Looked,
+    /// All files must be there, and none is written.
+    Untouched,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -595,6 +597,7 @@ fn set_state(
     let kept = earlier.iter().rev().take_while(|phase| phase.keeps_files);
     let is_there = kept.into_iter().any(uses);
     let making = match (set.reuse, is_there) {
+        (Reuse::Untouched, _) => Making::Untouched,
         (Reuse::Found, false) => Making::Found,
         (Reuse::Kept, false) => Making::Kept,
         (_, false) => Making::Fresh,

@@ -54,7 +54,7 @@ pub(super) fn certainty(workload: &Workload, phase: &Phase, set: &str) -> (Verif
     let Some(user) = phase.tenants.iter().find(works_on) else { return Default::default() };
     let reuse = workload.file_sets.iter().find(|known| known.name == set).map(|own| own.reuse);
     let expects_all = user.manner.expects_written;
-    let is_found = matches!(reuse, Some(Reuse::Found | Reuse::Kept));
+    let is_found = matches!(reuse, Some(Reuse::Found | Reuse::Kept | Reuse::Untouched));
     let blocks =
         VerifiedBlocks { may_be_foreign: is_found && !expects_all, ..user.manner.verified };
     (blocks, Trust { floor: expects_all.then(|| layout_step(0)), ..Trust::default() })

@@ -223,4 +223,13 @@ def _testbed_of(plan: DialectPlan) -> TestbedRequest:
         raise TestbedError(f"{directory} is not a directory", "name a directory that exists")
     # Nobody else ever reads scratch files: a directory of ours cannot be taken for another's.
     in_place = () if plan.asked.get("is_scratch") else (("in_place", "true"),)
-    return TestbedRequest("dir", str(path), in_place)
+    return TestbedRequest("dir", str(path), (*in_place, *_devices_of(plan, path)))
+
+
+def _devices_of(plan: DialectPlan, directory: Path) -> Levels:
+    """Block devices that the command names in a directory, as an option of the testbed; empty
+    where it names something else.
+    """
+    names = plan.values["files"] if plan.row_of_dialect.reads_devices else ()
+    are_devices = bool(names) and all((directory / name).is_block_device() for name in names)
+    return (("devices", ",".join(sorted(names))),) if are_devices else ()

@@ -408,7 +408,7 @@ def _run(prepared: Prepared, line: Line, console: Observer) -> int:
     is_kept = line.n_ok or prepared.is_resumed or problem is None
     if not is_kept:
         outputs.discard(prepared.database, made)
-    elif prepared.database.exists():
+    elif (line.n_ok or outcome is not None) and prepared.database.exists():
         _tell_stored(prepared.out_dir, console)
     if isinstance(problem, StoppedError) and (code := line.plan.row_of_dialect.stopped_code):
         told = str(problem) if is_kept else "stopped on request; what was measured is not stored"
