@@ -1810,6 +1810,7 @@ class Waits(TypedDict):
 class CommandExtras(TypedDict):
     """Requests of a command line to the front end beside measuring."""
 
+    devices_not_used: NotRequired[list[str]]
     first_cpu: int | None
     is_read_only: bool
     is_scratch: bool

@@ -165,6 +165,10 @@ pub fn device(machine: &Machine, name: &str) -> Facts {
 pub fn place(folder: &Path) -> Facts {
     let mut facts = Facts::new();
     if let Some(mount) = mounts::of(folder) {
+        // A folder of devices: what their names lead to lies in no file system.
+        if mount.fs == "devtmpfs" {
+            return facts;
+        }
         facts.insert("fs.options".to_owned(), mount.effective_options());
         facts.insert("fs.type".to_owned(), mount.fs);
         facts.insert("fs.source".to_owned(), mount.source);

@@ -77,6 +77,9 @@ pub struct Asked {
     pub is_scratch: bool,
     /// Random numbers come from this file, not from a seed.
     pub random_file: Option<String>,
+    /// Devices that are named, and for which files of the testbed stand.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices_not_used: Vec<String>,
     /// Condition that is awaited before each phase.
     pub waits: Option<Waits>,
     /// CPU of the first child; children are pinned to it and the following ones.

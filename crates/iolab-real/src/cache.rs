@@ -133,11 +133,15 @@ fn mincore(file: &File, length: u64) -> Option<u64> {
 /// Writes back and drops a file's pages; what stays is the caller's to find out with [`residency`].
 pub fn drop_file(path: &Path) -> Result<Residency, Error> {
     let (file, _) = open(path)?;
+    // A flush would empty the cache of the whole disk, which others may use.
+    let is_device = crate::files::is_block_device(file.as_raw_fd());
     let mut now = residency(path)?;
     for _ in 0..DROP_ATTEMPTS {
         // SAFETY: plain system calls on an open descriptor.
         unsafe {
-            libc::fdatasync(file.as_raw_fd());
+            if !is_device {
+                libc::fdatasync(file.as_raw_fd());
+            }
             libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED);
         }
         now = residency(path)?;

@@ -69,6 +69,17 @@ enum Via {
 }
 
 impl Opened {
+    /// Tell whether it was opened for writing.
+    #[inline]
+    pub fn is_writable(&self) -> bool {
+        self.is_writable
+    }
+
+    /// Tell whether it is a block device that was opened for reading alone.
+    fn is_device_only_read(&self) -> bool {
+        !self.is_writable && is_block_device(self.raw())
+    }
+
     /// Its descriptor.
     #[inline]
     pub fn raw(&self) -> RawFd {
@@ -218,6 +229,12 @@ impl Files {
     /// Performs any op that moves no data between the lane's buffers and a file.
     pub fn perform(&mut self, op: &Op) -> Result<Bytes, Errno> {
         match *op {
+            Op::Fsync { handle } | Op::Fdatasync { handle }
+                if self.get(handle)?.is_device_only_read() =>
+            {
+                // The kernel would empty the cache of a disk that others use.
+                Ok(Bytes(0))
+            }
             Op::Fsync { handle } => {
                 let fd = self.flushed(handle)?;
                 // SAFETY: `fd` is open; fsync touches no memory of ours.
@@ -362,7 +379,7 @@ impl Files {
             Op::Stat { path } => {
                 let name = self.path(path)?;
                 let found = std::fs::symlink_metadata(name).map_err(|e| errno(&e))?;
-                if found.file_type().is_block_device() {
+                if !found.is_file() && is_device(name) {
                     return device_bytes(name).map_err(|e| errno(&e));
                 }
                 Ok(Bytes(found.len()))
@@ -498,15 +515,18 @@ impl Files {
         extra: libc::c_int,
     ) -> Result<Bytes, Errno> {
         let flags = open_flags(how, &self.can).ok_or(Errno::EOPNOTSUPP)? | extra;
-        let name = CString::new(self.path(path)?.as_os_str().as_bytes());
-        let name = name.map_err(|_| Errno::EINVAL)?;
-        // SAFETY: `name` is a C string that outlives the call.
-        let fd = unsafe { libc::open(name.as_ptr(), flags, how.permissions.bits()) };
-        if fd < 0 {
-            return Err(last_errno());
-        }
-        // SAFETY: `fd` was just opened and is owned by nobody else.
-        let file = unsafe { OwnedFd::from_raw_fd(fd) };
+        let path = self.path(path)?;
+        let mode = how.permissions.bits();
+        let file = match open_file(path, flags, mode) {
+            Err(errno) if errno.0 == libc::ELOOP && !how.is_writable && is_device(path) => {
+                let found = open_file(path, flags & !libc::O_NOFOLLOW, mode)?;
+                if !is_block_device(found.as_raw_fd()) {
+                    return Err(errno);
+                }
+                found
+            }
+            opened => opened?,
+        };
         let raw = file.as_raw_fd();
         if extra & libc::O_EXCL != 0 && how.is_remembered {
             created::note(raw);
@@ -544,8 +564,25 @@ fn hint(fd: RawFd, life: WriteLife) -> Result<(), Errno> {
     answer(unsafe { libc::fcntl(fd, F_SET_RW_HINT, &raw const number) }).map(drop)
 }
 
+/// Opens a file.
+fn open_file(path: &Path, flags: libc::c_int, mode: libc::c_uint) -> Result<OwnedFd, Errno> {
+    let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::EINVAL)?;
+    // SAFETY: `name` is a C string that outlives the call.
+    let fd = unsafe { libc::open(name.as_ptr(), flags, mode) };
+    if fd < 0 {
+        return Err(last_errno());
+    }
+    // SAFETY: `fd` was just opened and is owned by nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Tell whether a name leads to a block device: those of disks that last are links.
+fn is_device(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device())
+}
+
 /// Tell whether a descriptor is that of a block device.
-fn is_block_device(fd: RawFd) -> bool {
+pub fn is_block_device(fd: RawFd) -> bool {
     // SAFETY: stat is plain data, for which all zeroes is a valid value.
     let mut found: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: `found` is writable and the descriptor open.
@@ -594,6 +631,7 @@ fn open_flags(how: OpenHow, can: &Capabilities) -> Option<libc::c_int> {
     let flags = mode | access | durability | truncate | libc::O_CLOEXEC | libc::O_NOFOLLOW;
     is_possible.then_some(flags)
 }
+
 /// Bytes of a block device, which its inode does not tell.
 fn device_bytes(node: &std::path::Path) -> std::io::Result<Bytes> {
     use std::io::Seek as _;

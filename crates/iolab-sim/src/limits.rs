@@ -105,7 +105,7 @@ pub const LIMITS: &[Limit] = &[
     limit(
         "control_groups",
         "control groups are not simulated yet",
-        "leave cgroup_weight and the limits out; priority is simulated",
+        "leave cgroup, cgroup_weight and limits out; priority is simulated",
     ),
     limit(
         "changes",

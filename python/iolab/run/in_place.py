@@ -111,8 +111,10 @@ class InPlace(Attendant):
         """Note which of the user's files are only read, or overwritten and removed."""
         for name in self._files.foreign_reads(self._place, self._allowed):
             is_device = (self._place / name).is_block_device()
-            whose = "is a device" if is_device else "was not made by iolab"
-            observer.note(f"iolab: note: {name} {whose}: it is only read, and it stays")
+            what = "was not made by iolab: it is only read, and it stays"
+            if is_device:
+                name, what = str(self._place / name), "is a device: it is only read"
+            observer.note(f"iolab: note: {name} {what}")
         for name in self._files.removed(self._place, self._allowed):
             observer.note(
                 f"iolab: note: {name} is overwritten, as {FLAG} says, and removed at the end; "
@@ -203,7 +205,8 @@ class NamedFiles:
                     f"{path} cannot be used: {reason}", "name another file"
                 ) from None
             is_written = name in written
-            if stat.S_ISBLK(status.st_mode) and self._dialect.reads_devices and not is_written:
+            # Names of disks that last are links.
+            if path.is_block_device() and self._dialect.reads_devices and not is_written:
                 self._refuse_unreadable(path)
                 continue
             try:

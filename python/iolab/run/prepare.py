@@ -331,7 +331,7 @@ def root_factors(study: Study) -> list[str]:
     if study.has_real_time_streams:
         wanting.append("priority rt")
     if study.has_cgroups:
-        wanting.append("cgroup_weight and limits")
+        wanting.append("control groups (cgroup, cgroup_weight, limits)")
     return [*wanting, *(name for name in study.knobs_changed if name not in wanting)]
 
 

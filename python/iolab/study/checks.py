@@ -83,6 +83,7 @@ def check(study: Study, treatments: Sequence[Treatment]) -> tuple[PlanNote, ...]
         *_notes_on_held(study, treatments),
         *_notes_on_throttling(study, treatments),
         *_notes_on_weights(study),
+        *_notes_on_devices(study),
     )
 
 
@@ -531,6 +532,22 @@ def _notes_on_weights(study: Study) -> list[PlanNote]:
             "weights",
             f"use --scheduler {_WEIGHING_SCHEDULER}",
         )
+    ]
+
+
+def _notes_on_devices(study: Study) -> list[PlanNote]:
+    """Devices that jobs name, and for which files of the testbed stand."""
+    if study.command:  # Its dialect has told it.
+        return []
+    return [
+        PlanNote(
+            "device_not_used",
+            f"{workload.name}: {name} itself is not used: on the testbed a file has its name",
+            "`iolab fio` without --on reads the device; --on device:PATH measures and erases it",
+        )
+        for workload in study.workloads
+        if isinstance(workload, DialectWorkload)
+        for name in workload.request.get("devices_not_used", ())
     ]
 
 

@@ -94,6 +94,7 @@ _TESTBED_OPTIONS: Final = (
     "precondition",
     "precondition_round",
     "in_place",
+    "devices",
 )
 
 

@@ -7,7 +7,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-from iolab.errors import StudyError
+from iolab.errors import IolabError, StudyError
+from iolab.regular_file import refuse_endless
 from iolab.study.dialects import (
     FILE_DIALECT,
     TEXT_BYTES_MAX,
@@ -45,7 +46,7 @@ def read_dialect(reader: Reader, *, is_line: bool) -> tuple[DialectWorkload, ...
     elif dialect.has_jobs and "file" in reader.values:
         key, text, file = _read_job_file(reader)
     else:
-        key, text, file = _read_command(reader)
+        key, text, file = _read_command(reader, takes_file=dialect.has_jobs)
     name = dialect.name
     if file:
         name = Path(file).stem
@@ -73,7 +74,7 @@ def _core() -> FileCore:
     return core
 
 
-def _read_command(reader: Reader) -> tuple[str, str, str]:
+def _read_command(reader: Reader, *, takes_file: bool = False) -> tuple[str, str, str]:
     for key in ("file", "text"):
         if key in reader.values:
             reader.refuse(key, "this dialect is a command, not a file", 'write command = "..."')
@@ -88,6 +89,8 @@ def _read_command(reader: Reader) -> tuple[str, str, str]:
             raise ValueError("a command is a text, or a list of texts")
         return shlex.join(words)
 
+    if takes_file and "command" not in reader.values:
+        reader.refuse(None, "'command' is missing", "add command = ..., or file = ...")
     return "command", reader.read("command", parse), ""
 
 
@@ -108,6 +111,13 @@ def _read_job_file(reader: Reader) -> tuple[str, str, str]:
         if key in reader.values:
             reader.refuse(key, "beside file", "write file or command, not both")
     file = reader.read("file", _text)
+    path = folder_of(reader.source) / file
+    if not file:
+        reader.refuse("file", "file is empty", "name a job file")
+    try:
+        refuse_endless(path)
+    except IolabError as error:
+        reader.refuse("file", error.message, error.hint)
     return "file", shlex.join([str(folder_of(reader.source) / file)]), file
 
 

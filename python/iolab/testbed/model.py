@@ -115,7 +115,7 @@ class DirectoryTestbed(RealTestbed):
     is_in_place: bool = False
     """Files lie in the directory itself, under names that the user chose, as another program's."""
     devices: tuple[str, ...] = ()
-    """Block devices in the directory that are read, and nothing else there is touched."""
+    """Block devices that are only read, by whole paths; their counters are wanted as well."""
     places: tuple[Place, ...] = ()
 
     @property
@@ -126,9 +126,13 @@ class DirectoryTestbed(RealTestbed):
     @property
     def text(self) -> str:
         """Canonical short form."""
-        if self.devices:
-            return " and ".join(str(self.path / name) for name in self.devices) + " (only read)"
-        return text_with(f"dir:{self.path}", self.places)
+        text = text_with(f"dir:{self.path}", self.places)
+        return " and ".join([*self.devices, *([] if self.is_of_devices else [text])])
+
+    @property
+    def is_of_devices(self) -> bool:
+        """Tell whether nothing but devices is worked on: the directory is that of their names."""
+        return bool(self.devices) and self.path.is_relative_to("/dev")
 
     @property
     def request(self) -> tuple[str, str, tuple[tuple[str, str], ...]]:
@@ -161,7 +165,7 @@ class DirectoryTestbed(RealTestbed):
         RefusedError : no file system for data; or more than 80 % of the free space, or less than
             the reserve left.
         """
-        if self.devices:
+        if self.is_of_devices:
             return
         refuse_among_devices(self.path)
         status = os.statvfs(self.path)
@@ -348,8 +352,8 @@ def _directory_with(
         raise TestbedError(f"in_place = {is_in_place} is neither true nor false")
     allowed = tuple(name.strip() for name in names if name.strip())
     devices = tuple(name for name in options.get("devices", "").split(",") if name)
-    if any("/" in name or name.startswith(".") for name in devices):
-        raise TestbedError("devices are plain names in the directory", "as in devices = sdx")
+    if not all(name.startswith("/") for name in devices):
+        raise TestbedError("devices are whole paths", 'as in devices = "/dev/sdx"')
     return DirectoryTestbed(path, allowed, is_in_place == "true", devices)
 
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write as _};
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -18,6 +18,7 @@ use iolab_drive::target::Memory;
 use iolab_drive::verify::told::{Culprit, mismatches, verifying};
 use iolab_model::op::Access;
 use iolab_model::{Error, Ns, Target};
+use iolab_real::alignment::direct_alignment;
 use iolab_real::clock::LaneClock;
 use iolab_real::{Engine, affinity};
 use iolab_workload::file_set::FileAction;
@@ -311,15 +312,17 @@ fn check_alignment(request: &Request) -> Result<Vec<Warning>, Error> {
     let direct: Vec<_> = on_disk.filter(|tenant| tenant.is_direct()).collect();
     let Some(first) = direct.first() else { return Ok(Vec::new()) };
     let mut warnings = Vec::new();
-    if is_tmpfs(&request.directory) {
+    let file = request.directory.join(first.file_name(0));
+    let is_device = file.metadata().is_ok_and(|found| found.file_type().is_block_device());
+    if is_tmpfs(&request.directory) && !is_device {
         warnings.push(Warning::new(
             "direct_on_tmpfs",
             "direct I/O on tmpfs is accepted by the kernel, but it is still memory",
             "use a directory on a disk",
         ));
     }
-    let file = request.directory.join(first.file_name(0));
-    let Some(alignment) = probe::alignment_beside(&file)? else { return Ok(warnings) };
+    let told = if is_device { direct_alignment(&file) } else { probe::alignment_beside(&file) };
+    let Some(alignment) = told? else { return Ok(warnings) };
     let unit = alignment.offset.0;
     // Sizes of a program's transfers are those of its steps.
     let is_odd = |tenant: &&&Tenant| {

@@ -268,6 +268,9 @@ fn look(path: &Path, is_only_read: bool) -> Result<Option<(File, Metadata)>, Str
     let kind = found.file_type();
     let what = match () {
         () if kind.is_file() => return Ok(Some((file, found))),
+        () if is_only_read && kind.is_symlink() && is_device(path) => {
+            return Ok(Some((file, found)));
+        }
         () if kind.is_block_device() && is_only_read => return Ok(Some((file, found))),
         () if kind.is_symlink() => "a symbolic link",
         () if kind.is_dir() => "a directory",
@@ -276,6 +279,11 @@ fn look(path: &Path, is_only_read: bool) -> Result<Option<(File, Metadata)>, Str
     };
     let shown = path.strip_prefix(".").unwrap_or(path).display();
     Err(format!("{shown} is {what}: nothing was touched"))
+}
+
+/// Tell whether a name leads to a block device; those that last are links.
+fn is_device(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.file_type().is_block_device())
 }
 
 fn identity(found: &Metadata) -> Identity {

@@ -52,21 +52,19 @@ pub fn open(mut spec: DirectorySpec, opening: Opening) -> Result<Box<dyn Testbed
     if let Some(boundary) = boundary {
         spec.path = boundary.directory(&spec.path)?;
     }
-    let devices = on_behalf(user.as_ref(), || {
+    let devices: Vec<String> = on_behalf(user.as_ref(), || {
         if spec.path.is_absolute() && spec.path.is_dir() {
-            let named = spec.devices.iter();
-            let mut found: Vec<String> =
-                named.flat_map(|name| leaves_of_device(machine, &spec.path.join(name))).collect();
-            if spec.devices.is_empty() {
-                found = leaves_of(machine, &spec.path);
-            }
-            return Ok(found);
+            // Where devices lie themselves there is no disk below.
+            let named = spec.devices.iter().flat_map(|node| leaves_of_device(machine, node));
+            let found: BTreeSet<String> = named.chain(leaves_of(machine, &spec.path)).collect();
+            return Ok(found.into_iter().collect());
         }
         let what = format!("{} is not an absolute path of a directory", spec.path.display());
         Err(Error::refused(what, "make it first, or name another"))
     })?;
     if let Some(boundary) = boundary {
-        let mut named = spec.allow_knobs_on.iter().chain(&spec.devices);
+        let known = devices.iter().filter(|_| !spec.devices.is_empty());
+        let mut named = spec.allow_knobs_on.iter().chain(known);
         named.try_for_each(|name| boundary.check_device(name))?;
     }
     let (folder, token) = if spec.in_place {

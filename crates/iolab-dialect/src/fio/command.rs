@@ -248,9 +248,9 @@ pub const ROWS: &[CommandRow] = &[
         },
     ),
     row(
-        ("enghelp", Attached("ENGINE")),
+        ("enghelp", Attached("ENGINE[,OPTION]")),
         T2,
-        "the engines",
+        "the engines, the options of one, or one of these",
         Differs("in iolab's words"),
         |program, text| {
             program.enghelp = Some(text.to_owned());

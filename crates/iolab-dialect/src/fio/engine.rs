@@ -62,8 +62,7 @@ pub const ENGINES: [Engine; 17] = [
         "uncached",
         "nowait",
     ]),
-    engine("libaio", Kind::Queues, "Linux's older asynchronous I/O")
-        .with(&["nowait", "userspace_reap"]),
+    engine("libaio", Kind::Queues, "Linux's older asynchronous I/O").with(&["userspace_reap"]),
     engine("io_uring", Kind::Queues, "rings shared with the kernel").with(&[
         "fixedbufs",
         "registerfiles",

@@ -63,7 +63,8 @@ pub fn geometry(
     path: Option<&str>,
     io: u64,
 ) -> Result<Geometry, Wrong> {
-    let there = match path.map(|path| host.at(path)) {
+    let found = path.map(|path| host.at(path));
+    let there = match found {
         Some(There::File(bytes) | There::Device(bytes)) if bytes > 0 => Some(bytes),
         _ => None,
     };
@@ -78,14 +79,7 @@ pub fn geometry(
         }
         (None, _) => None,
     };
-    let Some(whole) = known.or(size) else {
-        if job.fills {
-            let what = "fill_device fills no file system up, and the file is not there".to_owned();
-            return wrong("fill_device", what, "write size=, or use a whole device");
-        }
-        let what = format!("{}: you need to specify size=", job.name);
-        return wrong("size", what, "write size=, or name a file that has data");
-    };
+    let Some(whole) = known.or(size) else { return without_size(job) };
     let appended = if job.is_appended { there.unwrap_or(0) } else { 0 };
     let from = offset(job, whole, io)?.saturating_add(appended);
     let step = match job.offset_increment {
@@ -109,6 +103,11 @@ pub fn geometry(
         (None, Some(size)) => size,
         (None, None) => whole.saturating_sub(last),
     };
+    // A device does not grow: a region ends where it ends, as with fio.
+    let region = match found {
+        Some(There::Device(bytes)) => region.min(bytes.saturating_sub(last)),
+        _ => region,
+    };
     let is_beyond = known.is_some() && job.size.is_none() && last >= whole;
     if region == 0 || is_beyond {
         let what = format!("{}: you need to specify valid offset=", job.name);
@@ -124,6 +123,16 @@ pub fn geometry(
     let file = filesize.unwrap_or(0).max(last + region);
     let ops = amount(job, (size.unwrap_or(region), region, io))?;
     Ok(Geometry { io, file, from, region, step, shares, ops })
+}
+
+/// Refuses a job of which nothing says how large it is.
+fn without_size(job: &Job) -> Result<Geometry, Wrong> {
+    if job.fills {
+        let what = "fill_device fills no file system up, and the file is not there".to_owned();
+        return wrong("fill_device", what, "write size=, or use a whole device");
+    }
+    let what = format!("{}: you need to specify size=", job.name);
+    wrong("size", what, "write size=, or name a file that has data")
 }
 
 /// A share of so many bytes.
@@ -155,13 +164,14 @@ fn amount(job: &Job, (size, region, io): (u64, u64, u64)) -> Result<u64, Wrong> 
     let pass = match job.io_size {
         Some(Amount::Bytes(bytes)) => bytes.div_ceil(io),
         Some(Amount::Percent(percent)) => percent_of(region, percent).div_ceil(io),
-        None => size / io,
+        // More than the region holds is moved if io_size asks for it (seen of fio 3.33).
+        None => size.min(region) / io,
     };
     if pass == 0 {
         let what = format!("{}: size {size} is less than a transfer of {io}", job.name);
         return wrong("size", what, "write a larger size= or a smaller bs=");
     }
-    Ok(of_loops(job, pass, size / io))
+    Ok(of_loops(job, pass, size.min(region) / io))
 }
 
 /// Transfers of all loops of a job, of which one is to move so many, and goes once through a region

@@ -1,6 +1,6 @@
 //! Questions of a job file to the machine while it is read: texts, variables, what is there.
 
-use std::io::BufRead;
+use std::io::{BufRead, Seek as _, SeekFrom};
 use std::os::unix::fs::FileTypeExt as _;
 use std::sync::LazyLock;
 
@@ -137,7 +137,10 @@ impl Host for Here {
 fn device_bytes(path: &str) -> Option<u64> {
     let whole = std::fs::canonicalize(path).ok()?;
     let name = whole.file_name()?.to_str()?;
-    let text = std::fs::read_to_string(format!("/sys/class/block/{name}/size")).ok()?;
+    let Ok(text) = std::fs::read_to_string(format!("/sys/class/block/{name}/size")) else {
+        // A node with a name of somebody's own.
+        return std::fs::File::open(path).ok()?.seek(SeekFrom::End(0)).ok();
+    };
     text.trim().parse::<u64>().ok()?.checked_mul(512)
 }
 

@@ -17,7 +17,7 @@ use super::engine::{self, Engine};
 use super::eta::When;
 use super::expand::{Unit, units};
 use super::geometry::{Wrong, geometry, io_bytes};
-use super::host::Host;
+use super::host::{Host, There};
 use super::job::{Job, Typed};
 use super::logs;
 use super::parse::Typing;
@@ -86,11 +86,14 @@ struct Lowering<'a, H> {
     words: &'a [String],
     host: &'a H,
     notes: Vec<String>,
+    /// Devices for which files of the testbed stand.
+    devices: Vec<String>,
 }
 
 /// The plan of what was typed.
 pub fn lower(typing: &Typing, words: &[String], host: &impl Host) -> Result<Plan> {
-    let mut lowering = Lowering { typing, words, host, notes: typing.notes.clone() };
+    let mut lowering =
+        Lowering { typing, words, host, notes: typing.notes.clone(), devices: Vec::new() };
     lowering.plan()
 }
 
@@ -152,7 +155,10 @@ impl<H: Host> Lowering<'_, H> {
             directory,
             files: files.into_iter().collect(),
             cache,
-            asked: Asked { workbook: None, ..Asked::default() },
+            asked: Asked {
+                devices_not_used: std::mem::take(&mut self.devices),
+                ..Asked::default()
+            },
             show: show(self.typing, &works, &places, &workload),
             rows: vec![Row {
                 name: self.typing.jobs[0].name.clone(),
@@ -230,6 +236,7 @@ impl<H: Host> Lowering<'_, H> {
             self.on(job, places::check(job, path, self.host))?;
         }
         if !is_here {
+            self.note_devices(job, &unit, &paths);
             for path in &mut paths {
                 path.directory.clear();
             }
@@ -332,6 +339,23 @@ impl<H: Host> Lowering<'_, H> {
         reader.manner.expects_written = false;
         reader.manner.rules = rules;
         Ok(Some(reader))
+    }
+
+    /// Tells that a device which a job names is not used on a testbed of its own.
+    fn note_devices(&mut self, job: &Job, unit: &Unit, paths: &[Path]) {
+        if self.whole_device(job).is_some() || unit.first > 0 {
+            return;
+        }
+        let is_device = |path: &&Path| matches!(self.host.at(&path.text()), There::Device(_));
+        for path in paths.iter().filter(is_device) {
+            self.devices.push(path.text());
+            self.notes.push(format!(
+                "job {}: {} itself is not used: on the testbed a file has its name; without --on \
+                 jobs that only read read the device",
+                job.name,
+                path.text()
+            ));
+        }
     }
 
     /// Tells what has no effect, or another than it has with fio.

@@ -140,8 +140,15 @@ impl<H: Host> Reader<'_, H> {
             || options::find(name).is_none()
             || !self.is_switched(attached.as_ref().map(|(text, _)| text.as_str()));
         if let Some(row) = common_row(&format!("--{name}")).filter(|_| is_ours) {
-            let value =
-                self.value((row.name, &at), !matches!(row.takes, Takes::Nothing), attached)?;
+            let takes_none = matches!(row.takes, Takes::Nothing);
+            if takes_none && attached.is_some() {
+                let problem = Problem::new(
+                    format!("{} takes no value", row.name),
+                    format!("write {}", row.name),
+                );
+                return self.wrong(&at, problem);
+            }
+            let value = self.value((row.name, &at), !takes_none, attached)?;
             let (text, place) = value.unwrap_or((String::new(), at));
             let place = match &place {
                 Place::Word { index, within } => (*index, within.clone()),
@@ -217,6 +224,10 @@ impl<H: Host> Reader<'_, H> {
             command::Takes::Value(_) => self.value((row.name, at), true, attached)?,
         };
         let (text, place) = value.unwrap_or((String::new(), at.clone()));
+        if text.is_empty() && matches!(row.takes, command::Takes::Value(_)) {
+            let what = format!("--{} needs a value", row.name);
+            return self.wrong(&place, Problem::new(what, format!("write --{}=VALUE", row.name)));
+        }
         let told = (row.set)(&mut self.typing.program, &text);
         told.map_err(|problem| place.tell(self.words, problem))
     }
@@ -294,7 +305,8 @@ impl<H: Host> Reader<'_, H> {
         };
         self.clones += job.clones;
         if self.clones > most as u64 {
-            let problem = Problem::new(format!("more than {most} jobs"), "write fewer jobs");
+            let what = format!("more jobs and clones than --max-jobs={most} allows");
+            let problem = Problem::new(what, "write fewer jobs and numjobs");
             return self.wrong(&job.at, problem);
         }
         self.typing.jobs.push(job);
@@ -306,7 +318,13 @@ impl<H: Host> Reader<'_, H> {
         let name = self.words[index].clone();
         let text = self.host.text(&name).or_else(|why| {
             let what = format!("job file '{}' cannot be read: {why}", short(&name));
-            let remedy = "name a job file; `iolab fio --help` tells more";
+            let before = index.checked_sub(1).and_then(|before| self.words.get(before));
+            let remedy = match before.map(String::as_str) {
+                Some(help @ ("--cmdhelp" | "--enghelp")) => {
+                    format!("write {help}={}", short(&name))
+                }
+                _ => "name a job file; `iolab fio --help` tells more".to_owned(),
+            };
             self.wrong(&self.word_at(index), Problem::new(what, remedy))
         })?;
         let file: Rc<str> = name.as_str().into();
@@ -433,7 +451,7 @@ impl<H: Host> Reader<'_, H> {
             let Some(end) = rest[start..].find('}') else { break };
             let name = &rest[start + 2..start + end];
             let Some(value) = self.host.variable(name).filter(|value| !value.is_empty()) else {
-                let what = format!("the environment variable {} is not set", short(name));
+                let what = format!("the environment variable {} is not set, or empty", short(name));
                 return self.wrong(at, Problem::new(what, "set it, or write the value"));
             };
             found.push_str(&rest[..start]);

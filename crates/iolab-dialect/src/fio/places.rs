@@ -108,6 +108,9 @@ fn generated(job: &Job, clone: u64, file: u64) -> Result<Path, Wrong> {
     checked("filename_format", Path { directory, name })
 }
 
+/// Folders of /dev whose names are those of devices.
+const DEVICE_FOLDERS: [&str; 2] = ["/dev/disk/", "/dev/mapper"];
+
 /// A directory without what means the working one: `.`, `./a` and `a` alike.
 fn from_here(directory: &str) -> &str {
     let mut plain = directory;
@@ -137,7 +140,15 @@ pub fn check(job: &Job, path: &Path, host: &impl Host) -> Result<(), Wrong> {
             "make it, or name another",
         );
     }
-    match host.at(&path.text()) {
+    let found = host.at(&path.text());
+    // What is made there is memory, and looks like a disk.
+    let is_among_devices =
+        directory == "/dev" || DEVICE_FOLDERS.iter().any(|folder| directory.starts_with(folder));
+    if is_among_devices && found == There::Nothing {
+        let remedy = "name one that is there (lsblk), or a file on a disk";
+        return wrong("filename", format!("there is no device {}", path.text()), remedy);
+    }
+    match found {
         // The front end refuses devices, pipes and links for all dialects alike.
         There::Nothing | There::File(_) | There::Device(_) | There::Special => Ok(()),
         There::Directory => {

@@ -12,7 +12,7 @@ use iolab_workload::spec::{LockPolicy, Manner, Opening, Tenant};
 use super::engine::{self, Engine};
 use super::expand::Unit;
 use super::geometry::{Geometry, Wrong, geometry, of_loops, percent_of};
-use super::host::Host;
+use super::host::{Host, There};
 use super::job::{Fallocate, Job, Sync};
 use super::places::Path;
 use super::value::Amount as Typed;
@@ -297,7 +297,9 @@ fn work(job: &Job, host: &impl Host, looked_at: Option<&str>) -> Result<Work, Wr
     let blocks = |bytes: u64| bytes / unit * unit;
     let region = blocks(largest).saturating_mul(files);
     let one_pass = match skip(job)? {
-        bytes if is_fixed && bytes > 0 => skipping(largest, unit, bytes as u64),
+        bytes if is_fixed && bytes > 0 => {
+            skipping(largest, unit, bytes as u64, is_longer(&one, host, looked_at))
+        }
         _ => blocks(largest),
     };
     let one_pass = one_pass.saturating_mul(files);
@@ -335,13 +337,22 @@ fn skip(job: &Job) -> Result<i64, Wrong> {
     }
 }
 
+/// Tell whether a file is there that goes on behind the region of a job.
+fn is_longer(one: &Geometry, host: &impl Host, path: Option<&str>) -> bool {
+    match path.map(|path| host.at(path)) {
+        Some(There::File(bytes) | There::Device(bytes)) => bytes > one.file,
+        _ => false,
+    }
+}
+
 /// Bytes that are moved in a pass over a region with `skip` bytes between two transfers: it ends
-/// where a part of a transfer is left, and otherwise goes on from the front.
-fn skipping(region: u64, unit: u64, skip: u64) -> u64 {
+/// where a part of a transfer is left or the file goes on, and otherwise begins again from the
+/// front.
+fn skipping(region: u64, unit: u64, skip: u64, is_file_longer: bool) -> u64 {
     let step = unit.saturating_add(skip);
     let count = region.saturating_sub(unit) / step + 1;
     let is_part_left = count.checked_mul(step).is_some_and(|next| next < region);
-    if is_part_left { count * unit } else { region / unit * unit }
+    if is_part_left || is_file_longer { count * unit } else { region / unit * unit }
 }
 
 /// Creating, asking about or removing each file once.

@@ -274,7 +274,9 @@ impl LanePlan {
                 };
                 ("misplaced", 0, what)
             }
-            Fault::Zeros => ("zeros", 0, "only zeros: what was written there is lost".into()),
+            Fault::Zeros => {
+                ("zeros", 0, "only zeros: nothing was written there, or it is lost".into())
+            }
             Fault::Foreign { start } => {
                 let start: Vec<String> = start.iter().map(|byte| format!("{byte:02x}")).collect();
                 let what = format!(

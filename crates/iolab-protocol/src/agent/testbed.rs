@@ -77,10 +77,10 @@ pub struct DirectorySpec {
     /// that the workload gives them, and nothing else is touched or removed.
     #[serde(default)]
     pub in_place: bool,
-    /// Block devices in the directory that are only read: counters and knobs are theirs, not those
-    /// of the disk below the directory.
+    /// Block devices that are only read, by whole paths: counters and knobs are theirs as well as
+    /// those of the disk below the directory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub devices: Vec<String>,
+    pub devices: Vec<PathBuf>,
 }
 
 /// A whole block device.

@@ -97,6 +97,12 @@ impl Slot {
         let (work, transfer) = match submission.op {
             Op::Read(transfer) => (Work::Read(transfer), transfer),
             Op::Write(transfer) => (Work::Write(transfer), transfer),
+            // Whoever only reads a device has nothing to make durable, and a plain call knows.
+            Op::Fsync { handle } | Op::Fdatasync { handle }
+                if files.get(handle).is_ok_and(|opened| !opened.is_writable()) =>
+            {
+                return None;
+            }
             Op::Fsync { handle } | Op::Fdatasync { handle } => {
                 let is_data_only = matches!(submission.op, Op::Fdatasync { .. });
                 let work = Work::Flush { handle, is_data_only };

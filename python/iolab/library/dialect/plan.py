@@ -227,9 +227,9 @@ def _testbed_of(plan: DialectPlan) -> TestbedRequest:
 
 
 def _devices_of(plan: DialectPlan, directory: Path) -> Levels:
-    """Block devices that the command names in a directory, as an option of the testbed; empty
-    where it names something else.
-    """
+    """Block devices among the files of a command, as an option of the testbed."""
     names = plan.values["files"] if plan.row_of_dialect.reads_devices else ()
-    are_devices = bool(names) and all((directory / name).is_block_device() for name in names)
-    return (("devices", ",".join(sorted(names))),) if are_devices else ()
+    found = sorted(
+        {str(directory / name) for name in names if (directory / name).is_block_device()}
+    )
+    return (("devices", ",".join(found)),) if found else ()

@@ -447,6 +447,13 @@ RECORDED: Final[tuple[FindingKind, ...]] = (
         scope="knob",
     ),
     FindingKind(
+        "device_not_used",
+        STUDY,
+        "a job names a device, and a file of the testbed stands for it",
+        "`iolab fio` without --on reads the device",
+        scope="knob",
+    ),
+    FindingKind(
         "faults_injected",
         FAILING,
         "the stack file makes commands fail, and some did",

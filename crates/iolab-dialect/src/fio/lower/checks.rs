@@ -151,7 +151,7 @@ impl<H: Host> Lowering<'_, H> {
             let Some(line) = line else { continue };
             if !self.typing.program.may_execute {
                 let what = format!("{name}={line}: a job file starts no commands unasked");
-                let remedy = "read them, then add --allow-exec to the command line";
+                let remedy = "add --allow-exec to the command line; a study runs none";
                 return self.at(job, (name, Problem::new(what, remedy)));
             }
             let is_all_at_once = self.typing.jobs.iter().all(|job| !job.is_stonewalled);

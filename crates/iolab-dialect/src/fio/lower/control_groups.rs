@@ -29,6 +29,17 @@ impl<H: Host> Lowering<'_, H> {
                 }
                 continue;
             };
+            let on = self.typing.common.on.as_deref().unwrap_or_default();
+            if on.starts_with("null") {
+                let what = "control groups do not go with --on null:, which has no processes";
+                return self.at(job, ("cgroup", Problem::new(what, "leave one of them out")));
+            }
+            if work.engine.name == "posixaio" {
+                let what = "control groups do not go with ioengine=posixaio, whose transfers are \
+                            made by threads";
+                let remedy = "use another engine, such as io_uring, or leave cgroup out";
+                return self.at(job, ("cgroup", Problem::new(what, remedy)));
+            }
             if self.are_threads(works) {
                 let what = "control groups take processes, and the clones of these jobs are \
                             threads";
@@ -41,6 +52,12 @@ impl<H: Host> Lowering<'_, H> {
                 found.len() - 1
             });
             let group = &mut found[place];
+            let scheduler = job.scheduler.as_deref();
+            if job.control_group_weight.is_some() && scheduler != Some("bfq") {
+                let note = "cgroup_weight counts under bfq alone (and with io.cost): unless the \
+                            device uses it, write ioscheduler=bfq";
+                self.notes.push(format!("job {}: {note}", job.name));
+            }
             if job.control_group_weight.is_some() {
                 let other = group
                     .weighed_by

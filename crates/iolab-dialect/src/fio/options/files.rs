@@ -48,7 +48,7 @@ fn paths(text: &str) -> Vec<String> {
 pub const ROWS: &[Row] = done_rows! { "Files";
     "filename": Text, "", T1,
         "files, separated by colons; names of the global section and of the job add up",
-        Differs("at most 65536; a device is used with --on device:") =>
+        Differs("at most 65536; a device may be read; to be written it needs --on device:") =>
         |job, value| {
             let text = value.text();
             let found = paths(&text);
@@ -206,7 +206,7 @@ pub const ROWS: &[Row] = done_rows! { "Files";
             Ok(())
         };
     "allow_mounted_write": Flag, "0", T1, "a mounted device may be written to",
-        Ignored("a device is used with --on device: and its serial, never while it is mounted") =>
+        Ignored("a device is written with --on device: alone, never while it is mounted") =>
         |_, _| Ok(());
     "zonemode": Choice(&["none", "strided", "zbd"]), "none", T2, "work zone by zone (strided)",
         Differs("zbd, zoned devices, is refused") => |job, value| {

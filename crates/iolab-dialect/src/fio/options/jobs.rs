@@ -113,7 +113,8 @@ pub const ROWS: &[Row] = done_rows! { "Jobs";
         };
     "cgroup": Text, "", T2, "control group that the clones run in",
         Differs("a name that jobs share; the group itself is iolab's own, and removed afterwards. \
-                 Needs root and processes (thread=0); refused in simulation") =>
+                 Limits of a group of that name do not count. Needs root, and jobs that are \
+                 processes: one file and size, not posixaio or null; refused in simulation") =>
         |job, value| {
             job.control_group = Some(value.text()).filter(|name| !name.is_empty());
             Ok(())

@@ -3,7 +3,7 @@
 use iolab_model::op::{Access, Advice, FlagName, RangeSync};
 use iolab_model::{Bytes, Ns};
 use iolab_workload::program::{
-    Amount, Course, Deed, FileBy, FileSet, Fill, Node, Pace, Place, Program,
+    Amount, Course, Deed, FileBy, FileSet, Fill, Node, Pace, Place, Program, Reuse,
 };
 use iolab_workload::spec::{
     Burst, Cpus, Direction, Flush, FsyncPolicy, Limit, LockPolicy, Opening, Pattern, Phase,
@@ -49,6 +49,7 @@ fn amounts_are_those_of_the_recorded_sequences() {
         ("--size=50% --filesize=64k", 8),
         ("--size=32k --number_ios=3", 3),
         ("--size=1m --io_size=2m --filesize=4m --bs=64k", 32),
+        ("--size=8m --filesize=4m", 1024),
         // Loops beside other amounts, as counted by fio 3.33.
         ("--size=16k --io_size=32k --loops=2", 8),
         ("--size=16k --io_size=32k --loops=3", 12),
@@ -1135,4 +1136,48 @@ fn files_are_called_after_their_section() {
     let plan = plan(&words("job.fio"), &paper).map_err(|e| e.to_string()).unwrap();
     assert_eq!(plan.files, ["j1.0.0", "j2.0.0"]);
     assert_eq!(plan.show.units[1].name, "zz");
+}
+
+#[test]
+fn what_is_there_and_only_read_is_not_written() {
+    let mut paper = Paper::default();
+    paper.there.insert("f".into(), There::File(64 << 10));
+    paper.there.insert("/dev/sdx".into(), There::Device(64 << 10));
+    paper.there.insert("/dev".into(), There::Directory);
+    let plan_of = |text: &str| plan(&words(text), &paper).map_err(|error| error.to_string());
+    let reuse = |text: &str| plan_of(text).unwrap().rows[0].workload.file_sets[0].reuse;
+    let sizes = "--name=a --bsrange=4k-8k";
+    for file in ["f", "/dev/sdx"] {
+        let read = format!("{sizes} --filename={file} --rw=randread --size=64k");
+        assert_eq!(reuse(&read), Reuse::Untouched, "{file}");
+    }
+    assert_eq!(reuse(&format!("{sizes} --filename=f --rw=randread --size=1m")), Reuse::Kept);
+    assert_eq!(reuse(&format!("{sizes} --filename=f --rw=randrw --size=64k")), Reuse::Kept);
+    let missing = plan_of("--name=a --filename=/dev/sdy --rw=read --size=4k").unwrap_err();
+    assert!(missing.contains("there is no device /dev/sdy"), "{missing}");
+}
+
+#[test]
+fn regions_of_devices_end_where_they_end_and_skipping_ends_where_a_file_goes_on() {
+    let mut paper = Paper::default();
+    paper.there.insert("/dev/sdx".into(), There::Device(1 << 20));
+    paper.there.insert("/dev".into(), There::Directory);
+    paper.there.insert("f".into(), There::File(1 << 20));
+    let bytes = |text: &str| {
+        let found = plan(&words(&format!("--name=a --rw=read {text}")), &paper);
+        let tenant = found.unwrap().rows[0].workload.phases[0].tenants[0].clone();
+        tenant.program.as_ref().and_then(|own| own.limit.total_bytes).map_or_else(
+            || match tenant.limit {
+                Limit::Ops { ops, .. } => ops * tenant.io_size_bytes.0,
+                _ => tenant.ops_of_a_pass() * tenant.io_size_bytes.0,
+            },
+            |bytes| bytes.0,
+        )
+    };
+    // As moved by fio 3.33.
+    assert_eq!(bytes("--filename=/dev/sdx --size=4m"), 1 << 20);
+    assert_eq!(bytes("--filename=/dev/sdx --size=512k --offset=768k"), 256 << 10);
+    assert_eq!(bytes("--filename=/dev/sdx --size=100% --offset=50%"), 512 << 10);
+    assert_eq!(bytes("--filename=f --rw=read:4k --bs=4k --size=64k"), 32 << 10);
+    assert_eq!(bytes("--filename=f --rw=read:4k --bs=4k --size=1m"), 1 << 20);
 }

@@ -151,7 +151,7 @@ fn marks_of_an_encoding_are_skipped_and_bytes_of_0_refused() {
 #[test]
 fn too_many_sections_are_refused() {
     let text = "[a]\n".repeat(5000);
-    assert!(refusal(&text).contains("more than 4096 jobs"));
+    assert!(refusal(&text).contains("more jobs and clones than --max-jobs=4096"));
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn odd_command_lines_are_refused_in_a_line_that_says_what_is_wrong() {
     for (text, part) in [
         ("--name=a --size=1m --bsrange=4k", "'4k' is no range"),
         ("--enghelp=psyn", "there is no ioengine 'psyn' (did you mean `psync`?)"),
-        ("--output= --name=a --size=4k", "--output names no file"),
+        ("--output= --name=a --size=4k", "--output needs a value"),
         ("--showcmd", "No job(s) defined"),
         ("--section=zz a.fio", "there is no section zz"),
         ("--cmdhelp=blokcsize", "did you mean `blocksize`?"),
