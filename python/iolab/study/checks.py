@@ -12,6 +12,7 @@ from typing import Final
 from iolab import units
 from iolab.errors import StudyError
 from iolab.frozen import frozen
+from iolab.study.dialects import find_dialect, words_of
 from iolab.study.factors import (
     DEFAULT_OPTIONS,
     Scope,
@@ -164,6 +165,16 @@ def _check_label(treatment: Treatment) -> None:
         )
 
 
+def _way_to_a_raw_device(treatment: Treatment) -> str:
+    workload = treatment.workload
+    if not isinstance(workload, DialectWorkload):
+        return "use --direct (direct = true), or choose a file system with --fs"
+    dialect = find_dialect(workload.dialect)
+    way = dialect.way_past_the_cache(words_of(workload.text)) if not dialect.has_file else ""
+    way = way.partition("or use --on")[0].rstrip(", ") or "let it bypass the page cache"
+    return f'{way}, or choose a file system: fs = "ext4" under [settings] of a study file'
+
+
 def _check_raw(treatment: Treatment) -> None:
     """A device without a file system has no page cache of its own and no options."""
     effective = treatment.effective
@@ -173,7 +184,7 @@ def _check_raw(treatment: Treatment) -> None:
         raise StudyError(
             f"{treatment.workload.name}: a device without a file system is used with direct I/O "
             "only",
-            "use --direct (direct = true), or choose a file system with --fs",
+            _way_to_a_raw_device(treatment),
         )
     if effective["cache"] == "warm":
         raise StudyError(
