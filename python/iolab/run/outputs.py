@@ -202,6 +202,25 @@ def _digest_today(study: StudyRow) -> str:
         return ""
 
 
+def _by_words(changes: list[str]) -> list[str]:
+    """The changed lines of a study; of a command that differs, the words that do."""
+    import shlex
+    import tomllib
+
+    told = {line[0]: line[2:] for line in changes if line[2:].startswith('command = "')}
+    rest = [line for line in changes if not line[2:].startswith("command = ")]
+    if told.keys() != {"-", "+"}:
+        return changes
+    words = {sign: shlex.split(str(tomllib.loads(text)["command"])) for sign, text in told.items()}
+    differing = list[str]()
+    for sign, other in (("-", "+"), ("+", "-")):
+        own = [word for word in words[sign] if word not in words[other]]
+        differing.append(f"{sign} {shlex.join(own) or 'nothing'}")
+    if all(line.endswith(" nothing") for line in differing):
+        differing = ["+ the words in another order"]
+    return [*differing, *rest]
+
+
 def check_same_plan(store: Store, plan: Plan) -> None:
     """Refuse to continue another study than the stored one.
 
@@ -222,6 +241,7 @@ def check_same_plan(store: Store, plan: Plan) -> None:
         )
         if line[:2] in ("- ", "+ ") and not line[2:].startswith(_OPEN_KEYS)
     ]
+    changes = _by_words(changes)
     shown = "; ".join(
         ("stored " if line[0] == "-" else "asked ") + line[2:]
         for line in changes[:_DIFFERENCES_SHOWN]
