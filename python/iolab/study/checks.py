@@ -180,6 +180,13 @@ def _check_raw(treatment: Treatment) -> None:
     effective = treatment.effective
     if effective.get("fs") != NO_FILE_SYSTEM:
         return
+    row = treatment.row
+    if row is not None and any(tenant.get("program") for tenant in row.tenants):
+        raise StudyError(
+            f"{treatment.workload.name}: trims, and transfers of several files or sizes, are not "
+            "done on a device without a file system",
+            'choose a file system: fs = "ext4" under [settings] of a study file',
+        )
     if not treatment.is_direct:
         raise StudyError(
             f"{treatment.workload.name}: a device without a file system is used with direct I/O "
