@@ -33,6 +33,7 @@ from iolab.study.dialects import find_dialect
 from iolab.study.model import DialectWorkload, Study
 from iolab.study.plan import Trial
 from iolab.testbed.model import DirectoryTestbed, Testbed, make_testbed
+from iolab.testbed.read_devices import check_identity
 
 if TYPE_CHECKING:
     from iolab.protocol import FileUse, Progress, Record, Replaceable, TrialSpec
@@ -142,6 +143,8 @@ def in_place(study: Study, testbed: Testbed, allowed: Allowed) -> InPlace | None
     """
     if not isinstance(testbed, DirectoryTestbed) or not testbed.is_in_place:
         return None
+    if testbed.devices:
+        check_identity(testbed.devices, testbed.identity)
     files = NamedFiles([one for one in study.workloads if isinstance(one, DialectWorkload)])
     files.check(testbed.path, allowed)
     return InPlace(files, testbed.path, allowed)

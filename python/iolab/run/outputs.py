@@ -210,7 +210,7 @@ def _by_words(changes: list[str]) -> list[str]:
     told = {line[0]: line[2:] for line in changes if line[2:].startswith('command = "')}
     rest = [line for line in changes if not line[2:].startswith("command = ")]
     if told.keys() != {"-", "+"}:
-        return changes
+        return rest or changes
     words = {sign: shlex.split(str(tomllib.loads(text)["command"])) for sign, text in told.items()}
     differing = list[str]()
     for sign, other in (("-", "+"), ("+", "-")):

@@ -95,6 +95,7 @@ _TESTBED_OPTIONS: Final = (
     "precondition_round",
     "in_place",
     "devices",
+    "identity",
 )
 
 

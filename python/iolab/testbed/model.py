@@ -116,6 +116,8 @@ class DirectoryTestbed(RealTestbed):
     """Files lie in the directory itself, under names that the user chose, as another program's."""
     devices: tuple[str, ...] = ()
     """Block devices that are only read, by whole paths; their counters are wanted as well."""
+    identity: str = ""
+    """Identity of these devices when the study was planned; empty is not known."""
     places: tuple[Place, ...] = ()
 
     @property
@@ -142,6 +144,7 @@ class DirectoryTestbed(RealTestbed):
             "allow_knobs_on": allowed,
             "in_place": "true" if self.is_in_place else "",
             "devices": ",".join(self.devices),
+            "identity": self.identity,
         }
         chosen = tuple((key, value) for key, value in options.items() if value)
         return "dir", str(self.path), options_with(chosen, self.places)
@@ -342,7 +345,7 @@ def _directory_elsewhere(argument: str, options: Mapping[str, str]) -> Directory
 def _directory_with(
     argument: str, options: Mapping[str, str], absolute: Callable[[str], Path]
 ) -> DirectoryTestbed:
-    only(options, "dir", ("allow_knobs_on", "in_place", "devices"))
+    only(options, "dir", ("allow_knobs_on", "in_place", "devices", "identity"))
     if not argument:
         raise TestbedError("dir: needs a path", "as in --on dir:/tank/scratch")
     path = absolute(argument)
@@ -354,7 +357,8 @@ def _directory_with(
     devices = tuple(name for name in options.get("devices", "").split(",") if name)
     if not all(name.startswith("/") for name in devices):
         raise TestbedError("devices are whole paths", 'as in devices = "/dev/sdx"')
-    return DirectoryTestbed(path, allowed, is_in_place == "true", devices)
+    identity = options.get("identity", "")
+    return DirectoryTestbed(path, allowed, is_in_place == "true", devices, identity)
 
 
 def _absolute(text: str) -> Path:

@@ -31,6 +31,7 @@ from iolab.study.entry_plan import EntryPlan, entry_plan
 from iolab.study.model import Levels, Study, TestbedRequest
 from iolab.study.testbed_words import testbed_request
 from iolab.study.trace_words import TraceEvents, typed_events
+from iolab.testbed.read_devices import identity_of
 
 if TYPE_CHECKING:
     from iolab.json_text import JsonText
@@ -232,4 +233,6 @@ def _devices_of(plan: DialectPlan, directory: Path) -> Levels:
     found = sorted(
         {str(directory / name) for name in names if (directory / name).is_block_device()}
     )
-    return (("devices", ",".join(found)),) if found else ()
+    if not found:
+        return ()
+    return (("devices", ",".join(found)), ("identity", identity_of(found)))
