@@ -103,9 +103,10 @@ pub fn geometry(
         (None, Some(size)) => size,
         (None, None) => whole.saturating_sub(last),
     };
-    // A device does not grow: a region ends where it ends, as with fio.
+    // A device does not grow: a region ends where it ends, as with fio. Clones with regions of
+    // their own, of which the last would be shorter, are refused later.
     let region = match found {
-        Some(There::Device(bytes)) => region.min(bytes.saturating_sub(last)),
+        Some(There::Device(bytes)) if last == from => region.min(bytes.saturating_sub(last)),
         _ => region,
     };
     let is_beyond = known.is_some() && job.size.is_none() && last >= whole;

@@ -53,7 +53,8 @@ impl<H: Host> Lowering<'_, H> {
             });
             let group = &mut found[place];
             let scheduler = job.scheduler.as_deref();
-            if job.control_group_weight.is_some() && scheduler != Some("bfq") {
+            let is_weighed = job.control_group_weight.is_some() && work.unit.first == 0;
+            if is_weighed && scheduler != Some("bfq") {
                 let note = "cgroup_weight counts under bfq alone (and with io.cost): unless the \
                             device uses it, write ioscheduler=bfq";
                 self.notes.push(format!("job {}: {note}", job.name));

@@ -1178,6 +1178,9 @@ fn regions_of_devices_end_where_they_end_and_skipping_ends_where_a_file_goes_on(
     assert_eq!(bytes("--filename=/dev/sdx --size=4m"), 1 << 20);
     assert_eq!(bytes("--filename=/dev/sdx --size=512k --offset=768k"), 256 << 10);
     assert_eq!(bytes("--filename=/dev/sdx --size=100% --offset=50%"), 512 << 10);
+    let clones =
+        "--name=a --rw=read --filename=/dev/sdx --size=512k --offset_increment=384k --numjobs=3";
+    assert!(plan(&words(clones), &paper).is_err(), "the last clone's region would be shorter");
     assert_eq!(bytes("--filename=f --rw=read:4k --bs=4k --size=64k"), 32 << 10);
     assert_eq!(bytes("--filename=f --rw=read:4k --bs=4k --size=1m"), 1 << 20);
 }
