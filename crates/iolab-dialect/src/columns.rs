@@ -42,6 +42,15 @@ mod tests {
     }
 
     #[test]
+    fn helps_of_all_dialects_fit() {
+        for dialect in crate::DIALECTS {
+            let help = dialect.help();
+            let long: Vec<&str> = help.lines().filter(|line| line.chars().count() > LINE).collect();
+            assert!(long.is_empty(), "{}: {long:#?}", dialect.name());
+        }
+    }
+
+    #[test]
     fn a_long_name_has_a_line_of_its_own() {
         assert_eq!(two_columns("--a-long-name", 6, "x"), "--a-long-name\n      x\n");
         assert_eq!(two_columns("-a", 6, "x"), "-a    x\n");

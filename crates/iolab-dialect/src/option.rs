@@ -53,6 +53,28 @@ pub enum Standing {
     Refused(&'static str, &'static str),
 }
 
+impl Standing {
+    /// Standing as a column of the reference page tells it.
+    pub fn here(self) -> String {
+        match self {
+            Self::Done => "as the original".to_owned(),
+            Self::Differs(how) => how.to_owned(),
+            Self::Ignored(why) => format!("accepted, does nothing: {why}"),
+            Self::Refused(why, instead) => format!("**refused**: {why}; {instead}"),
+        }
+    }
+
+    /// Standing as it follows an option's description in a help; empty where there is none to tell.
+    pub fn remark(self) -> String {
+        match self {
+            Self::Done => String::new(),
+            Self::Differs(how) => format!(" [{how}]"),
+            Self::Ignored(why) => format!(" [does nothing: {why}]"),
+            Self::Refused(why, instead) => format!(" [refused: {why}; {instead}]"),
+        }
+    }
+}
+
 /// Notes a use of an option in what was typed; may refuse its value.
 pub type Update<S> = fn(&mut S, &Given<'_>) -> Result<(), Problem>;
 
@@ -589,7 +611,7 @@ pub fn help_text<S>(grammar: &Grammar<S>) -> String {
             let _ = writeln!(text, "\n{group}:");
         }
         let typed = format!("{} {}", line.name, line.metavar);
-        let meaning = format!("{}{}", line.doc, line.remark());
+        let meaning = format!("{}{}", line.doc, line.standing.remark());
         text.push_str(&two_columns(&format!("  {typed}"), 21, &meaning));
     }
     text
@@ -604,13 +626,7 @@ pub fn reference_text<S>(grammar: &Grammar<S>) -> String {
             group = line.group;
             let _ = writeln!(text, "\n### {group}\n\n| option | does | here |\n|---|---|---|");
         }
-        let here = match line.standing {
-            Standing::Done => "as the original".to_owned(),
-            Standing::Differs(how) => how.to_owned(),
-            Standing::Ignored(why) => format!("accepted, does nothing: {why}"),
-            Standing::Refused(why, instead) => format!("**refused**: {why}; {instead}"),
-        };
-        let here = if line.group == GROUP { String::new() } else { here };
+        let here = if line.group == GROUP { String::new() } else { line.standing.here() };
         let typed = format!("{} {}", line.name, line.metavar);
         let _ = writeln!(text, "| `{}` | {} | {} |", typed.trim(), line.doc, here);
     }
@@ -629,15 +645,6 @@ impl Line {
     fn of<S>(row: &OptionRow<S>) -> Self {
         let metavar = metavar(&row.takes);
         Self { name: row.name, metavar, group: row.group, doc: row.doc, standing: row.standing }
-    }
-
-    fn remark(&self) -> String {
-        match self.standing {
-            Standing::Done => String::new(),
-            Standing::Differs(how) => format!(" [{how}]"),
-            Standing::Ignored(why) => format!(" [does nothing: {why}]"),
-            Standing::Refused(why, instead) => format!(" [refused: {why}; {instead}]"),
-        }
     }
 }
 

@@ -9,14 +9,15 @@ use crate::option::{Common, help_text, read};
 
 /// Text above the options in `--help`.
 pub const HELP: &str = "\
-iolab bonnie++: the command line of bonnie++, with its tables, on real or simulated
-storage
+iolab bonnie++: the command line of bonnie++, with its tables, on real or
+simulated storage
 
-  iolab bonnie++ -d DIR                   all phases, a file of twice the memory, 16384 small files
-  iolab bonnie++ -d DIR -s 4g -r 0 -f -D  without the per-character phases, direct
+  iolab bonnie++ -d DIR                   all phases: twice the memory,
+                                          and 16384 small files
+  iolab bonnie++ -d DIR -s 4g -r 0 -f -D  no per-character phases, direct
   iolab bonnie++ -d DIR -s 0 -n 64:4k     only small files
   iolab bonnie++ --on loop:8g --repeat 5 -s 2g -r 0
-                                          on a disk of its own, five times, with intervals
+                                          on its own disk, five times
 ";
 
 impl Host {

@@ -14,6 +14,7 @@ use super::render;
 use super::result::{Event, ReportEvent, RowResult};
 use super::script::{self, variables_of};
 use super::words::{ATTRIBUTES, CUSTOM, DISTRIBUTIONS, FLOWOPS, Of, STATEMENTS, StatementRow};
+use crate::columns::two_columns;
 use crate::diagnostic::{Diagnostic, Problem, quoted};
 use crate::option::{Grammar, Standing, help_text, reference_text};
 use crate::plan::{Asked, Row};
@@ -26,14 +27,14 @@ const PROGRAM: &str = "filebench";
 
 /// Text above the options in `--help`.
 const HELP: &str = "\
-iolab filebench: scripts in the workload model language (WML) of Filebench, and its
-personalities, on real or simulated storage
+iolab filebench: scripts in the workload model language (WML) of Filebench, and
+its personalities, on real or simulated storage
 
   iolab filebench -f FILE.f                run a script as it is
   iolab filebench fileserver --set nfiles=1000 --run 30
                                            a personality with other parameters
   iolab filebench varmail --on loop:4g --repeat 5
-                                           on a disk of its own, five times, with intervals
+                                           on its own disk, five times
   iolab filebench --list                   all personalities
   iolab filebench oltp --print             the script of one
 
@@ -74,21 +75,20 @@ impl Dialect for Filebench {
         let mut text = HELP.to_owned();
         for row in command::ROWS {
             let typed = format!("{}{}", row.name, metavar(row.takes));
-            let _ = writeln!(text, "  {typed:26} {}{}", row.doc, remark(row.standing));
+            let meaning = format!("{}{}", row.doc, row.standing.remark());
+            text += &two_columns(&format!("  {typed}"), 29, &meaning);
         }
-        text += "\nflowops:";
-        for row in FLOWOPS {
-            let _ = write!(text, " {}", row.name);
-        }
+        let flowops: Vec<&str> = FLOWOPS.iter().map(|row| row.name).collect();
+        text += "\n";
+        text += &two_columns("flowops:", 20, &flowops.join(" "));
         for (head, is_refused) in [("statements", false), ("refused statements", true)] {
             let are_refused =
                 |row: &&StatementRow| matches!(row.standing, Standing::Refused(..)) == is_refused;
             let mut names: Vec<&str> =
                 STATEMENTS.iter().filter(are_refused).map(|row| row.name).collect();
             names.dedup();
-            let _ = write!(text, "\n{head}: {}", names.join(", "));
+            text += &two_columns(&format!("{head}:"), 20, &names.join(", "));
         }
-        text += "\n";
         text + &help_text(&GRAMMAR)
     }
 
@@ -306,25 +306,6 @@ fn text_plan(typed: &Typed, text: String) -> Plan {
     }
 }
 
-fn here(standing: Standing) -> String {
-    match standing {
-        Standing::Done => "as the original".to_owned(),
-        Standing::Differs(how) => how.to_owned(),
-        Standing::Ignored(why) => format!("accepted, does nothing: {why}"),
-        Standing::Refused(why, instead) => format!("**refused**: {why}; {instead}"),
-    }
-}
-
-fn remark(standing: Standing) -> String {
-    match standing {
-        Standing::Done => String::new(),
-        Standing::Differs("not in the original") => " [not in the original]".to_owned(),
-        Standing::Differs(how) => format!(" [{how}]"),
-        Standing::Ignored(why) => format!(" [does nothing: {why}]"),
-        Standing::Refused(why, _) => format!(" [refused: {why}]"),
-    }
-}
-
 /// Tables of the reference page.
 fn reference() -> String {
     let mut text = String::from("\n### Command line\n\n| option | does | here |\n|---|---|---|\n");
@@ -334,17 +315,17 @@ fn reference() -> String {
             Takes::Value(value) => format!(" {value}"),
             Takes::Perhaps(value) => format!(" [{value}]"),
         };
-        let _ = writeln!(text, "| `{}{value}` | {} | {} |", row.name, row.doc, here(row.standing));
+        let _ = writeln!(text, "| `{}{value}` | {} | {} |", row.name, row.doc, row.standing.here());
     }
     text.push_str("\n### Statements\n\n| statement | form | does | here |\n|---|---|---|---|\n");
     for row in STATEMENTS {
         let form = if row.form.is_empty() { String::new() } else { format!("`{}`", row.form) };
         let (name, doc) = (row.name, row.doc);
-        let _ = writeln!(text, "| `{name}` | {form} | {doc} | {} |", here(row.standing));
+        let _ = writeln!(text, "| `{name}` | {form} | {doc} | {} |", row.standing.here());
     }
     text.push_str("\n### Flow operations\n\n| flowop | does | here |\n|---|---|---|\n");
     for row in FLOWOPS {
-        let _ = writeln!(text, "| `{}` | {} | {} |", row.name, row.doc, here(row.standing));
+        let _ = writeln!(text, "| `{}` | {} | {} |", row.name, row.doc, row.standing.here());
     }
     let groups = [
         ("Attributes of files and filesets", Of::Files),
@@ -362,7 +343,7 @@ fn reference() -> String {
             let names =
                 row.names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
             let (default, doc) = (row.default, row.doc);
-            let _ = writeln!(text, "| {names} | {default} | {doc} | {} |", here(row.standing));
+            let _ = writeln!(text, "| {names} | {default} | {doc} | {} |", row.standing.here());
         }
     }
     text.push_str("\n### Distributions\n\n| type | parameters | is |\n|---|---|---|\n");

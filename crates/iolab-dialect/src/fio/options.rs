@@ -13,8 +13,16 @@ mod rules;
 use super::row::Row;
 
 /// All job options by group.
-pub const TABLES: [&[Row]; 7] =
-    [files::ROWS, io::ROWS, jobs::ROWS, results::ROWS, rules::ROWS, logs::ROWS, refused::ROWS];
+pub const TABLES: [&[Row]; 8] = [
+    files::ROWS,
+    io::ROWS,
+    jobs::ROWS,
+    results::ROWS,
+    rules::ROWS,
+    logs::ROWS,
+    refused::ROWS,
+    refused::OF_ENGINES,
+];
 
 /// All job options.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
@@ -67,3 +75,24 @@ macro_rules! refused_rows {
     };
 }
 pub(crate) use refused_rows;
+
+/// Rows of options that engines have which are not done: `"engine": "name", ...;`.
+macro_rules! engine_rows {
+    ($group:expr; $($engine:literal: $($name:literal),+;)+) => {
+        &[$($( $crate::fio::row::Row {
+            name: $name,
+            aliases: &[],
+            group: $group,
+            kind: $crate::fio::row::Kind::Text,
+            default: "",
+            tier: $crate::fio::row::Tier::T3,
+            doc: concat!("an option of the engine ", $engine),
+            standing: $crate::option::Standing::Refused(
+                concat!("the engine ", $engine, " is not supported"),
+                "use another ioengine",
+            ),
+            set: |_, _| Ok(()),
+        }, )+)+]
+    };
+}
+pub(crate) use engine_rows;

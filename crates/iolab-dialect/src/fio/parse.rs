@@ -189,7 +189,10 @@ impl<H: Host> Reader<'_, H> {
         if attached.is_some() || !must_follow {
             return Ok(attached);
         }
-        let Some(word) = self.words.get(self.next) else {
+        // fio takes the next word whatever it is; none of iolab's values looks like an option.
+        let is_ours = name.starts_with("--");
+        let next = self.words.get(self.next).filter(|word| !is_ours || !word.starts_with("--"));
+        let Some(word) = next else {
             let problem = Problem::new(
                 format!("{name} needs a value"),
                 format!("write --{}=VALUE", name.trim_start_matches('-')),

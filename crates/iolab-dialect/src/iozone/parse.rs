@@ -9,7 +9,8 @@ use crate::option::{Common, help_text, read};
 
 /// Text above the options in `--help`.
 pub const HELP: &str = "\
-iolab iozone: the command line of IOzone, with its tables, on real or simulated storage
+iolab iozone: the command line of IOzone, with its tables, on real or simulated
+storage
 
   iolab iozone -a -g 64m                     a table of file and record sizes
   iolab iozone -i 0 -i 1 -s 1g -r 64k -I     write and read 1 GiB, direct

@@ -9,13 +9,13 @@ use crate::option::{Common, help_text, read};
 pub const HELP: &str = "\
 iolab mkfile: files of a size, as mkfile of Solaris makes them, timed
 
-  iolab mkfile 64m swap1 swap2            two files of 64 MiB, written with zeros
+  iolab mkfile 64m swap1 swap2            two files of 64 MiB of zeros
   iolab mkfile -n 10g image               a sparse file
   iolab mkfile -v 8192b /data/file        4 MiB: b are blocks of 512 bytes
   iolab mkfile --on loop:1g --repeat 5 --sync 256m file
-                                          on a disk of its own, five times, flushed
+                                          on its own disk, five times, flushed
   iolab mkfile --on sim:STACK.toml --iostat '-xc 5' --time 500m file
-                                          in virtual time, with iostat in the other window
+                                          in virtual time, iostat beside it
 ";
 
 /// Reads a command line, without the program's name.

@@ -7,7 +7,7 @@ use super::parse::{HELP, LocalFiles, parse};
 use super::render::{Event, RowResult, YcsbEventKind, logs, report};
 use super::table::{PROPERTIES, ValueForm};
 use crate::diagnostic::Diagnostic;
-use crate::option::{Standing, help_text, reference_text};
+use crate::option::{help_text, reference_text};
 use crate::{Dialect, RenderError, read_json};
 
 /// The dialect.
@@ -56,12 +56,7 @@ fn properties_text() -> String {
         let head = "| property | values | default | does | here |\n|---|---|---|---|---|";
         let _ = writeln!(text, "\n### Properties: {}\n\n{head}", group.to_lowercase());
         for row in PROPERTIES.iter().filter(|row| row.group == group) {
-            let here = match row.standing {
-                Standing::Done => "as the original".to_owned(),
-                Standing::Differs(how) => how.to_owned(),
-                Standing::Ignored(why) => format!("accepted, does nothing: {why}"),
-                Standing::Refused(why, instead) => format!("**refused**: {why}; {instead}"),
-            };
+            let here = row.standing.here();
             let values = match row.form {
                 ValueForm::Count => "whole number".to_owned(),
                 ValueForm::Number => "number".into(),

@@ -23,15 +23,16 @@ const OF_OTHERS: [&str; 6] =
 pub const HELP: &str = "\
 iolab ycsb: YCSB's core workload on a real key-value store, without Java
 
-  iolab ycsb load rocksdb -P workloads/workloada -p rocksdb.dir=/data/db -s
-  iolab ycsb run rocksdb -P workloads/workloada -p rocksdb.dir=/data/db -threads 4
-  iolab ycsb run memory -p workload=core -p recordcount=10000 -p operationcount=100000
+  iolab ycsb load rocksdb -P workloads/workloada -p rocksdb.dir=/db -s
+  iolab ycsb run rocksdb -P workloads/workloada -p rocksdb.dir=/db -threads 4
+  iolab ycsb run memory -P workloads/workloada
                                            what the client itself costs
   iolab ycsb run rocksdb --on loop:2g --repeat 5 -P workloads/workloada
-                                           on a disk of its own, loaded anew, with intervals
+                                           on its own disk, loaded anew
   iolab ycsb load basic ...                prints the operations
 
-Stores: rocksdb (the system's library; `iolab doctor` says whether it is there), memory, basic.
+Stores: rocksdb (the system's library; `iolab doctor` says whether it is there),
+memory, basic.
 ";
 
 /// Access to the files that a command line names.

@@ -1,6 +1,6 @@
 //! Options that are known and not done: each says why, and what to do instead.
 
-use super::refused_rows;
+use super::{engine_rows, refused_rows};
 use crate::fio::row::{Kind, Row};
 
 use Kind::{Count, Counts, Flag, Size, Text};
@@ -98,117 +98,9 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "log_alternate_epoch_clock_id": Count(0, i64::MAX), "0", T3,
         "another clock of the logs",
         "logs are plain text from the beginning of the job on", "leave it out";
-    "donorname": Text, "", T3,
-        "an option of the engine e4defrag",
-        "the engine e4defrag is not supported", "use another ioengine";
-    "inplace": Text, "", T3,
-        "an option of the engine e4defrag",
-        "the engine e4defrag is not supported", "use another ioengine";
-    "program": Text, "", T3,
-        "an option of the engine exec",
-        "the engine exec is not supported", "use another ioengine";
-    "arguments": Text, "", T3,
-        "an option of the engine exec",
-        "the engine exec is not supported", "use another ioengine";
-    "grace_time": Text, "", T3,
-        "an option of the engine exec",
-        "the engine exec is not supported", "use another ioengine";
-    "std_redirect": Text, "", T3,
-        "an option of the engine exec",
-        "the engine exec is not supported", "use another ioengine";
-    "single-instance": Text, "", T3,
-        "an option of the engine gfapi",
-        "the engine gfapi is not supported", "use another ioengine";
-    "stream_id": Text, "", T3,
-        "an option of the engine sg",
-        "the engine sg is not supported", "use another ioengine";
-    "touch_objects": Text, "", T3,
-        "an option of the engine rados",
-        "the engine rados is not supported", "use another ioengine";
-    "window_size": Text, "", T3,
-        "an option of the engine net",
-        "the engine net is not supported", "use another ioengine";
-    "mss": Text, "", T3,
-        "an option of the engine net",
-        "the engine net is not supported", "use another ioengine";
     "hipri_percentage": Count(0, 100), "100", T3,
         "percent of transfers that are polled for (pvsync2)",
         "all transfers are polled for, or none", "write hipri=1 alone";
-    "volume": Text, "", T3,
-        "an option of the engine gfapi",
-        "the engine gfapi is not supported", "use another ioengine";
-    "brick": Text, "", T3,
-        "an option of the engine gfapi",
-        "the engine gfapi is not supported", "use another ioengine";
-    "uri": Text, "", T3,
-        "an option of the engine nbd",
-        "the engine nbd is not supported", "use another ioengine";
-    "hostname": Text, "", T3,
-        "an option of the engine net",
-        "the engine net is not supported", "use another ioengine";
-    "port": Text, "", T3,
-        "an option of the engine net",
-        "the engine net is not supported", "use another ioengine";
-    "listen": Text, "", T3,
-        "an option of the engine net",
-        "the engine net is not supported", "use another ioengine";
-    "protocol": Text, "", T3,
-        "an option of the engine net",
-        "the engine net is not supported", "use another ioengine";
-    "nodelay": Text, "", T3,
-        "an option of the engine net",
-        "the engine net is not supported", "use another ioengine";
-    "interface": Text, "", T3,
-        "an option of the engine net",
-        "the engine net is not supported", "use another ioengine";
-    "ttl": Text, "", T3,
-        "an option of the engine net",
-        "the engine net is not supported", "use another ioengine";
-    "pingpong": Text, "", T3,
-        "an option of the engine net",
-        "the engine net is not supported", "use another ioengine";
-    "clustername": Text, "", T3,
-        "an option of the engine rbd",
-        "the engine rbd is not supported", "use another ioengine";
-    "rbdname": Text, "", T3,
-        "an option of the engine rbd",
-        "the engine rbd is not supported", "use another ioengine";
-    "clientname": Text, "", T3,
-        "an option of the engine rbd",
-        "the engine rbd is not supported", "use another ioengine";
-    "pool": Text, "", T3,
-        "an option of the engine rbd",
-        "the engine rbd is not supported", "use another ioengine";
-    "busy_poll": Text, "", T3,
-        "an option of the engine rbd",
-        "the engine rbd is not supported", "use another ioengine";
-    "cmd_type": Text, "", T3,
-        "an option of the engine io_uring_cmd",
-        "the engine io_uring_cmd is not supported", "use another ioengine";
-    "fdp": Text, "", T3,
-        "an option of the engine io_uring_cmd",
-        "the engine io_uring_cmd is not supported", "use another ioengine";
-    "verb": Text, "", T3,
-        "an option of the engine rdma",
-        "the engine rdma is not supported", "use another ioengine";
-    "bindname": Text, "", T3,
-        "an option of the engine rdma",
-        "the engine rdma is not supported", "use another ioengine";
-    "nfs_url": Text, "", T3,
-        "an option of the engine nfs",
-        "the engine nfs is not supported", "use another ioengine";
-    "http_host": Text, "", T3,
-        "an option of the engine http",
-        "the engine http is not supported", "use another ioengine";
-    "http_verbose": Text, "", T3,
-        "an option of the engine http",
-        "the engine http is not supported", "use another ioengine";
-    "libblkio_driver": Text, "", T3,
-        "an option of the engine libblkio",
-        "the engine libblkio is not supported", "use another ioengine";
-    "pmem": Text, "", T3,
-        "an option of the engine dev-dax",
-        "the engine dev-dax is not supported", "use another ioengine";
     "block_error_percentiles": Text, "0", T3,
         "percentiles of erase blocks that failed",
         "it is not done", "leave it out";
@@ -248,82 +140,32 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
     "disk_util": Flag, "1", T3,
         "what devices did is told",
         "results are always told", "leave it out";
-    "skip_bad": Text, "", T3,
-        "an option of the engine mtd",
-        "the engine mtd is not supported", "use another ioengine";
-    "sg_write_mode": Text, "", T3,
-        "an option of the engine sg",
-        "the engine sg is not supported", "use another ioengine";
-    "readfua": Text, "", T3,
-        "an option of the engine sg",
-        "the engine sg is not supported", "use another ioengine";
-    "writefua": Text, "", T3,
-        "an option of the engine sg",
-        "the engine sg is not supported", "use another ioengine";
-    "gpu_dev_ids": Text, "", T3,
-        "an option of the engine libcufile",
-        "the engine libcufile is not supported", "use another ioengine";
-    "cuda_io": Text, "", T3,
-        "an option of the engine libcufile",
-        "the engine libcufile is not supported", "use another ioengine";
-    "http_mode": Text, "", T3,
-        "an option of the engine http",
-        "the engine http is not supported", "use another ioengine";
-    "https": Text, "", T3,
-        "an option of the engine http",
-        "the engine http is not supported", "use another ioengine";
-    "http_s3_key": Text, "", T3,
-        "an option of the engine http",
-        "the engine http is not supported", "use another ioengine";
-    "http_s3_keyid": Text, "", T3,
-        "an option of the engine http",
-        "the engine http is not supported", "use another ioengine";
-    "http_s3_region": Text, "", T3,
-        "an option of the engine http",
-        "the engine http is not supported", "use another ioengine";
-    "https_verify": Text, "", T3,
-        "an option of the engine http",
-        "the engine http is not supported", "use another ioengine";
-    "http_user": Text, "", T3,
-        "an option of the engine http",
-        "the engine http is not supported", "use another ioengine";
-    "http_pass": Text, "", T3,
-        "an option of the engine http",
-        "the engine http is not supported", "use another ioengine";
-    "http_swift_auth_token": Text, "", T3,
-        "an option of the engine http",
-        "the engine http is not supported", "use another ioengine";
-    "spdk_json_conf": Text, "", T3,
-        "an option of the engine spdk",
-        "the engine spdk is not supported", "use another ioengine";
-    "spdk_conf": Text, "", T3,
-        "an option of the engine spdk",
-        "the engine spdk is not supported", "use another ioengine";
-    "spdk_mem": Text, "", T3,
-        "an option of the engine spdk",
-        "the engine spdk is not supported", "use another ioengine";
-    "md_per_io_size": Text, "", T3,
-        "an option of the engine io_uring_cmd",
-        "the engine io_uring_cmd is not supported", "use another ioengine";
-    "pi_act": Text, "", T3,
-        "an option of the engine io_uring_cmd",
-        "the engine io_uring_cmd is not supported", "use another ioengine";
-    "cont": Text, "", T3,
-        "an option of the engine dfs",
-        "the engine dfs is not supported", "use another ioengine";
-    "conf": Text, "", T3,
-        "an option of the engine rados",
-        "the engine rados is not supported", "use another ioengine";
-    "chunk_size": Text, "", T3,
-        "an option of the engine libhdfs",
-        "the engine libhdfs is not supported", "use another ioengine";
-    "namenode": Text, "", T3,
-        "an option of the engine libhdfs",
-        "the engine libhdfs is not supported", "use another ioengine";
-    "hdfsdirectory": Text, "", T3,
-        "an option of the engine libhdfs",
-        "the engine libhdfs is not supported", "use another ioengine";
-    "xnvme_async": Text, "", T3,
-        "an option of the engine xnvme",
-        "the engine xnvme is not supported", "use another ioengine";
+};
+
+/// Options of engines that are not done.
+pub const OF_ENGINES: &[Row] = engine_rows! { "Not done";
+    "dev-dax": "pmem";
+    "dfs": "cont";
+    "e4defrag": "donorname", "inplace";
+    "exec": "program", "arguments", "grace_time", "std_redirect";
+    "gfapi": "single-instance", "volume", "brick";
+    "http":
+        "http_host", "http_verbose", "http_mode", "https", "http_s3_key", "http_s3_keyid",
+        "http_s3_region", "https_verify", "http_user", "http_pass", "http_swift_auth_token";
+    "io_uring_cmd": "cmd_type", "fdp", "md_per_io_size", "pi_act";
+    "libblkio": "libblkio_driver";
+    "libcufile": "gpu_dev_ids", "cuda_io";
+    "libhdfs": "chunk_size", "namenode", "hdfsdirectory";
+    "mtd": "skip_bad";
+    "nbd": "uri";
+    "net":
+        "window_size", "mss", "hostname", "port", "listen", "protocol", "nodelay", "interface",
+        "ttl", "pingpong";
+    "nfs": "nfs_url";
+    "rados": "touch_objects", "conf";
+    "rbd": "clustername", "rbdname", "clientname", "pool", "busy_poll";
+    "rdma": "verb", "bindname";
+    "sg": "stream_id", "sg_write_mode", "readfua", "writefua";
+    "spdk": "spdk_json_conf", "spdk_conf", "spdk_mem";
+    "xnvme": "xnvme_async";
 };
