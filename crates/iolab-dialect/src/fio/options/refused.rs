@@ -143,7 +143,7 @@ pub const ROWS: &[Row] = refused_rows! { "Not done";
 };
 
 /// Options of engines that are not done.
-pub const OF_ENGINES: &[Row] = engine_rows! { "Not done";
+pub const OF_ENGINES: &[Row] = engine_rows! { "Of engines that are not done";
     "dev-dax": "pmem";
     "dfs": "cont";
     "e4defrag": "donorname", "inplace";
